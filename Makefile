@@ -1,0 +1,36 @@
+# Every target is complete in itself from a fresh clone: it makes .venv when that is missing or outdated.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made
+PACKAGES := ragkit ingest serve eval tests benchmarks examples
+
+.PHONY: demo test check bench venv clean
+
+demo: venv ## ingest the example corpus into a database of its own and ask three questions
+	$(BIN)/python examples/demo.py
+
+test: venv ## all tests that need only pip packages
+	$(BIN)/python -m pytest
+
+check: venv ## format, lint, types, the import star, fast tests
+	$(BIN)/ruff format --check $(PACKAGES)
+	$(BIN)/ruff check $(PACKAGES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not slow"
+
+bench: venv ## measure against named peers, write docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("ragkit needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) .demo build dist benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,182 @@
+"""The five contracts that ragkit's parts meet at.
+
+Each has a conformance suite and an in-memory fake in `ragkit.testing`; a new implementation is
+done when the suite passes on it. Constructors are cheap; `load` and `open` do the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ragkit.types import (
+    Collection,
+    Document,
+    Draft,
+    EmbeddingSpace,
+    Hit,
+    NewDocument,
+    Span,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one embedding space."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """Name the space of its vectors; equal spaces mean comparable vectors. Needs `load`."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Count the tokens of text that fit into one passage, prefix and special tokens deducted."""
+        ...
+
+    def load(self) -> None:
+        """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
+        ...
+
+    def token_spans(self, text: str) -> Sequence[Span]:
+        """Split text into the model's tokens, without prefix or special tokens.
+
+        Character offsets into `text`, in order of their start, each within the text. Characters
+        that the tokenizer drops (white space) belong to no span. Any length of text is taken.
+        """
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages: shape (len(texts), dimension), float32, L2 norm 1, in the given order.
+
+        Raises ModelError for a text of more than `max_tokens` tokens: nothing is ever cut.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed one query: shape (dimension,), float32, L2 norm 1. A long query is cut."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores passages against a query, more exactly and more slowly than a retriever."""
+
+    def load(self) -> None:
+        """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
+        ...
+
+    def rerank(self, query: str, passages: Sequence[str]) -> Sequence[float]:
+        """Score each passage, higher is better, in the given order; none for no passages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """What exact BM25 needs of one query: collection statistics and each term's postings.
+
+    `terms` maps a query term to three arrays of equal length, ordered by chunk id: chunk ids
+    (int64), term frequencies (int32) and chunk lengths in terms (int32). A term that is in no
+    chunk is absent.
+    """
+
+    chunks: int
+    total_length: int
+    terms: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]]
+
+
+class Store(Protocol):
+    """Keeps collections, documents, chunks, vectors and postings of one tenant.
+
+    Every write of a document is one transaction: a reader sees the old version or the new one.
+    Methods raise DatabaseError when the database fails, NotFoundError for an unknown collection.
+    """
+
+    def create_collection(self, name: str) -> Collection:
+        """Create a collection, or return the one that has that name."""
+        ...
+
+    def collections(self) -> Sequence[Collection]:
+        """List the collections by name."""
+        ...
+
+    def delete_collection(self, name: str) -> None:
+        """Delete a collection and everything in it at once."""
+        ...
+
+    def put_document(
+        self, collection: str, document: NewDocument, space: EmbeddingSpace, vectors: Vectors
+    ) -> Document:
+        """Add a document, or replace the one with the same URI; `vectors` has a row per chunk."""
+        ...
+
+    def delete_document(self, collection: str, document: int) -> None:
+        """Delete a document everywhere at once."""
+        ...
+
+    def documents(self, collection: str) -> Sequence[Document]:
+        """List a collection's documents by URI."""
+        ...
+
+    def document(self, document: int) -> Document:
+        """Look one document up."""
+        ...
+
+    def text(self, document: int) -> str:
+        """Return a document's canonical text, which every offset counts in."""
+        ...
+
+    def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
+        """Map each document's URI to its content hash and pipeline fingerprint."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Reader]:
+        """Open one consistent view for a search; writes after it began stay unseen."""
+        ...
+
+
+class Reader(Protocol):
+    """One consistent view of a store, for the length of one search."""
+
+    def nearest(
+        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+    ) -> Sequence[tuple[int, float]]:
+        """Find the k chunks of highest cosine: (chunk id, cosine), best first.
+
+        Always k of them when the collection has k vectors in that space.
+        """
+        ...
+
+    def postings(self, collection: str, terms: Sequence[str]) -> Postings:
+        """Fetch the postings of the given terms."""
+        ...
+
+    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
+        """Fetch chunks by id with text and document, in the given order, score 0."""
+        ...
+
+
+class Retriever(Protocol):
+    """Finds the chunks that answer a query."""
+
+    def search(self, query: str, *, k: int) -> Sequence[Hit]:
+        """Return at most k hits, best first. Raises QueryError for a query without content."""
+        ...
+
+
+class Generator(Protocol):
+    """Writes an answer to a question from passages."""
+
+    def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
+        """Yield the answer's text in pieces as they come, then exactly one Draft, last.
+
+        The draft's text is the pieces joined; its citations' offsets count in the documents'
+        stored text. A refusal has no citations and says why in `reason`. Raises ModelServerError.
+        """
+        ...

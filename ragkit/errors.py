@@ -1,0 +1,64 @@
+"""The one tree of ragkit's errors.
+
+RagkitError
+├── UsageError            the caller named something that does not exist or makes no sense
+│   ├── SettingsError     a setting is unknown, malformed or contradicts another
+│   ├── NotFoundError     a path, collection or document that is not there
+│   └── QueryError        a query that cannot be searched with
+├── DatabaseError         PostgreSQL cannot be reached, or is not fit for use
+│   └── MigrationError    the schema could not be brought up to date, or is newer than this program
+├── ModelError            an embedding or language model is missing or cannot be used
+│   └── ModelServerError  the language-model server cannot be reached, or failed
+└── IngestError           one file could not be taken in; names the stage at which it failed
+
+Every message is one line: what failed, on which value, and what to do about it.
+"""
+
+
+class RagkitError(Exception):
+    """Base of every error that ragkit raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(RagkitError):
+    """The caller named something that does not exist or makes no sense."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """A setting is unknown, malformed or contradicts another."""
+
+
+class NotFoundError(UsageError):
+    """A path, collection or document that is not there."""
+
+
+class QueryError(UsageError):
+    """A query that cannot be searched with."""
+
+
+class DatabaseError(RagkitError):
+    """PostgreSQL cannot be reached, or is not fit for use."""
+
+
+class MigrationError(DatabaseError):
+    """The schema could not be brought up to date, or is newer than this program."""
+
+
+class ModelError(RagkitError):
+    """An embedding or language model is missing or cannot be used."""
+
+
+class ModelServerError(ModelError):
+    """The language-model server cannot be reached, or failed."""
+
+
+class IngestError(RagkitError):
+    """One file could not be taken in; `stage` is where: read, parse, chunk, embed or store."""
+
+    def __init__(self, stage: str, reason: str) -> None:
+        super().__init__(f"{stage}: {reason}")
+        self.stage = stage
+        self.reason = reason

@@ -1,0 +1,184 @@
+"""The frozen values that travel between ragkit's parts.
+
+They know nothing of where they are stored or how they were found. All offsets are character
+(code point) offsets, end exclusive, into a document's canonical stored text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["hybrid", "dense", "lexical"]
+Verdict = Literal["verified", "unverified"]
+BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of characters, `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of structure in a parsed text: a heading (level 1-6), paragraph, list, table or code."""
+
+    start: int
+    end: int
+    kind: BlockKind
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page, slide or sheet and the offset at which it begins; numbers count from 1."""
+
+    start: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """What a parser makes of a file: canonical text, and the structure that lies over it.
+
+    Blocks and pages are in order of their start and lie within the text; blocks do not overlap.
+    """
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+    pages: tuple[Page, ...] = ()
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A searchable piece of a document; `tokens` counts the embedder's own tokens."""
+
+    ordinal: int
+    start: int
+    end: int
+    tokens: int
+    page: int | None = None
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """What makes two vectors comparable: model, revision, dimension and the prefixes used."""
+
+    model: str
+    revision: str
+    dimension: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A parsed and chunked document on its way into the store."""
+
+    uri: str
+    content_hash: str
+    fingerprint: str
+    text: str
+    chunks: tuple[Chunk, ...]
+    title: str = ""
+    language: str = ""
+    media_type: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document, without its text."""
+
+    id: int
+    uri: str
+    title: str
+    collection: str
+    language: str
+    version: int
+    chunks: int
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named set of documents; `chunks` and `documents` count what is in it."""
+
+    id: int
+    name: str
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk found for a query: where it is, what it says, and each leg's own score."""
+
+    document: int
+    chunk: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    text: str
+    score: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A numbered pointer from an answer to `start:end` of a document's stored text."""
+
+    n: int
+    document: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    verdict: Verdict = "unverified"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a language model counted for one answer."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a generator finally says, before its citations are verified against the stored text."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    refused: bool = False
+    reason: str = ""
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with verified citations, or a refusal with its reason.
+
+    `unverified` lists the quotations and numbers in the text that no cited source contains;
+    `timings` holds seconds per stage.
+    """
+
+    text: str
+    refused: bool
+    reason: str
+    citations: tuple[Citation, ...] = ()
+    unverified: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage | None = None
