@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Count the tokens of text that fit into one passage, prefix and special tokens deducted."""
+        """Count the tokens of text that fit a passage, prefix and special tokens deducted."""
         ...
 
     def load(self) -> None:

@@ -23,7 +23,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of structure in a parsed text: a heading (level 1-6), paragraph, list, table or code."""
+    """A piece of structure in a parsed text; a heading has a level, 1 to 6."""
 
     start: int
     end: int

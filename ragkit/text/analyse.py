@@ -17,6 +17,7 @@ CJK = (
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U000323af"
 )
 _TERM = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
+MAX_TERM_CHARS = 64  # arbitrary; longer runs are data, and an index entry has its limit
 _CJK_RUN = re.compile(rf"[{CJK}]")
 
 
@@ -30,7 +31,7 @@ def analyse(text: str) -> list[str]:
     for match in _TERM.finditer(unicodedata.normalize("NFKC", text).casefold()):
         run = match.group()
         if not _CJK_RUN.match(run):
-            terms.append(_stem(run))
+            terms.append(_stem(run[:MAX_TERM_CHARS]))
         elif len(run) == 1:
             terms.append(run)
         else:

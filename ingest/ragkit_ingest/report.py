@@ -1,0 +1,51 @@
+"""What an ingestion did, as a value: counts, failures, and the JSON shape they are printed in."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be taken in: at which stage (read, parse, chunk, embed, store), why."""
+
+    uri: str
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What one run did; `chunks` were written and `embedded` texts embedded by this run."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    skipped: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    seconds: float = 0.0
+    failures: tuple[Failure, ...] = field(default=())
+
+    @property
+    def failed(self) -> int:
+        return len(self.failures)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the shape that `ragkit ingest --json` prints."""
+        return {
+            "documents": {
+                "added": self.added,
+                "updated": self.updated,
+                "unchanged": self.unchanged,
+                "deleted": self.deleted,
+                "failed": self.failed,
+            },
+            "failures": [
+                {"uri": failure.uri, "stage": failure.stage, "reason": failure.reason}
+                for failure in self.failures
+            ],
+            "chunks": self.chunks,
+            "embedded": self.embedded,
+            "skipped": self.skipped,
+            "seconds": round(self.seconds, 3),
+        }

@@ -1,0 +1,341 @@
+"""One ingestion: files that changed become documents in the store, each in one transaction.
+
+The loop keeps parser processes, the embedder and the writer busy at once: it reads ahead into the
+parsers, embeds what is parsed in batches across files, and hands the result to a writing thread.
+It knows nothing of formats, tokens or SQL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragkit.errors import IngestError
+from ragkit.text.language import language
+from ragkit.types import Chunk, Document, NewDocument, ParsedText
+from ragkit_ingest.chunk import chunk_document
+from ragkit_ingest.discover import discover
+from ragkit_ingest.fingerprint import Pipeline
+from ragkit_ingest.parse import MEDIA_TYPES
+from ragkit_ingest.report import Failure, IngestReport
+from ragkit_ingest.sandbox import ParserPool
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+
+    from ragkit.contracts import Embedder, Vectors
+    from ragkit.store.jobs import Job, Worker
+    from ragkit.store.postgres import PostgresStore
+
+JOB_KIND = "ingest"
+_READ_FILES = 16  # claimed together: a claim costs about a millisecond
+_READ_BYTES = 64 << 20  # of changed files held in memory at once, one file at least
+_EMBED_CHUNKS = 128  # embedded together: seconds of work on a CPU, so that progress shows
+_WRITES = 32  # arbitrary: finished documents that may wait for the database
+_HEARTBEAT_S = 60.0
+_WAIT_S = 0.5  # between looks at files that another process is working on
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: files dealt with of all, chunks embedded, seconds since the start."""
+
+    files: int
+    total: int
+    chunks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A changed file with its job; `data` is what was read, `error` why it could not be."""
+
+    path: Path
+    data: bytes = b""
+    error: str = ""
+
+    @property
+    def uri(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A document that waits for its vectors."""
+
+    job: Job
+    document: NewDocument
+
+
+def ingest(
+    paths: Sequence[Path | str],
+    *,
+    settings: Settings | None = None,
+    collection: str | None = None,
+    jobs: int | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> IngestReport:
+    """Take files and folders into a collection; files that did not change cost one hash.
+
+    `jobs` is the number of parser processes. A file that fails is in the report's `failures` and
+    never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError.
+    """
+    from ragkit.settings import load_settings
+
+    from ragkit import build
+    from ragkit.store.open import open_database
+
+    started = time.perf_counter()
+    settings = settings or load_settings()
+    name = collection or settings.collection
+    found = discover([Path(path) for path in paths])
+    embedder = build.embedder(settings)
+    pipeline = Pipeline.of(settings, embedder)
+    limits = pipeline.parse_limits
+    with open_database(settings) as database:
+        store = database.store(settings.tenant, durable=False)
+        owner = store.create_collection(name)
+        with (
+            ParserPool(jobs or settings.jobs or pipeline.default_jobs, limits) as parsers,
+            store.job_ledger.worker(owner.id, JOB_KIND) as worker,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragkit-write") as writer,
+        ):
+            run = _Run(store, name, embedder, pipeline, parsers, worker, writer, on_progress)
+            run.files(found.files)
+        if run.added or run.updated:
+            store.finish_load(name, embedder.space)
+    return IngestReport(
+        added=run.added,
+        updated=run.updated,
+        unchanged=run.unchanged,
+        skipped=len(found.skipped),
+        chunks=run.chunks,
+        embedded=run.embedded,
+        seconds=time.perf_counter() - started,
+        failures=tuple(sorted(run.failures, key=lambda failure: failure.uri)),
+    )
+
+
+class _Run:
+    """The state of one ingestion."""
+
+    def __init__(
+        self,
+        store: PostgresStore,
+        collection: str,
+        embedder: Embedder,
+        pipeline: Pipeline,
+        parsers: ParserPool,
+        worker: Worker,
+        writer: ThreadPoolExecutor,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.added = self.updated = self.unchanged = self.chunks = self.embedded = 0
+        self.failures: list[Failure] = []
+        self._store = store
+        self._collection = collection
+        self._embedder = embedder
+        self._pipeline = pipeline
+        self._parsers = parsers
+        self._worker = worker
+        self._writer = writer
+        self._on_progress = on_progress
+        self._known = store.known(collection)
+        self._total = 0
+        self._started = self._heartbeat = time.perf_counter()
+        self._parsing: dict[Future[ParsedText], tuple[Job, _Source]] = {}
+        self._ready: deque[_Ready] = deque()
+        self._writes: deque[Future[Document]] = deque()
+        self._elsewhere: list[_Source] = []
+
+    def files(self, files: Sequence[Path]) -> None:
+        """Work until every file is stored, unchanged or failed."""
+        self._total = len(files)
+        waiting = deque(files)
+        self._work(waiting)
+        while self._elsewhere:
+            # Another process took these files first: see what became of them.
+            sources, self._elsewhere = self._elsewhere, []
+            self._adopt(sources)
+            self._work(waiting)
+            if self._elsewhere:
+                time.sleep(_WAIT_S)
+
+    def _work(self, waiting: deque[Path]) -> None:
+        while waiting or self._parsing or self._ready:
+            if waiting and len(self._parsing) < _READ_FILES:
+                self._take(self._read(waiting))
+            self._collect()
+            if self._ready and (self._ready_chunks() >= _EMBED_CHUNKS or not self._parsing):
+                self._embed()
+            self._report()
+        while self._writes:
+            self._stored(self._writes.popleft())
+        self._report()
+
+    def _read(self, waiting: deque[Path]) -> list[_Source]:
+        """Read ahead until a few changed files are in hand."""
+        sources: list[_Source] = []
+        size = 0
+        while waiting and len(sources) < _READ_FILES and size < _READ_BYTES:
+            source = self._changed(waiting.popleft())
+            if source is None:
+                self.unchanged += 1
+            else:
+                sources.append(source)
+                size += len(source.data)
+        return sources
+
+    def _changed(self, path: Path) -> _Source | None:
+        """Read a file; None when the store has it as it is."""
+        try:
+            if (size := path.stat().st_size) > self._pipeline.max_file_bytes:
+                limit = self._pipeline.max_file_bytes >> 20
+                return _Source(
+                    path, error=f"{size >> 20} MB are over RAGKIT_MAX_FILE_MB, {limit} MB"
+                )
+            data = path.read_bytes()
+        except OSError as error:
+            return _Source(path, error=error.strerror or str(error))
+        content = (_hash(data), self._pipeline.fingerprint)
+        return None if self._known.get(str(path)) == content else _Source(path, data)
+
+    def _take(self, sources: Sequence[_Source]) -> None:
+        """Open and claim jobs, and start parsing what was claimed."""
+        self._worker.enqueue([source.uri for source in sources])
+        self._start(sources)
+
+    def _adopt(self, sources: Sequence[_Source]) -> None:
+        """Settle files that another process had: done, failed, or free because it died."""
+        outcomes = self._worker.outcomes([source.uri for source in sources])
+        rest: list[_Source] = []
+        for source in sources:
+            outcome = outcomes[source.uri]
+            if outcome.state == "done":
+                self.unchanged += 1
+            elif outcome.state == "failed":
+                self.failures.append(Failure(source.uri, outcome.stage, outcome.reason))
+            else:
+                rest.append(source)
+        self._start(rest)
+
+    def _start(self, sources: Sequence[_Source]) -> None:
+        if not sources:
+            return
+        claimed = {
+            job.uri: job
+            for job in self._worker.claim([source.uri for source in sources], limit=len(sources))
+        }
+        for source in sources:
+            job = claimed.get(source.uri)
+            if job is None:
+                self._elsewhere.append(source)
+            elif source.error:
+                self._fail(job, IngestError("read", source.error))
+            else:
+                future = self._parsers.submit(source.data, source.path.suffix.lower())
+                self._parsing[future] = (job, source)
+
+    def _collect(self) -> None:
+        """Chunk what is parsed; wait for a parser only when there is nothing else to do."""
+        if not self._parsing:
+            return
+        idle = not self._ready
+        done, _ = wait(self._parsing, timeout=None if idle else 0, return_when=FIRST_COMPLETED)
+        for future in done:
+            job, source = self._parsing.pop(future)
+            try:
+                self._ready.append(_Ready(job, self._document(source, future.result())))
+            except IngestError as error:
+                self._fail(job, error)
+
+    def _document(self, source: _Source, parsed: ParsedText) -> NewDocument:
+        self._embedder.load()
+        chunks = chunk_document(parsed, self._embedder, self._pipeline.sizes)
+        if not chunks:
+            raise IngestError("chunk", "there is no text in it")
+        return NewDocument(
+            uri=source.uri,
+            content_hash=_hash(source.data),
+            fingerprint=self._pipeline.fingerprint,
+            text=parsed.text,
+            chunks=chunks,
+            title=parsed.title or _first_heading(chunks) or source.path.stem,
+            language=language(parsed.text),
+            media_type=MEDIA_TYPES[source.path.suffix.lower()],
+            metadata=parsed.metadata,
+        )
+
+    def _embed(self) -> None:
+        """Embed the documents in hand together and pass each on to be written."""
+        import numpy as np
+
+        batch = list(self._ready)
+        self._ready.clear()
+        texts = [
+            ready.document.text[chunk.start : chunk.end]
+            for ready in batch
+            for chunk in ready.document.chunks
+        ]
+        parts: list[Vectors] = []
+        for start in range(0, len(texts), _EMBED_CHUNKS):
+            parts.append(self._embedder.embed_passages(texts[start : start + _EMBED_CHUNKS]))
+            self.embedded += len(parts[-1])
+            self._report()
+        vectors = np.concatenate(parts)
+        first = 0
+        for ready in batch:
+            last = first + len(ready.document.chunks)
+            self._write(ready, vectors[first:last])
+            first = last
+
+    def _write(self, ready: _Ready, vectors: Vectors) -> None:
+        while len(self._writes) >= _WRITES or (self._writes and self._writes[0].done()):
+            self._stored(self._writes.popleft())
+        self._writes.append(
+            self._writer.submit(
+                self._store.put_document,
+                self._collection,
+                ready.document,
+                self._embedder.space,
+                vectors,
+                job=ready.job.id,
+            )
+        )
+
+    def _stored(self, write: Future[Document]) -> None:
+        document = write.result()
+        self.chunks += document.chunks
+        if document.version == 1:
+            self.added += 1
+        else:
+            self.updated += 1
+
+    def _fail(self, job: Job, error: IngestError) -> None:
+        self.failures.append(Failure(job.uri, error.stage, error.reason))
+        self._worker.fail(job.id, error.stage, error.reason)
+
+    def _ready_chunks(self) -> int:
+        return sum(len(ready.document.chunks) for ready in self._ready)
+
+    def _report(self) -> None:
+        now = time.perf_counter()
+        if now - self._heartbeat > _HEARTBEAT_S:
+            self._heartbeat = now
+            self._worker.heartbeat()
+        done = self.added + self.updated + self.unchanged + len(self.failures)
+        self._on_progress(Progress(done, self._total, self.embedded, now - self._started))
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _first_heading(chunks: Iterable[Chunk]) -> str:
+    return next((chunk.headings[0] for chunk in chunks if chunk.headings), "")

@@ -1,0 +1,3 @@
+from ragkit.cli import main
+
+main()

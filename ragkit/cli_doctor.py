@@ -1,0 +1,27 @@
+"""`ragkit doctor`: every check on a line, with a remedy where one is needed."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Check database, indexes, models and data; exit code 1 when something is wrong."""
+    from ragkit import render
+    from ragkit.doctor import examine
+    from ragkit.settings import load_settings
+
+    settings = load_settings()
+    checks = []
+    for check in examine(settings):
+        checks.append(check)
+        if not json:
+            typer.echo(f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.found}")
+            if check.remedy:
+                typer.echo(f"      {'remedy' if not check.ok else 'note'}: {check.remedy}")
+    healthy = all(check.ok for check in checks)
+    if json:
+        render.print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
+    if not healthy:
+        raise typer.Exit(1)

@@ -1,0 +1,118 @@
+"""Check everything a user depends on, each with what was found and a remedy. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ragkit import build
+from ragkit.errors import RagkitError
+from ragkit.store import inspect
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from ragkit.contracts import Embedder
+    from ragkit.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: whether it is in order, what was found, what to do if it is not."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    """Yield the checks as they are made; a failing part never hides the others."""
+    embedder = build.embedder(settings)
+    model = _model(embedder)
+    yield model
+    yield from _database(settings, embedder if model.ok else None)
+    yield _language_model(settings)
+
+
+def _model(embedder: Embedder) -> Check:
+    try:
+        embedder.load()
+    except RagkitError as error:
+        return Check("embedding model", False, str(error), "see RAGKIT_EMBED_MODEL")
+    space = embedder.space
+    return Check(
+        "embedding model",
+        True,
+        f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text",
+    )
+
+
+def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
+    from ragkit.store.open import open_database
+
+    try:
+        with open_database(settings) as database, database.pool.connection() as conn:
+            where = "embedded" if settings.database_url is None else "by RAGKIT_DATABASE_URL"
+            with conn.cursor() as cursor:
+                found = inspect.versions(cursor)
+                yield Check("database", True, f"PostgreSQL {found.postgres}, {where}")
+                yield Check("pgvector", True, found.pgvector)
+                yield _indexes(cursor, settings.tenant)
+                yield _orphans(cursor, settings.tenant)
+                yield _failed_jobs(cursor, settings.tenant)
+                if embedder is not None:
+                    yield _truncated(cursor, settings.tenant, embedder.max_tokens)
+    except RagkitError as error:
+        yield Check("database", False, str(error), "`ragkit db status` says more")
+
+
+def _indexes(cursor: Cursor[Any], tenant: str) -> Check:
+    used, findings = inspect.unused_indexes(cursor, tenant)
+    invalid = inspect.invalid_indexes(cursor)
+    problems = [f"{f.query} reads all {f.rows} rows of {f.table}" for f in findings]
+    problems += [f"index {name} is incomplete" for name in invalid]
+    if problems:
+        remedy = "run `ragkit ingest` again, which rebuilds and analyses; then VACUUM ANALYZE"
+        return Check("indexes", False, "; ".join(problems), remedy)
+    found = "used by the plans: " + ", ".join(used) if used else "none needed: tables are small"
+    return Check("indexes", True, found)
+
+
+def _orphans(cursor: Cursor[Any], tenant: str) -> Check:
+    counts = inspect.orphans(cursor, tenant)
+    found = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    remedy = "delete the documents concerned and ingest them again" if found else ""
+    return Check("orphans", not found, found or "none", remedy)
+
+
+def _failed_jobs(cursor: Cursor[Any], tenant: str) -> Check:
+    failed = inspect.failed_jobs(cursor, tenant)
+    found = f"{failed} failed at their last ingestion" if failed else "none failed"
+    remedy = "run `ragkit ingest` on them again to see the reasons" if failed else ""
+    return Check("files", True, found, remedy)
+
+
+def _truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> Check:
+    count = inspect.truncated(cursor, tenant, max_tokens)
+    found = f"{count} longer than the {max_tokens} tokens that the model reads" if count else "none"
+    remedy = "ingest again with this RAGKIT_EMBED_MODEL" if count else ""
+    return Check("truncated chunks", not count, found, remedy)
+
+
+def _language_model(settings: Settings) -> Check:
+    if settings.llm_url is None:
+        found = "not set: answers are sentences quoted from the sources"
+        return Check("language model", True, found, "set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
+    from ragkit.answer.llm import probe
+
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
+    try:
+        models = probe(settings.llm_url, key, timeout_s=min(10.0, settings.llm_timeout_s))
+    except RagkitError as error:
+        return Check("language model", False, str(error), "see RAGKIT_LLM_URL")
+    if settings.llm_model not in models:
+        found = f"the server has {', '.join(models) or 'no model'}, not {settings.llm_model}"
+        return Check("language model", False, found, "set RAGKIT_LLM_MODEL to one of them")
+    return Check("language model", True, f"{settings.llm_model}, reachable")

@@ -1,0 +1,126 @@
+"""A knowledge base: search and ask over one collection, a plain composition of the core's parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ragkit.contracts import Embedder, Generator, Store
+from ragkit.types import Answer, Draft, Hit, Mode
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit.store.open import Database
+
+PASSAGES = 8  # handed to the generator; see docs/benchmarks.md, answer containment
+
+
+class KnowledgeBase:
+    """Search and ask over one collection.
+
+    >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
+    ...     print(kb.ask("How many days of leave do I have?").text)
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        generator: Generator,
+        *,
+        collection: str,
+        database: Database | None = None,
+    ) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.generator = generator
+        self.collection = collection
+        self._database = database
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, *, collection: str | None = None) -> Self:
+        """Open the database and compose what the settings name; models load on first use.
+
+        Raises SettingsError, DatabaseError. An unknown collection is a NotFoundError at its use.
+        """
+        from ragkit.build import embedder, generator
+        from ragkit.settings import load_settings
+        from ragkit.store.open import open_database
+
+        settings = settings or load_settings()
+        database = open_database(settings)
+        return cls(
+            database.store(settings.tenant),
+            embedder(settings),
+            generator(settings),
+            collection=collection or settings.collection,
+            database=database,
+        )
+
+    def search(self, query: str, *, k: int = 10, mode: Mode = "hybrid") -> Sequence[Hit]:
+        """Find the k best passages. Raises QueryError, NotFoundError for an unknown collection."""
+        from ragkit.retrieve.search import HybridRetriever
+
+        retriever = HybridRetriever(self.store, self.embedder, self.collection, mode=mode)
+        return retriever.search(query, k=k)
+
+    def ask(self, question: str, *, k: int = PASSAGES, mode: Mode = "hybrid") -> Answer:
+        """Answer a question from the collection, every citation verified, or refuse and say why."""
+        for piece in self.stream(question, k=k, mode=mode):
+            if isinstance(piece, Answer):
+                return piece
+        raise AssertionError("a stream ends with an Answer")
+
+    def stream(
+        self, question: str, *, k: int = PASSAGES, mode: Mode = "hybrid"
+    ) -> Iterator[str | Answer]:
+        """Yield the answer's text in pieces as it is generated, then the verified Answer."""
+        from ragkit.answer.verify import verify
+
+        started = time.perf_counter()
+        hits = self.search(question, k=k, mode=mode)
+        retrieved = time.perf_counter()
+        draft: Draft | None = None
+        for piece in self.generator.generate(question, hits):
+            if isinstance(piece, Draft):
+                draft = piece
+            else:
+                yield piece
+        assert draft is not None, "a generator ends with a Draft"
+        generated = time.perf_counter()
+        texts = {
+            number: self.store.text(number) for number in {c.document for c in draft.citations}
+        }
+        citations, unverified = verify(draft, texts, hits)
+        yield Answer(
+            text=draft.text,
+            refused=draft.refused,
+            reason=draft.reason,
+            citations=citations,
+            unverified=unverified,
+            hits=tuple(hits),
+            timings={
+                "retrieve": retrieved - started,
+                "generate": generated - retrieved,
+                "verify": time.perf_counter() - generated,
+            },
+            usage=draft.usage,
+        )
+
+    def close(self) -> None:
+        """Close the database, if this knowledge base opened it."""
+        if self._database is not None:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

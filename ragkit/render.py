@@ -1,0 +1,112 @@
+"""What the commands print: JSON shapes, and plain text that reads well in a terminal or a pipe."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+import typer
+
+from ragkit.types import Answer, Citation, Hit
+
+_SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
+
+
+def print_json(value: object) -> None:
+    """Print JSON with every character as itself; what the terminal cannot encode is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        typer.echo(text)
+    except UnicodeEncodeError:
+        typer.echo(json.dumps(value, indent=2))
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "document": hit.document,
+        "uri": hit.uri,
+        "title": hit.title,
+        "page": hit.page,
+        "start": hit.start,
+        "end": hit.end,
+        "text": hit.text,
+        "score": round(hit.score, 6),
+        "scores": {leg: round(score, 6) for leg, score in hit.scores.items()},
+        "headings": list(hit.headings),
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    return {
+        "answer": answer.text,
+        "refused": answer.refused,
+        "reason": answer.reason,
+        "citations": [
+            {
+                "n": citation.n,
+                "document": citation.document,
+                "uri": citation.uri,
+                "title": citation.title,
+                "page": citation.page,
+                "start": citation.start,
+                "end": citation.end,
+                "quote": citation.quote,
+                "verdict": citation.verdict,
+            }
+            for citation in answer.citations
+        ],
+        "unverified": list(answer.unverified),
+        "timings": {stage: round(seconds, 4) for stage, seconds in answer.timings.items()},
+    }
+
+
+def print_hits(hits: Sequence[Hit]) -> None:
+    if not hits:
+        typer.echo("Nothing found.")
+    for n, hit in enumerate(hits, start=1):
+        legs = ", ".join(f"{leg} {score:.3f}" for leg, score in hit.scores.items())
+        typer.echo(f"{n}. {_place(hit)}  score {hit.score:.3f} ({legs})")
+        snippet = " ".join(hit.text.split())
+        if len(snippet) > _SNIPPET_CHARS:
+            snippet = snippet[: _SNIPPET_CHARS - 1] + "…"
+        typer.echo(textwrap.indent(snippet, "   ") + "\n")
+
+
+def print_citations(answer: Answer) -> None:
+    """Print what stands below an answer: its sources, and what could not be verified."""
+    typer.echo("")
+    if answer.refused and answer.reason:
+        typer.echo(f"Reason: {answer.reason}")
+    if answer.citations:
+        typer.echo("\nSources")
+    for citation in answer.citations:
+        typer.echo(f"[{citation.n}] {_place(citation)}  {citation.verdict}")
+        typer.echo(textwrap.indent(" ".join(citation.quote.split()), "    "))
+    if answer.unverified:
+        listed = ", ".join(repr(piece) for piece in answer.unverified)
+        typer.echo(f"\nUnverified: in no cited source: {listed}")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
+    """Print aligned columns, or the sentence that says why there are none."""
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def _place(found: Hit | Citation) -> str:
+    page = f", page {found.page}" if found.page is not None else ""
+    name = PurePath(found.uri).name
+    title = f"{found.title} ({name})" if found.title and found.title != name else name
+    return f"{title}{page}, document {found.document}, characters {found.start}-{found.end}"

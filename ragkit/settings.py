@@ -1,0 +1,283 @@
+"""The settings: frozen values, read once at the edge from ragkit.toml and RAGKIT_* variables.
+
+`Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value.
+Knows nothing of what the settings are used for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+from urllib.parse import urlsplit
+
+from platformdirs import user_data_path
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from ragkit.errors import SettingsError
+
+FILE: Final = "ragkit.toml"
+PREFIX: Final = "RAGKIT_"
+
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]  # the upper bound only catches slips
+Seconds = Annotated[int, Field(ge=1, le=86_400)]
+
+
+class Settings(BaseSettings):
+    """Everything that a user can set; raises SettingsError for what cannot be used.
+
+    >>> Settings(top_k=5).top_k
+    5
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,  # a secret may stand in the wrong place
+        str_strip_whitespace=True,
+    )
+
+    # Where the embedded database lives.
+    home: Path = Field(default_factory=lambda: user_data_path("ragkit"))
+    # None: the embedded database. Otherwise a PostgreSQL server's address.
+    database_url: SecretStr | None = None
+
+    # None: answers are quoted sentences. Otherwise an OpenAI-compatible server's base URL.
+    llm_url: Text | None = Field(default=None, repr=False)  # may hold a password
+    llm_model: Text | None = None
+    llm_api_key: SecretStr | None = None
+    # Arbitrary: a long answer by a small model on a CPU takes tens of seconds.
+    llm_timeout_s: float = Field(default=60, gt=0, le=86_400)
+
+    # The model that comes with the installation.
+    embed_model: Text = "all-MiniLM-L6-v2"
+    embed_device: Text | None = None  # None: sentence-transformers chooses
+
+    tenant: Text = "default"
+    collection: Text = "default"
+
+    # None: just under the embedding model's limit, with a small overlap.
+    chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
+    chunk_overlap_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    # What nDCG@10 and recall@10 look at. pgvector's hnsw.ef_search ends at 1000.
+    top_k: int = Field(default=10, ge=1, le=1000)
+
+    # A toolkit was seen to need 1.18 GB for a hostile .docx of 449 KiB: such a file is refused.
+    # The rest is arbitrary: an office document takes about a second and tens of MB.
+    parse_memory_mb: int = Field(default=1024, ge=64, le=1_000_000)
+    parse_cpu_s: Seconds = 60
+    parse_wall_s: Seconds = 120
+    parse_unzipped_mb: Count = 256
+    # Arbitrary default; PostgreSQL keeps at most 1 GB in one text.
+    max_file_mb: int = Field(default=512, ge=1, le=1024)
+    jobs: Annotated[int, Field(ge=1, le=1024)] | None = None  # None: by the number of cores
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _translate(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise SettingsError(explain(error, {})) from error
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_booleans(cls, value: object) -> object:
+        if isinstance(value, bool):  # pydantic would take true as 1
+            raise ValueError("a number or a text is needed, not true or false")
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None:
+            import psycopg
+            from psycopg import pq
+
+            try:
+                pq.Conninfo.parse(url.get_secret_value().strip().encode())
+            except (psycopg.Error, UnicodeError):  # its message may quote the password
+                raise ValueError(
+                    "write it as postgresql://user:password@host:5432/database"
+                ) from None
+        return url
+
+    @field_validator("llm_url")
+    @classmethod
+    def _check_llm_url(cls, url: str | None) -> str | None:
+        if url is not None and not _is_http(url):
+            raise ValueError("write it as http://host:8000/v1")
+        return url
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if (self.llm_url is None) != (self.llm_model is None):
+            there, missing = ("llm_url", "llm_model") if self.llm_url else ("llm_model", "llm_url")
+            raise ValueError(
+                f"{there} is set but {missing} is not: set {PREFIX}{missing.upper()} as well,"
+                f" or take {there} away."
+            )
+        overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
+        if overlap is not None and size is not None and overlap >= size:
+            raise ValueError(
+                f"chunk_overlap_tokens is {overlap}, which must be less than chunk_tokens, {size}:"
+                " make it smaller."
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSettings:
+    """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
+
+    `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    unknown: Mapping[str, str]
+
+
+def load_settings(cwd: Path | None = None) -> Settings:
+    """Read ragkit.toml in `cwd` (default: the working folder) and RAGKIT_* variables, which win.
+
+    Raises SettingsError naming the file or variable, the key, the value and the remedy.
+    """
+    return trace_settings(cwd).settings
+
+
+def trace_settings(cwd: Path | None = None) -> TracedSettings:
+    """Do what `load_settings` does, and tell where each value came from."""
+    folder = Path.cwd() if cwd is None else cwd.absolute()
+    in_file = _read_file(folder / FILE)
+    variables = EnvSettingsSource(Settings)()
+    origins = dict.fromkeys(Settings.model_fields, "default")
+    origins |= dict.fromkeys(in_file, FILE)
+    origins |= {name: PREFIX + name.upper() for name in variables}
+    values = {**in_file, **variables}
+    if isinstance(values.get("home"), str):
+        values["home"] = folder / os.path.expanduser(values["home"])
+    try:
+        settings = Settings(**values)
+    except SettingsError as error:
+        cause = error.__cause__
+        assert isinstance(cause, ValidationError)
+        raise SettingsError(explain(cause, origins, values)) from cause
+    return TracedSettings(settings, origins, _unknown_variables())
+
+
+def masked(name: str, value: object) -> str:
+    """Write a setting's value for people to read, without passwords and keys.
+
+    >>> masked("llm_url", "http://me:secret@host/v1?key=secret")
+    'http://***@host/v1?***'
+    """
+    text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
+    if name == "llm_url":
+        return re.sub(r"(?s)\?.*", "?***", re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", text))
+    if name == "database_url" and isinstance(value, SecretStr):
+        from psycopg import pq
+
+        options = pq.Conninfo.parse(text.strip().encode())
+        shown = {o.keyword.decode(): (o.val, b"*" in o.dispchar) for o in options if o.val}
+        return " ".join(
+            f"{key}={'***' if secret else val.decode()}" for key, (val, secret) in shown.items()
+        )
+    return "***" if name in _SECRETS else text
+
+
+def explain(
+    error: ValidationError, origins: Mapping[str, str], values: Mapping[str, object] | None = None
+) -> str:
+    """Make one line of the first thing that pydantic finds wrong."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if not first["loc"]:
+        return reason
+    name = str(first["loc"][0])
+    origin = origins.get(name, "")
+    if first["type"] == "extra_forbidden":
+        return _unknown_key(name, origin)
+    where = origin if origin.startswith(PREFIX) else f"{origin}: {name}".removeprefix(": ")
+    value = "" if values is None else f" = {_short(masked(name, values.get(name)))}"
+    return f"{where}{value} cannot be used: {reason}. Correct it, or take it away for the default."
+
+
+_SECRETS = frozenset({"database_url", "llm_api_key"})
+
+
+def _unknown_key(name: str, origin: str) -> str:
+    close = get_close_matches(name, Settings.model_fields, n=1)
+    remedy = f"write {close[0]}" if close else f"use one of {', '.join(Settings.model_fields)}"
+    return f"{origin or 'Settings'}: there is no setting {_short(name)}; {remedy}."
+
+
+def _unknown_variables() -> Mapping[str, str]:
+    """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
+    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    stray = sorted(v for v in os.environ if v.startswith(PREFIX) and v not in known)
+    return {v: next(iter(get_close_matches(v, known, n=1, cutoff=0.75)), "") for v in stray}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a mark
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror}. Make it readable, or remove it."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8: save it as UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}. Correct that line.") from error
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError where it is no number
+    except ValueError:
+        return False
+    # Programs disagree on where the host ends beside a backslash or white space.
+    strange = re.search(r"[\s\\\x00-\x1f]", url)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not strange
+
+
+def _short(value: str) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "...'"

@@ -1,0 +1,205 @@
+"""Collections, documents and chunks in PostgreSQL: the statements, one small function each.
+
+Every function takes the cursor of the caller's transaction and the tenant; none commits. Vectors
+and postings live in files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from psycopg import Cursor
+from psycopg.types.json import Jsonb
+
+from ragkit.errors import NotFoundError
+from ragkit.types import Chunk, Collection, Document, Hit, NewDocument
+
+_COLLECTIONS = """
+    SELECT c.id, c.name,
+        (SELECT count(*) FROM document d WHERE d.tenant = c.tenant AND d.collection_id = c.id),
+        (SELECT coalesce(sum(s.chunks), 0)::bigint FROM lexical_segment s
+            WHERE s.tenant = c.tenant AND s.collection_id = c.id)
+        - (SELECT count(*) FROM lexical_tombstone t
+            WHERE t.tenant = c.tenant AND t.collection_id = c.id)
+    FROM collection c WHERE c.tenant = %s AND (%s::text IS NULL OR c.name = %s) ORDER BY c.name
+"""
+_CREATE_COLLECTION = """
+    INSERT INTO collection (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING
+"""
+_PUT_DOCUMENT = """
+    INSERT INTO document (tenant, collection_id, uri, content_hash, fingerprint, title, language,
+        media_type, metadata, chars, text)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (tenant, collection_id, uri) DO UPDATE SET
+        content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
+        title = excluded.title, language = excluded.language, media_type = excluded.media_type,
+        metadata = excluded.metadata, chars = excluded.chars, text = excluded.text,
+        version = document.version + 1, updated_at = now()
+    RETURNING id, version
+"""
+_DOCUMENTS = """
+    SELECT d.id, d.uri, d.title, c.name, d.language, d.version,
+        (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id), d.chars
+    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+"""
+_IN_COLLECTION = _DOCUMENTS + "WHERE d.tenant = %s AND d.collection_id = %s ORDER BY d.uri, d.id"
+_BY_ID = _DOCUMENTS + "WHERE d.tenant = %s AND d.id = %s"
+_KNOWN = """
+    SELECT uri, content_hash, fingerprint FROM document WHERE tenant = %s AND collection_id = %s
+"""
+MAX_URI_BYTES = 2400  # as the table checks
+HITS = """
+    SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
+        substr(d.text, c.start_char + 1, c.end_char - c.start_char)
+    FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    WHERE c.tenant = %s AND c.id = ANY(%s)
+"""
+
+
+def create_collection(cursor: Cursor[Any], tenant: str, name: str) -> Collection:
+    cursor.execute(_CREATE_COLLECTION, (tenant, name))
+    return collections(cursor, tenant, name)[0]
+
+
+def collections(cursor: Cursor[Any], tenant: str, name: str | None = None) -> list[Collection]:
+    """List all collections, or the one of that name."""
+    return [Collection(*row) for row in cursor.execute(_COLLECTIONS, (tenant, name, name))]
+
+
+def collection_id(cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False) -> int:
+    """Look a collection up; with `lock` it cannot be deleted before the transaction ends."""
+    query = "SELECT id FROM collection WHERE tenant = %s AND name = %s"
+    row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), (tenant, name)).fetchone()
+    if row is None:
+        raise NotFoundError(
+            f"There is no collection {name!r}: `ragkit collections list` shows those there are,"
+            f" `ragkit ingest PATH --collection NAME` makes one."
+        )
+    return int(row[0])
+
+
+def put_document(
+    cursor: Cursor[Any], tenant: str, collection: int, new: NewDocument
+) -> tuple[int, int]:
+    """Insert or overwrite the document's row; return its id and version. Locks the row."""
+    values = (
+        *(tenant, collection, new.uri, new.content_hash, new.fingerprint, new.title),
+        *(new.language, new.media_type, Jsonb(dict(new.metadata)), len(new.text), new.text),
+    )
+    row = cursor.execute(_PUT_DOCUMENT, values).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def copy_chunks(
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    document: int,
+    chunks: Sequence[Chunk],
+    terms: Sequence[int],
+) -> list[int]:
+    """Add chunks by binary COPY, `terms` counting each one's analyser terms; return their ids."""
+    cursor.execute("SELECT nextval('chunk_id') FROM generate_series(1, %s)", (len(chunks),))
+    ids = [int(row[0]) for row in cursor]
+    with cursor.copy(
+        "COPY chunk (tenant, id, collection_id, document_id, ordinal, start_char, end_char, page,"
+        " headings, tokens, terms) FROM STDIN (FORMAT BINARY)"
+    ) as copy:
+        copy.set_types(
+            [
+                "text",
+                "int8",
+                "int8",
+                "int8",
+                "int4",
+                "int4",
+                "int4",
+                "int4",
+                "text[]",
+                "int4",
+                "int4",
+            ]
+        )
+        for number, chunk, length in zip(ids, chunks, terms, strict=True):
+            place = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
+            copy.write_row((tenant, number, collection, document, *place, chunk.tokens, length))
+    return ids
+
+
+def delete_chunks(cursor: Cursor[Any], tenant: str, document: int) -> None:
+    """Delete a document's chunks and, by cascade, their vectors in every space."""
+    cursor.execute("DELETE FROM chunk WHERE tenant = %s AND document_id = %s", (tenant, document))
+
+
+def documents(cursor: Cursor[Any], tenant: str, collection: int) -> list[Document]:
+    return [Document(*row) for row in cursor.execute(_IN_COLLECTION, (tenant, collection))]
+
+
+def document(cursor: Cursor[Any], tenant: str, number: int) -> Document:
+    row = cursor.execute(_BY_ID, (tenant, number)).fetchone()
+    if row is None:
+        raise _no_document(number)
+    return Document(*row)
+
+
+def text(cursor: Cursor[Any], tenant: str, number: int) -> str:
+    query = "SELECT text FROM document WHERE tenant = %s AND id = %s"
+    row = cursor.execute(query, (tenant, number)).fetchone()
+    if row is None:
+        raise _no_document(number)
+    return str(row[0])
+
+
+def lock_document(cursor: Cursor[Any], tenant: str, collection: int, number: int) -> None:
+    """Lock a document's row for a change; raises NotFoundError when it is not in the collection."""
+    query = "SELECT 1 FROM document WHERE tenant = %s AND collection_id = %s AND id = %s FOR UPDATE"
+    if cursor.execute(query, (tenant, collection, number)).fetchone() is None:
+        raise _no_document(number)
+
+
+def delete_document(cursor: Cursor[Any], tenant: str, number: int) -> None:
+    cursor.execute("DELETE FROM document WHERE tenant = %s AND id = %s", (tenant, number))
+
+
+def known(cursor: Cursor[Any], tenant: str, collection: int) -> Mapping[str, tuple[str, str]]:
+    rows = cursor.execute(_KNOWN, (tenant, collection))
+    return {uri: (content_hash, fingerprint) for uri, content_hash, fingerprint in rows}
+
+
+def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
+    """Fetch chunks with their text, in the given order; chunks that are gone are left out."""
+    found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)))}
+    return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
+
+
+def _hit(
+    chunk: int,
+    document: int,
+    uri: str,
+    title: str,
+    page: int | None,
+    start: int,
+    end: int,
+    headings: list[str],
+    text: str,
+) -> Hit:
+    return Hit(
+        document=document,
+        chunk=chunk,
+        uri=uri,
+        title=title,
+        page=page,
+        start=start,
+        end=end,
+        text=text,
+        score=0.0,
+        headings=tuple(headings),
+    )
+
+
+def _no_document(number: int) -> NotFoundError:
+    return NotFoundError(
+        f"There is no document {number}: `ragkit documents list` shows those there are."
+    )

@@ -1,0 +1,169 @@
+"""Look at the store from outside: versions, plans, orphans. Changes nothing; for the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from psycopg import Cursor, sql
+
+from ragkit.store import documents, postings, vectors
+
+_MANY_ROWS = 2_000  # below, reading the whole table is the better plan
+_HALF_EMPTY = """
+    SELECT count(*) FROM document d WHERE d.tenant = %s
+        AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.tenant = d.tenant AND c.document_id = d.id)
+"""
+_OUT_OF_TEXT = """
+    SELECT count(*) FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    WHERE c.tenant = %s AND c.end_char > d.chars
+"""
+_TRUNCATED = "SELECT count(*) FROM chunk WHERE tenant = %s AND tokens > %s"
+_UNCOUNTED = """
+    SELECT count(*) FROM (
+        SELECT (SELECT count(*) FROM chunk k
+                WHERE k.tenant = c.tenant AND k.collection_id = c.id)
+            - (SELECT coalesce(sum(s.chunks), 0) FROM lexical_segment s
+                WHERE s.tenant = c.tenant AND s.collection_id = c.id)
+            + (SELECT count(*) FROM lexical_tombstone t
+                WHERE t.tenant = c.tenant AND t.collection_id = c.id) AS missing
+        FROM collection c WHERE c.tenant = %s) AS t WHERE missing <> 0
+"""
+_FAILED_JOBS = "SELECT count(*) FROM job WHERE tenant = %s AND state = 'failed'"
+_INVALID_INDEXES = """
+    SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE NOT i.indisvalid AND pg_table_is_visible(c.oid) ORDER BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What the server is, as it says itself."""
+
+    postgres: str
+    pgvector: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFinding:
+    """A search whose plan reads a whole large table instead of its index."""
+
+    query: str
+    table: str
+    rows: int
+
+
+def versions(cursor: Cursor[Any]) -> Versions:
+    row = cursor.execute(
+        "SELECT current_setting('server_version'),"
+        " (SELECT extversion FROM pg_extension WHERE extname = 'vector')"
+    ).fetchone()
+    assert row is not None
+    return Versions(str(row[0]), str(row[1]))
+
+
+def orphans(cursor: Cursor[Any], tenant: str) -> dict[str, int]:
+    """Count what does not belong together, by what it is; all zero in a sound store."""
+    return {
+        "documents without chunks": _count(cursor, _HALF_EMPTY, (tenant,)),
+        "chunks outside their text": _count(cursor, _OUT_OF_TEXT, (tenant,)),
+        "chunks without a vector": _without_vector(cursor, tenant),
+        "collections whose word index misses chunks": _count(cursor, _UNCOUNTED, (tenant,)),
+    }
+
+
+def truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> int:
+    """Count the chunks that are longer than the embedding model reads."""
+    return _count(cursor, _TRUNCATED, (tenant, max_tokens))
+
+
+def failed_jobs(cursor: Cursor[Any], tenant: str) -> int:
+    return _count(cursor, _FAILED_JOBS, (tenant,))
+
+
+def invalid_indexes(cursor: Cursor[Any]) -> list[str]:
+    """Name indexes that an interrupted build left behind; PostgreSQL does not use them."""
+    return [str(name) for (name,) in cursor.execute(_INVALID_INDEXES)]
+
+
+def unused_indexes(cursor: Cursor[Any], tenant: str) -> tuple[list[str], list[PlanFinding]]:
+    """Plan the statements of a search; return the indexes they use and the whole-table reads.
+
+    A whole-table read counts only where the table has more than a few thousand rows.
+    """
+    used: set[str] = set()
+    findings: list[PlanFinding] = []
+    for name, statement, values in _searches(cursor, tenant):
+        row = cursor.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, values).fetchone()
+        assert row is not None
+        for node in _nodes(row[0][0]["Plan"]):
+            if "Index Name" in node:
+                used.add(node["Index Name"])
+            if node["Node Type"] == "Seq Scan":
+                rows = _table_rows(cursor, node["Relation Name"])
+                if rows > _MANY_ROWS:
+                    findings.append(PlanFinding(name, node["Relation Name"], rows))
+    return sorted(used), findings
+
+
+def _searches(
+    cursor: Cursor[Any], tenant: str
+) -> Iterator[tuple[str, sql.Composable, dict[str, Any] | tuple[Any, ...]]]:
+    """Yield the statements that searches of the largest collection run, with plausible values."""
+    row = cursor.execute(
+        "SELECT collection_id, min(id) FROM chunk WHERE tenant = %s"
+        " GROUP BY collection_id ORDER BY count(*) DESC LIMIT 1",
+        (tenant,),
+    ).fetchone()
+    if row is None:
+        return
+    collection, chunk = row
+    yield "words", sql.SQL(postings.POSTINGS), (tenant, collection, ["the"])
+    yield "passages", sql.SQL(documents.HITS), (tenant, [chunk])
+    spaces = cursor.execute("SELECT id, dimension FROM embedding_space").fetchall()
+    for space_id, dimension in spaces:
+        if not vectors.walks_index(cursor, space_id, tenant, collection):
+            continue
+        values = {
+            "vector": str([1.0] * dimension),
+            "tenant": tenant,
+            "collection": collection,
+            "k": 10,
+        }
+        yield "vectors", vectors.approximate(space_id), values
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _table_rows(cursor: Cursor[Any], table: str) -> int:
+    row = cursor.execute(
+        "SELECT greatest(reltuples, 0)::bigint FROM pg_class"
+        " WHERE relname = %s AND pg_table_is_visible(oid)",
+        (table,),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _without_vector(cursor: Cursor[Any], tenant: str) -> int:
+    spaces = [space_id for (space_id,) in cursor.execute("SELECT id FROM embedding_space")]
+    missing = [
+        sql.SQL(
+            "NOT EXISTS (SELECT 1 FROM {} v WHERE v.tenant = c.tenant AND v.chunk_id = c.id)"
+        ).format(sql.Identifier(vectors.table_name(space_id)))
+        for space_id in spaces
+    ]
+    query = sql.SQL("SELECT count(*) FROM chunk c WHERE c.tenant = %s")
+    row = cursor.execute(sql.SQL(" AND ").join([query, *missing]), (tenant,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _count(cursor: Cursor[Any], query: LiteralString, values: tuple[Any, ...]) -> int:
+    row = cursor.execute(query, values).fetchone()
+    assert row is not None
+    return int(row[0])

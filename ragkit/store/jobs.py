@@ -1,0 +1,175 @@
+"""The job ledger: what is to be done, who does it, how often it was tried, why it failed.
+
+Workers take jobs with SKIP LOCKED. An attempt is counted before work starts, so that a job that
+kills its worker is known by its count. A dead worker's jobs are free at once: each worker holds an
+advisory lock on its number, which PostgreSQL releases with the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from psycopg import Connection, Cursor
+
+if TYPE_CHECKING:
+    from psycopg_pool import ConnectionPool
+
+LEASE_S = 600  # covers a worker that lives but hangs: longer than parsing one file may take
+MAX_ATTEMPTS = 3  # arbitrary: a job that took its worker down so often is set aside
+_WORKERS = 0x7261676B  # class of the workers' advisory locks: "ragk" in ASCII
+
+_ENQUEUE = """
+    INSERT INTO job (tenant, collection_id, kind, uri)
+    SELECT %s, %s, %s, unnest(%s::text[])
+    ON CONFLICT (tenant, collection_id, kind, uri) DO UPDATE
+    SET state = 'queued', attempts = 0, stage = '', reason = '', updated_at = now()
+    WHERE job.state IN ('done', 'failed')
+"""
+# Open jobs of these URIs that no living worker holds within its lease.
+_FREE = """
+    SELECT tenant, id FROM job
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kind = %(kind)s
+        AND uri = ANY(%(uris)s) AND state IN ('queued', 'running')
+        AND (state = 'queued' OR lease_until < now() OR NOT EXISTS (
+            SELECT 1 FROM pg_locks l
+            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND l.classid = %(class)s::bigint::oid AND l.objid = job.worker::oid))
+    ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+_QUARANTINE = f"""
+    UPDATE job SET state = 'failed', worker = NULL, lease_until = NULL, stage = 'worker',
+        reason = 'the program ended while at work on this file, ' || attempts || ' times',
+        updated_at = now()
+    WHERE attempts >= %(attempts)s AND (tenant, id) IN ({_FREE})
+"""  # noqa: S608  built from constants only
+_CLAIM = f"""
+    UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1,
+        lease_until = now() + make_interval(secs => %(lease)s), updated_at = now()
+    WHERE (tenant, id) IN ({_FREE})
+    RETURNING id, uri
+"""  # noqa: S608  built from constants only
+_HEARTBEAT = """
+    UPDATE job SET lease_until = now() + make_interval(secs => %s)
+    WHERE tenant = %s AND worker = %s AND state = 'running'
+"""
+_FINISH = """
+    UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '', reason = '',
+        updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
+_FAIL = """
+    UPDATE job SET state = 'failed', worker = NULL, lease_until = NULL, stage = %s, reason = %s,
+        updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
+_RELEASE = """
+    UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, attempts = attempts - 1,
+        updated_at = now()
+    WHERE tenant = %s AND worker = %s AND state = 'running'
+"""
+_OUTCOMES = """
+    SELECT uri, state, stage, reason FROM job
+    WHERE tenant = %s AND collection_id = %s AND kind = %s AND uri = ANY(%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job taken by a worker."""
+
+    id: int
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job stands: queued, running, done, or failed at a stage for a reason."""
+
+    state: str
+    stage: str
+    reason: str
+
+
+class Worker:
+    """One living worker on one collection's jobs of one kind; made by `Ledger.worker`."""
+
+    def __init__(self, conn: Connection[Any], tenant: str, collection: int, kind: str) -> None:
+        self._conn = conn
+        self._tenant = tenant
+        self._collection = collection
+        self._kind = kind
+        row = conn.execute("SELECT nextval('job_worker')").fetchone()
+        assert row is not None
+        self._number = int(row[0])
+        conn.execute("SELECT pg_advisory_lock(%s, %s)", (_WORKERS, self._number))
+
+    def enqueue(self, uris: Sequence[str]) -> None:
+        """Open a job for each URI; one that is open already stays as it is."""
+        self._conn.execute(_ENQUEUE, (self._tenant, self._collection, self._kind, sorted(set(uris))))
+
+    def claim(self, uris: Sequence[str], *, limit: int) -> list[Job]:
+        """Take up to `limit` open jobs among these URIs that no living worker has."""
+        values = {
+            "tenant": self._tenant,
+            "collection": self._collection,
+            "kind": self._kind,
+            "uris": list(uris),
+            "class": _WORKERS,
+            "limit": limit,
+            "attempts": MAX_ATTEMPTS,
+            "worker": self._number,
+            "lease": LEASE_S,
+        }
+        with self._conn.transaction():
+            self._conn.execute(_QUARANTINE, values)
+            return [Job(*row) for row in self._conn.execute(_CLAIM, values)]
+
+    def fail(self, job: int, stage: str, reason: str) -> None:
+        """Record why a job failed."""
+        self._conn.execute(_FAIL, (stage, reason, self._tenant, job))
+
+    def finish(self, job: int) -> None:
+        """Record that a job is done without anything to write."""
+        self._conn.execute(_FINISH, (self._tenant, job))
+
+    def heartbeat(self) -> None:
+        """Renew the lease of everything this worker has."""
+        self._conn.execute(_HEARTBEAT, (LEASE_S, self._tenant, self._number))
+
+    def outcomes(self, uris: Sequence[str]) -> dict[str, Outcome]:
+        """Tell how the jobs of these URIs stand."""
+        values = (self._tenant, self._collection, self._kind, list(uris))
+        return {uri: Outcome(*rest) for uri, *rest in self._conn.execute(_OUTCOMES, values)}
+
+    def close(self) -> None:
+        """Give back what was taken and not done; an attempt that was broken off does not count."""
+        self._conn.execute(_RELEASE, (self._tenant, self._number))
+        self._conn.execute("SELECT pg_advisory_unlock(%s, %s)", (_WORKERS, self._number))
+
+
+class Ledger:
+    """The jobs of one tenant."""
+
+    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
+        self._pool = pool
+        self._tenant = tenant
+
+    @contextmanager
+    def worker(self, collection: int, kind: str) -> Iterator[Worker]:
+        """Be a worker for a while; needs connections in autocommit mode."""
+        with self._pool.connection() as conn:
+            worker = Worker(conn, self._tenant, collection, kind)
+            try:
+                yield worker
+            finally:
+                if not conn.broken:
+                    worker.close()
+
+
+def finish(cursor: Cursor[Any], tenant: str, job: int) -> None:
+    """Record that a job is done, inside the transaction that wrote its result."""
+    cursor.execute(_FINISH, (tenant, job))

@@ -1,0 +1,245 @@
+"""The store on PostgreSQL: the `Store` contract, each write one transaction.
+
+Composes documents, vectors and postings; it knows nothing of parsing, embedding or scoring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import Connection, Cursor, IsolationLevel
+
+from ragkit.contracts import Postings
+from ragkit.errors import DatabaseError, UsageError
+from ragkit.store import documents, jobs, postings
+from ragkit.store import vectors as spaces
+from ragkit.text.analyse import analyse
+from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument
+
+if TYPE_CHECKING:
+    from psycopg_pool import ConnectionPool
+
+    from ragkit.contracts import Vectors
+
+MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
+
+
+class PostgresStore:
+    """Keep one tenant's collections in PostgreSQL.
+
+    `durable=False` lets a commit return before it is on disk: after a crash of the machine the
+    latest documents may be missing, never torn. `ragkit ingest` uses it, and ends durably.
+    """
+
+    def __init__(
+        self,
+        pool: ConnectionPool[Connection[Any]],
+        *,
+        tenant: str = "default",
+        durable: bool = True,
+    ) -> None:
+        self._pool = pool
+        self._tenant = tenant
+        self._durable = durable
+
+    @property
+    def tenant(self) -> str:
+        return self._tenant
+
+    def create_collection(self, name: str) -> Collection:
+        if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
+            raise UsageError(
+                f"A collection cannot be named {name[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
+                " characters."
+            )
+        with self._transaction() as cursor:
+            return documents.create_collection(cursor, self._tenant, name)
+
+    def collections(self) -> Sequence[Collection]:
+        with self._transaction() as cursor:
+            return documents.collections(cursor, self._tenant)
+
+    def delete_collection(self, name: str) -> None:
+        with self._transaction() as cursor:
+            collection = documents.collection_id(cursor, self._tenant, name)
+            cursor.execute(
+                "DELETE FROM collection WHERE tenant = %s AND id = %s", (self._tenant, collection)
+            )
+
+    def put_document(
+        self,
+        collection: str,
+        document: NewDocument,
+        space: EmbeddingSpace,
+        vectors: Vectors,
+        *,
+        job: int | None = None,
+    ) -> Document:
+        """Add or replace a document; a job given is marked done in the same transaction."""
+        _check(document, space, vectors)
+        terms = [analyse(document.text[chunk.start : chunk.end]) for chunk in document.chunks]
+        with self._connection() as conn:
+            space_id = spaces.ensure_space(conn, space)
+        with self._transaction() as cursor:
+            tenant = self._tenant
+            owner = documents.collection_id(cursor, tenant, collection, lock=True)
+            number, version = documents.put_document(cursor, tenant, owner, document)
+            if version > 1:
+                postings.bury(cursor, tenant, number)
+                documents.delete_chunks(cursor, tenant, number)
+            lengths = [len(of_chunk) for of_chunk in terms]
+            ids = documents.copy_chunks(cursor, tenant, owner, number, document.chunks, lengths)
+            spaces.copy_vectors(cursor, space_id, tenant, owner, ids, vectors)
+            postings.add_segment(cursor, tenant, owner, ids, terms)
+            if job is not None:
+                jobs.finish(cursor, tenant, job)
+        return Document(
+            id=number,
+            uri=document.uri,
+            title=document.title,
+            collection=collection,
+            language=document.language,
+            version=version,
+            chunks=len(document.chunks),
+            chars=len(document.text),
+        )
+
+    def delete_document(self, collection: str, document: int) -> None:
+        with self._transaction() as cursor:
+            owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
+            documents.lock_document(cursor, self._tenant, owner, document)
+            postings.bury(cursor, self._tenant, document)
+            documents.delete_document(cursor, self._tenant, document)
+
+    def documents(self, collection: str) -> Sequence[Document]:
+        with self._transaction() as cursor:
+            owner = documents.collection_id(cursor, self._tenant, collection)
+            return documents.documents(cursor, self._tenant, owner)
+
+    def document(self, document: int) -> Document:
+        with self._transaction() as cursor:
+            return documents.document(cursor, self._tenant, document)
+
+    def text(self, document: int) -> str:
+        with self._transaction() as cursor:
+            return documents.text(cursor, self._tenant, document)
+
+    def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
+        with self._transaction() as cursor:
+            owner = documents.collection_id(cursor, self._tenant, collection)
+            return documents.known(cursor, self._tenant, owner)
+
+    def finish_load(self, collection: str, space: EmbeddingSpace) -> None:
+        """Do what pays once after many writes: merge segments, build the HNSW index, flush."""
+        with self._transaction() as cursor:
+            owner = documents.collection_id(cursor, self._tenant, collection)
+        with self._connection() as conn:
+            postings.merge(conn, self._tenant, owner)
+            conn.execute("ANALYZE document, chunk, lexical_posting")
+            spaces.build_index(conn, space)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresReader]:
+        with self._connection() as conn:
+            conn.isolation_level = IsolationLevel.REPEATABLE_READ
+            conn.read_only = True
+            try:
+                with conn.transaction(), conn.cursor() as cursor:
+                    cursor.execute("SELECT 1")  # the snapshot begins here, not at the first search
+                    yield PostgresReader(cursor, self._tenant)
+            finally:
+                if not conn.closed:
+                    conn.isolation_level = None
+                    conn.read_only = None
+
+    @property
+    def job_ledger(self) -> jobs.Ledger:
+        """The ledger of this tenant's jobs."""
+        return jobs.Ledger(self._pool, self._tenant)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Cursor[Any]]:
+        with self._connection() as conn, conn.transaction(), conn.cursor() as cursor:
+            if not self._durable:
+                cursor.execute("SET LOCAL synchronous_commit = off")
+            yield cursor
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection[Any]]:
+        try:
+            with self._pool.connection() as conn:
+                yield conn
+        except psycopg.Error as error:
+            raise translate(error) from error
+
+
+class PostgresReader:
+    """One repeatable-read view of the store."""
+
+    def __init__(self, cursor: Cursor[Any], tenant: str) -> None:
+        self._cursor = cursor
+        self._tenant = tenant
+
+    def nearest(
+        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+    ) -> Sequence[tuple[int, float]]:
+        owner = self._collection(collection)
+        found = spaces.nearest(self._cursor, space, self._tenant, owner, vector, k)
+        if not found:
+            self._refuse_other_space(collection, owner, space)
+        return found
+
+    def postings(self, collection: str, terms: Sequence[str]) -> Postings:
+        return postings.read(self._cursor, self._tenant, self._collection(collection), terms)
+
+    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
+        return documents.hits(self._cursor, self._tenant, chunks)
+
+    def _collection(self, name: str) -> int:
+        return documents.collection_id(self._cursor, self._tenant, name)
+
+    def _refuse_other_space(self, name: str, collection: int, space: EmbeddingSpace) -> None:
+        """Say so when the collection has vectors, but none that this model can be compared with."""
+        rows = self._cursor.execute("SELECT id, model FROM embedding_space").fetchall()
+        models = {
+            str(model)
+            for space_id, model in rows
+            if spaces.count(self._cursor, space_id, self._tenant, collection)
+        }
+        if models:
+            raise UsageError(
+                f"Collection {name!r} was embedded with {' and '.join(sorted(models))}, not with"
+                f" {space.model} (revision {space.revision}): set RAGKIT_EMBED_MODEL, or ingest"
+                " again."
+            )
+
+
+def translate(error: psycopg.Error) -> DatabaseError:
+    """Make one line of a database error, with the remedy where it is known."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return DatabaseError(
+            f"The database failed or cannot be reached: {text}. `ragkit db status` shows its state;"
+            " nothing that was committed is lost."
+        )
+    return DatabaseError(f"The database refused a statement: {text}")
+
+
+def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:
+    import numpy as np
+
+    if not 0 < len(document.uri.encode()) <= documents.MAX_URI_BYTES:
+        raise UsageError(
+            f"A document's URI has 1 to {documents.MAX_URI_BYTES} bytes: {document.uri[:80]!r}..."
+        )
+    expected = (len(document.chunks), space.dimension)
+    if vectors.shape != expected:
+        raise UsageError(
+            f"{document.uri} has vectors of shape {vectors.shape}, expected {expected}:"
+            " one row per chunk of the space's dimension."
+        )
+    if not np.isfinite(vectors).all():
+        raise UsageError(f"{document.uri} has vectors with NaN or infinite values.")
