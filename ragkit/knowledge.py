@@ -90,16 +90,13 @@ class KnowledgeBase:
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         generated = time.perf_counter()
-        texts = {
-            number: self.store.text(number) for number in {c.document for c in draft.citations}
-        }
-        citations, unverified = verify(draft, texts, hits)
+        checked = verify(draft, self.store.text, hits)
         yield Answer(
             text=draft.text,
             refused=draft.refused,
             reason=draft.reason,
-            citations=citations,
-            unverified=unverified,
+            citations=checked.citations,
+            unverified=checked.unverified,
             hits=tuple(hits),
             timings={
                 "retrieve": retrieved - started,

@@ -34,8 +34,14 @@ def ingest(
     from ragkit import render
     from ragkit_ingest.run import ingest as run
 
-    with _display() as on_progress:
-        report = run(paths, collection=collection, jobs=jobs, on_progress=on_progress)
+    try:
+        with _display() as on_progress:
+            report = run(paths, collection=collection, jobs=jobs, on_progress=on_progress)
+    except KeyboardInterrupt:
+        typer.echo(
+            "Broken off: what is stored stays; run the same command again to go on.", err=True
+        )
+        raise typer.Exit(130) from None
     if json:
         render.print_json(report.as_json())
     else:

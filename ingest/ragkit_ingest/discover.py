@@ -46,3 +46,8 @@ def _walk(paths: Iterable[Path]) -> Iterator[Path]:
                 # A dangling link or an unreadable file is a failure to report, not a thing to skip.
                 if not name.startswith(".") and (file.is_file() or file.is_symlink()):
                     yield file
+
+
+def uri_of(path: Path) -> str:
+    """Name a file in the store: its absolute path, bytes that are not UTF-8 written as \\xNN."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -8,23 +8,26 @@ It knows nothing of formats, tokens or SQL.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragkit.errors import IngestError
+from ragkit.errors import IngestError, SettingsError
+from ragkit.store.documents import MAX_URI_BYTES
 from ragkit.text.language import language
 from ragkit.types import Chunk, Document, NewDocument, ParsedText
-from ragkit_ingest.chunk import chunk_document
-from ragkit_ingest.discover import discover
-from ragkit_ingest.fingerprint import Pipeline
+from ragkit_ingest.chunk import chunk, default_sizes
+from ragkit_ingest.discover import discover, uri_of
+from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.report import Failure, IngestReport
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.sandbox import ParseLimits, ParserPool
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -62,7 +65,7 @@ class _Source:
 
     @property
     def uri(self) -> str:
-        return str(self.path)
+        return uri_of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +99,16 @@ def ingest(
     name = collection or settings.collection
     found = discover([Path(path) for path in paths])
     embedder = build.embedder(settings)
-    pipeline = Pipeline.of(settings, embedder)
-    limits = pipeline.parse_limits
+    steps = _Steps(embedder, fingerprint(settings), settings)
     with open_database(settings) as database:
         store = database.store(settings.tenant, durable=False)
         owner = store.create_collection(name)
         with (
-            ParserPool(jobs or settings.jobs or pipeline.default_jobs, limits) as parsers,
+            ParserPool(jobs or settings.jobs or _parsers(), _limits(settings)) as parsers,
             store.job_ledger.worker(owner.id, JOB_KIND) as worker,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragkit-write") as writer,
         ):
-            run = _Run(store, name, embedder, pipeline, parsers, worker, writer, on_progress)
+            run = _Run(store, name, steps, parsers, worker, writer, on_progress)
             run.files(found.files)
         if run.added or run.updated:
             store.finish_load(name, embedder.space)
@@ -122,6 +124,52 @@ def ingest(
     )
 
 
+class _Steps:
+    """What makes a document of a parsed file: sizes, model, fingerprint."""
+
+    def __init__(self, embedder: Embedder, fingerprint: str, settings: Settings) -> None:
+        self.embedder = embedder
+        self.fingerprint = fingerprint
+        self.max_file_bytes = settings.max_file_mb << 20
+        self._settings = settings
+
+    def document(self, source: _Source, parsed: ParsedText) -> NewDocument:
+        """Chunk a parsed file. The first call loads the embedder, whose tokens are counted."""
+        chunks = chunk(
+            parsed,
+            self.embedder.token_spans,
+            max_tokens=self._sizes[0],
+            overlap_tokens=self._sizes[1],
+        )
+        if not chunks:
+            raise IngestError("chunk", "there is no text in it")
+        return NewDocument(
+            uri=source.uri,
+            content_hash=_hash(source.data),
+            fingerprint=self.fingerprint,
+            text=parsed.text,
+            chunks=chunks,
+            title=parsed.title or _first_heading(chunks) or source.path.stem,
+            language=language(parsed.text),
+            media_type=MEDIA_TYPES[source.path.suffix.lower()],
+            metadata=parsed.metadata,
+        )
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """Chunk size and overlap in tokens. Raises SettingsError for more than the model reads."""
+        self.embedder.load()
+        limit = self.embedder.max_tokens
+        size = self._settings.chunk_tokens or default_sizes(limit)[0]
+        if size > limit:
+            raise SettingsError(
+                f"RAGKIT_CHUNK_TOKENS is {size}, but {self.embedder.space.model} reads {limit}"
+                " tokens: nothing would be found by what stands behind them."
+            )
+        overlap = self._settings.chunk_overlap_tokens
+        return size, default_sizes(size)[1] if overlap is None else overlap
+
+
 class _Run:
     """The state of one ingestion."""
 
@@ -129,8 +177,7 @@ class _Run:
         self,
         store: PostgresStore,
         collection: str,
-        embedder: Embedder,
-        pipeline: Pipeline,
+        steps: _Steps,
         parsers: ParserPool,
         worker: Worker,
         writer: ThreadPoolExecutor,
@@ -140,8 +187,7 @@ class _Run:
         self.failures: list[Failure] = []
         self._store = store
         self._collection = collection
-        self._embedder = embedder
-        self._pipeline = pipeline
+        self._steps = steps
         self._parsers = parsers
         self._worker = worker
         self._writer = writer
@@ -184,7 +230,12 @@ class _Run:
         sources: list[_Source] = []
         size = 0
         while waiting and len(sources) < _READ_FILES and size < _READ_BYTES:
-            source = self._changed(waiting.popleft())
+            path = waiting.popleft()
+            if len(uri_of(path).encode()) > MAX_URI_BYTES:
+                reason = f"its path is longer than {MAX_URI_BYTES} bytes"
+                self.failures.append(Failure(uri_of(path), "read", reason))
+                continue
+            source = self._changed(path)
             if source is None:
                 self.unchanged += 1
             else:
@@ -195,16 +246,16 @@ class _Run:
     def _changed(self, path: Path) -> _Source | None:
         """Read a file; None when the store has it as it is."""
         try:
-            if (size := path.stat().st_size) > self._pipeline.max_file_bytes:
-                limit = self._pipeline.max_file_bytes >> 20
-                return _Source(
-                    path, error=f"{size >> 20} MB are over RAGKIT_MAX_FILE_MB, {limit} MB"
-                )
+            size, limit = path.stat().st_size, self._steps.max_file_bytes
+            if size > limit:
+                reason = f"{size >> 20} MB are over RAGKIT_MAX_FILE_MB, {limit >> 20} MB"
+                return _Source(path, error=reason)
             data = path.read_bytes()
         except OSError as error:
             return _Source(path, error=error.strerror or str(error))
-        content = (_hash(data), self._pipeline.fingerprint)
-        return None if self._known.get(str(path)) == content else _Source(path, data)
+        source = _Source(path, data)
+        content = (_hash(data), self._steps.fingerprint)
+        return None if self._known.get(source.uri) == content else source
 
     def _take(self, sources: Sequence[_Source]) -> None:
         """Open and claim jobs, and start parsing what was claimed."""
@@ -251,26 +302,9 @@ class _Run:
         for future in done:
             job, source = self._parsing.pop(future)
             try:
-                self._ready.append(_Ready(job, self._document(source, future.result())))
+                self._ready.append(_Ready(job, self._steps.document(source, future.result())))
             except IngestError as error:
                 self._fail(job, error)
-
-    def _document(self, source: _Source, parsed: ParsedText) -> NewDocument:
-        self._embedder.load()
-        chunks = chunk_document(parsed, self._embedder, self._pipeline.sizes)
-        if not chunks:
-            raise IngestError("chunk", "there is no text in it")
-        return NewDocument(
-            uri=source.uri,
-            content_hash=_hash(source.data),
-            fingerprint=self._pipeline.fingerprint,
-            text=parsed.text,
-            chunks=chunks,
-            title=parsed.title or _first_heading(chunks) or source.path.stem,
-            language=language(parsed.text),
-            media_type=MEDIA_TYPES[source.path.suffix.lower()],
-            metadata=parsed.metadata,
-        )
 
     def _embed(self) -> None:
         """Embed the documents in hand together and pass each on to be written."""
@@ -285,7 +319,7 @@ class _Run:
         ]
         parts: list[Vectors] = []
         for start in range(0, len(texts), _EMBED_CHUNKS):
-            parts.append(self._embedder.embed_passages(texts[start : start + _EMBED_CHUNKS]))
+            parts.append(self._steps.embedder.embed_passages(texts[start : start + _EMBED_CHUNKS]))
             self.embedded += len(parts[-1])
             self._report()
         vectors = np.concatenate(parts)
@@ -303,7 +337,7 @@ class _Run:
                 self._store.put_document,
                 self._collection,
                 ready.document,
-                self._embedder.space,
+                self._steps.embedder.space,
                 vectors,
                 job=ready.job.id,
             )
@@ -331,6 +365,21 @@ class _Run:
             self._worker.heartbeat()
         done = self.added + self.updated + self.unchanged + len(self.failures)
         self._on_progress(Progress(done, self._total, self.embedded, now - self._started))
+
+
+def _parsers() -> int:
+    """One parser process per core but one, which embeds."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)
+
+
+def _limits(settings: Settings) -> ParseLimits:
+    return ParseLimits(
+        memory_mb=settings.parse_memory_mb,
+        cpu_s=settings.parse_cpu_s,
+        wall_s=settings.parse_wall_s,
+        unzipped_mb=settings.parse_unzipped_mb,
+        file_mb=settings.max_file_mb,
+    )
 
 
 def _hash(data: bytes) -> str:

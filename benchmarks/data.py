@@ -1,0 +1,68 @@
+"""The labelled sets that the benchmarks measure on, and a knowledge base filled with one."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from ragkit import KnowledgeBase, Settings
+from ragkit_eval.sets import LabelledSet, beir, clapnq, excerpts, squad
+from ragkit_ingest import ingest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def data() -> Path:
+    """Return the folder of the test data, or end with a line that says how to name it."""
+    folder = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT / "../shared/data")).resolve()
+    if not folder.is_dir():
+        raise SystemExit(f"no test data at {folder}: set RAGKIT_TEST_DATA to its folder")
+    return folder
+
+
+@lru_cache
+def cranfield() -> LabelledSet:
+    return beir(data() / "retrieval/cranfield", "Cranfield")
+
+
+@lru_cache
+def cmrc() -> LabelledSet:
+    return squad(data() / "retrieval/cmrc2018_dev.json", "CMRC 2018")
+
+
+@lru_cache
+def clapnq_answerable() -> LabelledSet:
+    return clapnq(data() / "retrieval/clapnq_dev_answerable.jsonl", "CLAPNQ")
+
+
+@lru_cache
+def clapnq_unanswerable() -> LabelledSet:
+    return clapnq(data() / "retrieval/clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
+
+
+@lru_cache
+def chunking() -> LabelledSet:
+    return excerpts(data() / "retrieval/chunking_evaluation", "chunking_evaluation")
+
+
+@contextmanager
+def knowledge_base(*sets: LabelledSet) -> Iterator[KnowledgeBase]:
+    """Ingest the sets' documents as text files, as a user would, and open what results."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder, "documents")
+        files.mkdir()
+        for labelled in sets:
+            for number, text in labelled.documents.items():
+                (files / f"{number}.txt").write_text(text, encoding="utf-8")
+        settings = Settings(home=Path(folder, "home"))
+        report = ingest([files], settings=settings)
+        assert not report.failures, report.failures
+        with KnowledgeBase.open(settings) as kb:
+            yield kb
+
+
+def document_id(uri: str) -> str:
+    """Return the id that a labelled document was written under."""
+    return Path(uri).stem

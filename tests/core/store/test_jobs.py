@@ -1,0 +1,101 @@
+"""The job ledger on the real database, with workers that live, hang and die."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+from ragkit.store.connect import connect, open_pool
+from ragkit.store.jobs import MAX_ATTEMPTS, Ledger, Outcome, Worker
+from ragkit.store.migrate import migrate
+from ragkit.store.postgres import PostgresStore
+
+
+@pytest.fixture
+def pool(fresh_database: str) -> Iterator[ConnectionPool[Connection[Any]]]:
+    with connect(fresh_database) as conn:
+        migrate(conn)
+    opened = open_pool(fresh_database)
+    PostgresStore(opened).create_collection("c")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ledger(pool: ConnectionPool[Connection[Any]]) -> Ledger:
+    return Ledger(pool, "default")
+
+
+def dead_worker(database: str) -> Worker:
+    """Return a worker that has taken "x" and whose connection is gone, as after kill -9."""
+    conn = connect(database)
+    worker = Worker(conn, "default", 1, "ingest")
+    worker.enqueue(["x"])
+    assert [job.uri for job in worker.claim(["x"], limit=1)] == ["x"]
+    conn.close()
+    return worker
+
+
+def test_a_job_is_taken_once(ledger: Ledger) -> None:
+    with ledger.worker(1, "ingest") as one, ledger.worker(1, "ingest") as two:
+        one.enqueue(["x", "y", "x"])
+        assert [job.uri for job in one.claim(["x", "y"], limit=1)] == ["x"]
+        assert [job.uri for job in two.claim(["x", "y"], limit=9)] == ["y"]
+        assert one.claim(["x", "y"], limit=9) == []
+
+
+def test_a_failure_keeps_its_stage_and_reason_until_the_next_try(ledger: Ledger) -> None:
+    with ledger.worker(1, "ingest") as worker:
+        worker.enqueue(["x"])
+        (job,) = worker.claim(["x"], limit=1)
+        worker.fail(job.id, "parse", "truncated")
+        assert worker.outcomes(["x"]) == {"x": Outcome("failed", "parse", "truncated")}
+        worker.enqueue(["x"])
+        assert worker.outcomes(["x"]) == {"x": Outcome("queued", "", "")}
+
+
+def test_work_broken_off_is_given_back_and_costs_no_attempt(ledger: Ledger) -> None:
+    for _ in range(MAX_ATTEMPTS + 2):
+        with ledger.worker(1, "ingest") as worker:
+            worker.enqueue(["x"])
+            assert len(worker.claim(["x"], limit=1)) == 1
+
+
+def test_a_dead_workers_job_is_free_at_once(ledger: Ledger, fresh_database: str) -> None:
+    dead_worker(fresh_database)
+    with ledger.worker(1, "ingest") as worker:
+        worker.enqueue(["x"])
+        assert [job.uri for job in worker.claim(["x"], limit=1)] == ["x"]
+
+
+def test_a_job_that_kills_its_worker_again_and_again_is_set_aside(
+    ledger: Ledger, fresh_database: str
+) -> None:
+    for _ in range(MAX_ATTEMPTS):
+        dead_worker(fresh_database)
+    with ledger.worker(1, "ingest") as worker:
+        worker.enqueue(["x"])
+        assert worker.claim(["x"], limit=1) == []
+        outcome = worker.outcomes(["x"])["x"]
+        assert (outcome.state, outcome.stage) == ("failed", "worker")
+        assert f"{MAX_ATTEMPTS} times" in outcome.reason
+
+
+def test_a_lease_that_ran_out_is_free_and_a_renewed_one_is_not(
+    ledger: Ledger, pool: ConnectionPool[Connection[Any]]
+) -> None:
+    with ledger.worker(1, "ingest") as hanging, ledger.worker(1, "ingest") as other:
+        hanging.enqueue(["x"])
+        hanging.claim(["x"], limit=1)
+        _let_leases_run_out(pool)
+        hanging.heartbeat()
+        assert other.claim(["x"], limit=1) == []
+        _let_leases_run_out(pool)
+        assert [job.uri for job in other.claim(["x"], limit=1)] == ["x"]
+
+
+def _let_leases_run_out(pool: ConnectionPool[Connection[Any]]) -> None:
+    with pool.connection() as conn:
+        conn.execute("UPDATE job SET lease_until = now() - interval '1 second'")

@@ -1,0 +1,170 @@
+"""Whole ingestions into the real database: what is stored, left alone, replaced and reported."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from ragkit.errors import NotFoundError
+from ragkit.settings import Settings
+from ragkit.store.connect import connect
+from ragkit_ingest.report import Failure
+from ragkit_ingest.run import Progress, ingest
+
+TABLES = (
+    "collection",
+    "document",
+    "chunk",
+    "vectors_1",
+    "lexical_posting",
+    "lexical_segment",
+    "job",
+)
+
+
+@pytest.fixture
+def settings(fresh_database: str, tmp_path: Path) -> Settings:
+    return Settings(database_url=SecretStr(fresh_database), home=tmp_path / "home")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "documents"
+    made.mkdir()
+    (made / "leave.md").write_text("# Leave\n\nEveryone has 25 days of leave.\n")
+    (made / "制度.txt").write_text("年假为十五天。出差住宿标准为每晚五百元。\n", encoding="gb18030")
+    (made / "notes.xyz").write_text("another format")
+    (made / ".hidden.md").write_text("# Hidden\n")
+    return made
+
+
+def rows(settings: Settings, query: str) -> list[tuple[Any, ...]]:
+    assert settings.database_url is not None
+    with connect(settings.database_url.get_secret_value()) as conn:
+        return conn.execute(query.encode()).fetchall()
+
+
+def state(settings: Settings) -> dict[str, str]:
+    """A hash over every row of every table with its xmin, which any write changes."""
+    return {
+        table: hashlib.sha256(
+            repr(rows(settings, f"SELECT xmin, t.* FROM {table} t ORDER BY t")).encode()  # noqa: S608
+        ).hexdigest()
+        for table in TABLES
+    }
+
+
+def test_a_folder_becomes_documents(settings: Settings, folder: Path) -> None:
+    report = ingest([folder], settings=settings)
+    assert (report.added, report.updated, report.unchanged, report.failed) == (2, 0, 0, 0)
+    assert report.skipped == 1
+    assert report.chunks == report.embedded == 2
+    stored = rows(settings, "SELECT uri, title, language, version, text FROM document ORDER BY uri")
+    assert stored == [
+        (str(folder / "leave.md"), "Leave", "en", 1, "# Leave\n\nEveryone has 25 days of leave.\n"),
+        (str(folder / "制度.txt"), "制度", "zh", 1, "年假为十五天。出差住宿标准为每晚五百元。\n"),
+    ]
+
+
+def test_a_second_run_embeds_nothing_and_changes_no_row(settings: Settings, folder: Path) -> None:
+    ingest([folder], settings=settings)
+    before = state(settings)
+    report = ingest([folder], settings=settings)
+    assert (report.added, report.updated, report.unchanged) == (0, 0, 2)
+    assert report.embedded == report.chunks == 0
+    assert state(settings) == before
+
+
+def test_a_changed_file_replaces_its_document(settings: Settings, folder: Path) -> None:
+    ingest([folder], settings=settings)
+    (folder / "leave.md").write_text("# Leave\n\nEveryone has 30 days of leave.\n")
+    report = ingest([folder], settings=settings)
+    assert (report.added, report.updated, report.unchanged) == (0, 1, 1)
+    assert rows(settings, "SELECT version, text FROM document WHERE title = 'Leave'") == [
+        (2, "# Leave\n\nEveryone has 30 days of leave.\n")
+    ]
+    assert rows(settings, "SELECT count(*) FROM chunk") == [(2,)]
+    assert rows(settings, "SELECT count(*) FROM lexical_tombstone") == [(0,)]
+
+
+def test_other_chunk_sizes_make_the_documents_anew(settings: Settings, folder: Path) -> None:
+    ingest([folder], settings=settings)
+    smaller = settings.model_copy(update={"chunk_tokens": 32})
+    assert ingest([folder], settings=smaller).updated == 2
+
+
+def test_a_failing_file_is_reported_with_stage_and_reason_and_the_others_finish(
+    settings: Settings, folder: Path
+) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing of a PDF")
+    (folder / "gone.md").symlink_to(folder / "nowhere.md")
+    (folder / "empty.txt").write_bytes(b"")
+    report = ingest([folder], settings=settings)
+    assert report.added == 2
+    found = {Path(failure.uri).name: failure for failure in report.failures}
+    assert {name: failure.stage for name, failure in found.items()} == {
+        "broken.pdf": "parse",
+        "empty.txt": "parse",
+        "gone.md": "read",
+    }
+    assert all(failure.reason and "\n" not in failure.reason for failure in report.failures)
+    assert found["gone.md"].reason == "No such file or directory"
+    ledger = rows(
+        settings, "SELECT uri, stage, reason FROM job WHERE state = 'failed' ORDER BY uri"
+    )
+    assert [Failure(*row) for row in ledger] == list(report.failures)
+    again = ingest([folder], settings=settings)
+    assert again.failures == report.failures
+    assert again.unchanged == 2
+
+
+def test_a_new_version_that_fails_leaves_the_old_document(settings: Settings, folder: Path) -> None:
+    ingest([folder], settings=settings)
+    (folder / "leave.md").write_bytes(b"\x00\x01\x02\x03" * 100)
+    report = ingest([folder], settings=settings)
+    assert report.failed == 1
+    assert rows(settings, "SELECT version FROM document WHERE title = 'Leave'") == [(1,)]
+
+
+def test_a_missing_path_fails_before_anything_is_done(settings: Settings, folder: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"no file or folder '.*nowhere'"):
+        ingest([folder, folder / "nowhere"], settings=settings)
+    assert rows(settings, "SELECT count(*) FROM pg_tables WHERE tablename = 'document'") == [(0,)]
+
+
+def test_a_file_named_twice_is_taken_once(settings: Settings, folder: Path) -> None:
+    report = ingest([folder, folder / "leave.md", folder], settings=settings)
+    assert report.added == 2
+
+
+def test_a_file_over_the_limit_is_not_read(settings: Settings, folder: Path) -> None:
+    (folder / "large.txt").write_bytes(b"word " * 500_000)
+    small = settings.model_copy(update={"max_file_mb": 1})
+    (failure,) = ingest([folder], settings=small).failures
+    assert (failure.stage, failure.reason) == ("read", "2 MB are over RAGKIT_MAX_FILE_MB, 1 MB")
+
+
+def test_progress_ends_with_every_file(settings: Settings, folder: Path) -> None:
+    seen: list[Progress] = []
+    ingest([folder], settings=settings, on_progress=seen.append)
+    assert (seen[-1].files, seen[-1].total, seen[-1].chunks) == (2, 2, 2)
+    assert [p.files for p in seen] == sorted(p.files for p in seen)
+
+
+def test_offsets_of_every_chunk_point_into_the_stored_text(
+    settings: Settings, folder: Path
+) -> None:
+    text = "# 手册\n\n" + "第一条：员工应当准时上班。Be on time! 🕘 é́ \n\n" * 200
+    (folder / "long.md").write_text(text, encoding="utf-8")
+    ingest([folder], settings=settings)
+    found = rows(
+        settings,
+        "SELECT c.start_char, c.end_char, d.text, substr(d.text, c.start_char + 1,"
+        " c.end_char - c.start_char) FROM chunk c JOIN document d ON d.id = c.document_id",
+    )
+    assert len(found) > 20
+    for start, end, stored, cut in found:
+        assert stored[start:end] == cut
+        assert cut == cut.strip()
