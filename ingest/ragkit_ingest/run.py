@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.errors import IngestError, SettingsError
-from ragkit.store.documents import MAX_URI_BYTES
 from ragkit.text.language import language
 from ragkit.types import Chunk, Document, NewDocument, ParsedText
 from ragkit_ingest.chunk import chunk, default_sizes
@@ -230,12 +229,7 @@ class _Run:
         sources: list[_Source] = []
         size = 0
         while waiting and len(sources) < _READ_FILES and size < _READ_BYTES:
-            path = waiting.popleft()
-            if len(uri_of(path).encode()) > MAX_URI_BYTES:
-                reason = f"its path is longer than {MAX_URI_BYTES} bytes"
-                self.failures.append(Failure(uri_of(path), "read", reason))
-                continue
-            source = self._changed(path)
+            source = self._changed(waiting.popleft())
             if source is None:
                 self.unchanged += 1
             else:

@@ -6,6 +6,7 @@ and postings live in files of their own.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,10 +29,10 @@ _CREATE_COLLECTION = """
     INSERT INTO collection (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING
 """
 _PUT_DOCUMENT = """
-    INSERT INTO document (tenant, collection_id, uri, content_hash, fingerprint, title, language,
-        media_type, metadata, chars, text)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-    ON CONFLICT (tenant, collection_id, uri) DO UPDATE SET
+    INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
+        language, media_type, metadata, chars, text)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
         metadata = excluded.metadata, chars = excluded.chars, text = excluded.text,
@@ -48,7 +49,6 @@ _BY_ID = _DOCUMENTS + "WHERE d.tenant = %s AND d.id = %s"
 _KNOWN = """
     SELECT uri, content_hash, fingerprint FROM document WHERE tenant = %s AND collection_id = %s
 """
-MAX_URI_BYTES = 2400  # as the table checks
 HITS = """
     SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
         substr(d.text, c.start_char + 1, c.end_char - c.start_char)
@@ -84,7 +84,8 @@ def put_document(
 ) -> tuple[int, int]:
     """Insert or overwrite the document's row; return its id and version. Locks the row."""
     values = (
-        *(tenant, collection, new.uri, new.content_hash, new.fingerprint, new.title),
+        *(tenant, collection, new.uri, uri_key(new.uri)),
+        *(new.content_hash, new.fingerprint, new.title),
         *(new.language, new.media_type, Jsonb(dict(new.metadata)), len(new.text), new.text),
     )
     row = cursor.execute(_PUT_DOCUMENT, values).fetchone()
@@ -172,6 +173,11 @@ def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
     """Fetch chunks with their text, in the given order; chunks that are gone are left out."""
     found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)))}
     return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
+
+
+def uri_key(uri: str) -> bytes:
+    """Return what a URI is looked up by: its sha256."""
+    return hashlib.sha256(uri.encode()).digest()
 
 
 def _hit(

@@ -125,6 +125,7 @@ def _searches(
     for space_id, dimension in spaces:
         if not vectors.walks_index(cursor, space_id, tenant, collection):
             continue
+        vectors.prepare_walk(cursor, 10)
         values = {
             "vector": str([1.0] * dimension),
             "tenant": tenant,

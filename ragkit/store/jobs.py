@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection, Cursor
 
+from ragkit.store.documents import uri_key
+
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
@@ -22,9 +24,9 @@ MAX_ATTEMPTS = 3  # arbitrary: a job that took its worker down so often is set a
 _WORKERS = 0x7261676B  # class of the workers' advisory locks: "ragk" in ASCII
 
 _ENQUEUE = """
-    INSERT INTO job (tenant, collection_id, kind, uri)
-    SELECT %s, %s, %s, unnest(%s::text[])
-    ON CONFLICT (tenant, collection_id, kind, uri) DO UPDATE
+    INSERT INTO job (tenant, collection_id, kind, uri, uri_key)
+    SELECT %s, %s, %s, uri, key FROM unnest(%s::text[], %s::bytea[]) AS t (uri, key)
+    ON CONFLICT (tenant, collection_id, kind, uri_key) DO UPDATE
     SET state = 'queued', attempts = 0, stage = '', reason = '', updated_at = now()
     WHERE job.state IN ('done', 'failed')
 """
@@ -32,7 +34,7 @@ _ENQUEUE = """
 _FREE = """
     SELECT tenant, id FROM job
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kind = %(kind)s
-        AND uri = ANY(%(uris)s) AND state IN ('queued', 'running')
+        AND uri_key = ANY(%(uris)s) AND state IN ('queued', 'running')
         AND (state = 'queued' OR lease_until < now() OR NOT EXISTS (
             SELECT 1 FROM pg_locks l
             WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
@@ -73,7 +75,7 @@ _RELEASE = """
 """
 _OUTCOMES = """
     SELECT uri, state, stage, reason FROM job
-    WHERE tenant = %s AND collection_id = %s AND kind = %s AND uri = ANY(%s)
+    WHERE tenant = %s AND collection_id = %s AND kind = %s AND uri_key = ANY(%s)
 """
 
 
@@ -109,7 +111,9 @@ class Worker:
 
     def enqueue(self, uris: Sequence[str]) -> None:
         """Open a job for each URI; one that is open already stays as it is."""
-        self._conn.execute(_ENQUEUE, (self._tenant, self._collection, self._kind, sorted(set(uris))))
+        once = sorted(set(uris))
+        keys = [uri_key(uri) for uri in once]
+        self._conn.execute(_ENQUEUE, (self._tenant, self._collection, self._kind, once, keys))
 
     def claim(self, uris: Sequence[str], *, limit: int) -> list[Job]:
         """Take up to `limit` open jobs among these URIs that no living worker has."""
@@ -117,7 +121,7 @@ class Worker:
             "tenant": self._tenant,
             "collection": self._collection,
             "kind": self._kind,
-            "uris": list(uris),
+            "uris": [uri_key(uri) for uri in uris],
             "class": _WORKERS,
             "limit": limit,
             "attempts": MAX_ATTEMPTS,
@@ -142,7 +146,7 @@ class Worker:
 
     def outcomes(self, uris: Sequence[str]) -> dict[str, Outcome]:
         """Tell how the jobs of these URIs stand."""
-        values = (self._tenant, self._collection, self._kind, list(uris))
+        values = (self._tenant, self._collection, self._kind, [uri_key(uri) for uri in uris])
         return {uri: Outcome(*rest) for uri, *rest in self._conn.execute(_OUTCOMES, values)}
 
     def close(self) -> None:

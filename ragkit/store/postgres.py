@@ -231,10 +231,6 @@ def translate(error: psycopg.Error) -> DatabaseError:
 def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:
     import numpy as np
 
-    if not 0 < len(document.uri.encode()) <= documents.MAX_URI_BYTES:
-        raise UsageError(
-            f"A document's URI has 1 to {documents.MAX_URI_BYTES} bytes: {document.uri[:80]!r}..."
-        )
     expected = (len(document.chunks), space.dimension)
     if vectors.shape != expected:
         raise UsageError(

@@ -133,10 +133,7 @@ def nearest(
     values = {"vector": literal, "tenant": tenant, "collection": collection, "k": k}
     if not walks_index(cursor, space_id, tenant, collection):
         return _search(cursor, _EXACT, space_id, values)
-    cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
-    cursor.execute(
-        "SELECT set_config('hnsw.ef_search', %s, true)", (str(min(1000, max(EF_SEARCH, 2 * k))),)
-    )
+    prepare_walk(cursor, k)
     found = _search(cursor, _APPROXIMATE, space_id, values)
     # An iterative scan gives up after hnsw.max_scan_tuples; k rows are promised when k exist.
     return found if len(found) == k else _search(cursor, _EXACT, space_id, values)
@@ -194,6 +191,18 @@ def walks_index(cursor: Cursor[Any], space_id: int, tenant: str, collection: int
     ).fetchone()
     assert matching is not None
     return bool(matching[0] > limit)
+
+
+def prepare_walk(cursor: Cursor[Any], k: int) -> None:
+    """Set the transaction up for walking the HNSW index.
+
+    The planner underrates the index beside a filter; without sorting there is no other plan.
+    """
+    cursor.execute(
+        "SELECT set_config('hnsw.iterative_scan', 'strict_order', true),"
+        " set_config('hnsw.ef_search', %s, true), set_config('enable_sort', 'off', true)",
+        (str(min(1000, max(EF_SEARCH, 2 * k))),),
+    )
 
 
 def approximate(space_id: int) -> sql.Composed:

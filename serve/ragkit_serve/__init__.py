@@ -1,1 +1,10 @@
+"""Model serving; so far a stub of an OpenAI-compatible server to test against."""
 
+from typing import TYPE_CHECKING
+
+from ragkit._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ragkit_serve.stub import StubServer as StubServer
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(__name__, {"ragkit_serve.stub": "StubServer"})

@@ -18,6 +18,7 @@ CREATE TABLE document (
     id            bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
     collection_id bigint      NOT NULL,
     uri           text        NOT NULL,
+    uri_key       bytea       NOT NULL,  -- its sha256: a URI may be longer than a btree entry
     content_hash  text        NOT NULL,
     fingerprint   text        NOT NULL,
     title         text        NOT NULL,
@@ -29,9 +30,8 @@ CREATE TABLE document (
     text          text        NOT NULL,
     updated_at    timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant, id),
-    UNIQUE (tenant, collection_id, uri),
-    FOREIGN KEY (tenant, collection_id) REFERENCES collection ON DELETE CASCADE,
-    CHECK (octet_length(uri) BETWEEN 1 AND 2400)  -- an entry of a btree has its limit
+    UNIQUE (tenant, collection_id, uri_key),
+    FOREIGN KEY (tenant, collection_id) REFERENCES collection ON DELETE CASCADE
 );
 -- Uncompressed out of line, so that a passage is cut out without unpacking the whole text.
 ALTER TABLE document ALTER COLUMN text SET STORAGE EXTERNAL;
@@ -107,6 +107,7 @@ CREATE TABLE job (
     collection_id bigint      NOT NULL,
     kind          text        NOT NULL,
     uri           text        NOT NULL,
+    uri_key       bytea       NOT NULL,
     state         text        NOT NULL DEFAULT 'queued'
                   CHECK (state IN ('queued', 'running', 'done', 'failed')),
     attempts      integer     NOT NULL DEFAULT 0,
@@ -116,7 +117,7 @@ CREATE TABLE job (
     reason        text        NOT NULL DEFAULT '',
     updated_at    timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant, id),
-    UNIQUE (tenant, collection_id, kind, uri),
+    UNIQUE (tenant, collection_id, kind, uri_key),
     FOREIGN KEY (tenant, collection_id) REFERENCES collection ON DELETE CASCADE
 );
 CREATE INDEX job_open ON job (tenant, collection_id, id) WHERE state IN ('queued', 'running');

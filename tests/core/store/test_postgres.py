@@ -1,7 +1,9 @@
 """The PostgreSQL store: its contract's suite, and what only a real database can show."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
@@ -9,15 +11,18 @@ import pytest
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.contracts import Store, Vectors
+from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError, UsageError
 from ragkit.store import inspect, postings, vectors
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
-from ragkit.testing.conformance import StoreConformance
+from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
 
 SPACE = EmbeddingSpace("model", "1", 4)
 Pool = ConnectionPool[Connection[Any]]

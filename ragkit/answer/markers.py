@@ -1,0 +1,94 @@
+"""Where an answer cites: its numbered markers, and the sentence that each belongs to.
+
+It reads the answer's text alone and knows nothing of the sources behind the numbers.
+"""
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from ragkit.text.sentences import sentences
+from ragkit.types import Span
+
+# [1], [1, 2], [1-3], 【1】, ［1］, and the 【1†L3-L5】 of some models.
+_MARKER = re.compile(
+    r"[\[［【]\s*(\d{1,3}(?:\s*[,，、;；\-–]\s*\d{1,3})*)\s*(?:†[^\]］】\n]{0,40})?[\]］】]"
+)
+_RANGE = re.compile(r"(\d+)(?:\s*[\-–]\s*(\d+))?")
+_MAX_RANGE = 20  # arbitrary; [1-999] is no citation
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A citation marker `text[start:end]` and the source numbers it names, in order."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of an answer, without the markers around it, and the numbers it cites."""
+
+    start: int
+    end: int
+    cites: tuple[int, ...]
+
+
+def markers(text: str) -> list[Marker]:
+    """Find the citation markers of an answer, in order.
+
+    >>> [marker.numbers for marker in markers("One [1][3]. 二【2】。 Both [1, 2].")]
+    [(1,), (3,), (2,), (1, 2)]
+    """
+    return [Marker(m.start(), m.end(), _numbers(m.group(1))) for m in _MARKER.finditer(text)]
+
+
+def without_markers(text: str) -> str:
+    """Put spaces in the markers' place, so that every offset stays what it was."""
+    return _MARKER.sub(lambda match: " " * len(match.group()), text)
+
+
+def statements(text: str) -> list[Statement]:
+    """Split an answer into sentences with the numbers that each cites.
+
+    A marker that stands between two sentences belongs to the one before it, unless that one has
+    markers of its own and the marker opens the next on the same line.
+    """
+    spans = sentences(without_markers(text))
+    starts = [span.start for span in spans]
+    cites: list[list[int]] = [[] for _ in spans]
+    inside: set[int] = set()
+    between: list[tuple[int, Marker]] = []
+    for marker in markers(text):
+        before = bisect_left(starts, marker.start) - 1  # the last begun sentence
+        if before >= 0 and marker.start < spans[before].end:
+            inside.add(before)
+            cites[before].extend(marker.numbers)
+        elif spans:
+            between.append((before, marker))
+    for before, marker in between:
+        cites[_owner(before, marker, spans, inside, text)].extend(marker.numbers)
+    return [
+        Statement(span.start, span.end, tuple(dict.fromkeys(numbers)))
+        for span, numbers in zip(spans, cites, strict=True)
+    ]
+
+
+def _owner(before: int, marker: Marker, spans: list[Span], inside: set[int], text: str) -> int:
+    after = before + 1
+    if before < 0 or after == len(spans):
+        return max(before, 0)
+    opens_line = "\n" in text[spans[before].end : marker.start]
+    ends_line = "\n" in text[marker.end : spans[after].start]
+    return after if not ends_line and (opens_line or before in inside) else before
+
+
+def _numbers(body: str) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for match in _RANGE.finditer(body):
+        first, last = int(match.group(1)), int(match.group(2) or match.group(1))
+        whole = range(first, last + 1) if 0 <= last - first < _MAX_RANGE else (first, last)
+        numbers.extend(whole)
+    return tuple(dict.fromkeys(numbers))

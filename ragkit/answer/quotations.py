@@ -1,0 +1,124 @@
+"""Quotations in an answer, and finding them in a source whatever the typography.
+
+Compared are folded texts: compatibility forms, case, white space, quotation marks, dashes,
+emphasis and thousands separators do not count, every other character does.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from ragkit.text.analyse import CJK
+from ragkit.types import Span
+
+# 《》 hold titles. A straight mark after a letter or digit is an inch or closes something.
+_QUOTATION = re.compile(
+    r"“([^“”]{1,2000})”|「([^「」]{1,2000})」|『([^『』]{1,2000})』"
+    r'|(?<![A-Za-z0-9])["＂](?=\S)([^"＂\n]{1,2000})(?<=\S)["＂](?![A-Za-z0-9])'
+)
+_ELLIPSIS = re.compile(r"\s*[\[(（]?(?:\.{3,}|…+)[\])）]?\s*")
+_EDGES = " \t\n,.;:!?，。；：！？、"
+_CJK = re.compile(f"[{CJK}]")
+_CJK_PUNCTUATION = re.compile("[\u3000-\u303f，。；：！？（）]")
+_WORD = re.compile(rf"(?:(?![{CJK}_])\w)+")
+_SAME = str.maketrans(
+    dict.fromkeys("“”„‟«»「」『』＂", '"')
+    | dict.fromkeys("‘’‚‛′´", "'")
+    | dict.fromkeys("‐‑‒–—―−﹣－", "-")
+    | dict.fromkeys("*`\u00ad\u200b\u200c\u200d\u2060\ufeff")  # emphasis and invisible: gone
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text in comparable form; character i of it stands for `spans[i]` of the original."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+def quotations(text: str) -> list[Span]:
+    """Find what stands in quotation marks and is long enough to be a quotation, marks excluded.
+
+    Two words or four Chinese characters are: less is a term or irony.
+
+    >>> text = 'The "remote work policy" is 「每周最多两天」, a "perk".'
+    >>> [text[s.start : s.end] for s in quotations(text)]
+    ['remote work policy', '每周最多两天']
+    """
+    found: list[Span] = []
+    for match in _QUOTATION.finditer(text):
+        start, end = match.span(match.lastindex or 0)
+        inner = text[start:end]
+        if len(_WORD.findall(inner)) + len(_CJK.findall(inner)) / 2 >= 2:
+            found.append(Span(start, end))
+    return found
+
+
+def fold(text: str) -> Folded:
+    """Bring a text into comparable form, remembering where each character came from."""
+    characters: list[str] = []
+    spans: list[Span] = []
+    for match in re.finditer(r"\s+|.[\u0300-\u036f]*", text, re.DOTALL):
+        piece = match.group()
+        if piece.isspace():
+            folded = "" if _next_to_cjk(text, match) else " "
+        else:
+            folded = unicodedata.normalize("NFKC", piece.translate(_SAME)).casefold()
+        characters.extend(folded)
+        spans.extend([Span(match.start(), match.end())] * len(folded))
+    joined = "".join(characters)
+    commas = {match.start() for match in _THOUSANDS.finditer(joined)}
+    kept = [i for i in range(len(joined)) if i not in commas]
+    return Folded("".join(joined[i] for i in kept), tuple(spans[i] for i in kept))
+
+
+def locate(quotation: str, source: Folded) -> Span | None:
+    """Find a quotation in a source: the span from its first to its last character, or None.
+
+    An ellipsis stands for anything that the source has there. Words and numbers match whole; the
+    punctuation at the edges, often the answer's own, matches or is left out.
+    """
+    parts = _ELLIPSIS.split(quotation)
+    return _locate([part.strip() for part in parts], source) or _locate(
+        [part.strip(_EDGES) for part in parts], source
+    )
+
+
+def _locate(parts: list[str], source: Folded) -> Span | None:
+    first: int | None = None
+    at = 0
+    for part in filter(None, (fold(part).text for part in parts)):
+        start = _find(part, source.text, at)
+        if start < 0:
+            return None
+        first = start if first is None else first
+        at = start + len(part)
+    return None if first is None else Span(source.spans[first].start, source.spans[at - 1].end)
+
+
+def _find(part: str, text: str, at: int) -> int:
+    start = text.find(part, at)
+    while start >= 0:
+        end = start + len(part)
+        if not (_joined(text, start) or _joined(text, end)):
+            return start
+        start = text.find(part, start + 1)
+    return -1
+
+
+def _joined(text: str, at: int) -> bool:
+    """Tell whether a cut at this place would go through a word or a number."""
+    if not 0 < at < len(text):
+        return False
+    if _WORD.fullmatch(text[at - 1 : at + 1]):
+        return True
+    return re.fullmatch(r"\d[.,]\d", text[at - 1 : at + 2]) is not None or (
+        at > 1 and re.fullmatch(r"\d[.,]\d", text[at - 2 : at + 1]) is not None
+    )
+
+
+def _next_to_cjk(text: str, match: re.Match[str]) -> bool:
+    around = text[max(match.start() - 1, 0) : match.start()] + text[match.end() : match.end() + 1]
+    return bool(_CJK.search(around) or _CJK_PUNCTUATION.search(around))

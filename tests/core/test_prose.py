@@ -1,0 +1,56 @@
+"""The documents that people read name what is there: links, commands, settings, dependencies."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ragkit.cli import COMMANDS
+from ragkit.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PROSE = sorted(
+    {path for pattern in ("*.md", "docs/**/*.md", "*/README.md") for path in ROOT.glob(pattern)}
+)
+READMES = ["README.md", "README.zh-CN.md"]
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_readme_lists_every_command(name: str) -> None:
+    rows = re.findall(r"^\| `ragkit (\w+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_readme_lists_every_setting(name: str) -> None:
+    rows = re.findall(
+        r"^\| `RAGKIT_(\w+)`", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert rows == [field.upper() for field in Settings.model_fields]
+
+
+def test_architecture_gives_a_reason_for_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [re.split(r"[\[<>=]", line)[0] for line in project["dependencies"]]
+    table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
+    assert re.findall(r"^\| ([a-z][\w-]+) \|", table, re.MULTILINE) == ["package", *wanted]
+
+
+def test_example_pdf_has_four_pages_and_readable_chinese() -> None:
+    import pypdfium2
+
+    pdf = pypdfium2.PdfDocument(ROOT / "examples" / "handbook" / "rl-400-manual.pdf")
+    try:
+        texts = [page.get_textpage().get_text_range() for page in pdf]
+    finally:
+        pdf.close()
+    assert len(texts) == 4
+    assert "Replace the desiccant cartridge 12 months OL-4410" in texts[2]
+    assert "防雷接地电阻不得大于4欧姆" in texts[3]

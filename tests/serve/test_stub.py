@@ -1,0 +1,152 @@
+"""The stub server speaks the wire format that real clients read."""
+
+import json
+import subprocess
+import sys
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import pytest
+
+from ragkit_serve.stub import Fault, Reply, StubServer
+
+QUESTION: Any = [{"role": "user", "content": "How many?"}]
+
+
+def client(server: StubServer, api_key: str = "none") -> openai.OpenAI:
+    return openai.OpenAI(base_url=server.url, api_key=api_key, max_retries=0, timeout=5)
+
+
+def post(server: StubServer, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+    connection.request("POST", path, body, headers)
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def test_whole_answer_with_usage() -> None:
+    with StubServer(lambda messages: "Four of them [1].") as server:
+        answer = client(server).chat.completions.create(model="stub", messages=QUESTION)
+    assert answer.choices[0].message.content == "Four of them [1]."
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.usage is not None
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (3, 4)
+    assert server.requests[0].body["messages"] == QUESTION
+
+
+def test_streamed_answer_ends_with_finish_reason_usage_and_done() -> None:
+    body = {"model": "stub", "messages": QUESTION, "stream": True}
+    body["stream_options"] = {"include_usage": True}
+    with StubServer(lambda messages: "四个。") as server:
+        status, data = post(server, "/v1/chat/completions", json.dumps(body).encode())
+    events = data.decode().split("\n\n")
+    frames = [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+    assert status == 200
+    assert events[-2:] == ["data: [DONE]", ""]
+    assert [frame["choices"][0]["delta"] for frame in frames[:-1]] == [
+        {"role": "assistant", "content": ""},
+        {"content": "四个。"},
+        {},
+    ]
+    assert frames[-2]["choices"][0]["finish_reason"] == "stop"
+    assert frames[-1]["choices"] == []
+    assert frames[-1]["usage"]["completion_tokens"] == 1
+
+
+def test_stream_without_include_usage_has_none() -> None:
+    with StubServer(
+        lambda messages: Reply("Yes.", reasoning="Let me see.", delay_s=0.001)
+    ) as server:
+        stream = client(server).chat.completions.create(
+            model="stub", messages=QUESTION, stream=True
+        )
+        chunks = list(stream)
+    assert all(chunk.usage is None for chunk in chunks)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Yes."
+    extras = [(chunk.choices[0].delta.model_extra or {}) for chunk in chunks]
+    assert "".join(extra.get("reasoning_content", "") for extra in extras) == "Let me see."
+
+
+def test_default_script_quotes_the_first_source() -> None:
+    prompt = 'Sources:\n\n<source id="1" title="T">\nIt rains. It pours.\n</source>\n\nQuestion: ?'
+    with StubServer() as server:
+        create = client(server).chat.completions.create
+        quoted = create(model="stub", messages=[{"role": "user", "content": prompt}])
+        echoed = create(model="stub", messages=QUESTION)
+    assert quoted.choices[0].message.content == "The first source says: “It rains.” [1]"
+    assert echoed.choices[0].message.content == "How many?"
+
+
+def test_models_key_and_unknown_model() -> None:
+    with StubServer(models=("a", "b"), api_key="sésame") as server:
+        assert post(server, "/v1/chat/completions", b"{}")[0] == 401
+        assert post(server, "/v1/chat/completions", b"{}", Authorization="Bearer x")[0] == 401
+    with StubServer(models=("a", "b"), api_key="sesame") as server:
+        right = client(server, "sesame")
+        assert [model.id for model in right.models.list().data] == ["a", "b"]
+        with pytest.raises(openai.NotFoundError, match="`c` does not exist"):
+            right.chat.completions.create(model="c", messages=QUESTION)
+        with pytest.raises(openai.AuthenticationError):
+            client(server, "wrong").models.list()
+
+
+@pytest.mark.parametrize("status", [400, 429, 500, 503])
+def test_status_faults(status: int) -> None:
+    fault = Fault(status=status, message="no room", retry_after_s=7)
+    with (
+        StubServer(lambda messages: fault) as server,
+        pytest.raises(openai.APIStatusError, match="no room") as caught,
+    ):
+        client(server).chat.completions.create(model="stub", messages=QUESTION)
+    assert caught.value.status_code == status
+    assert caught.value.response.headers["retry-after"] == "7"
+
+
+def test_cut_streams_have_neither_finish_reason_nor_done() -> None:
+    body = json.dumps({"model": "stub", "messages": QUESTION, "stream": True}).encode()
+    with StubServer(lambda messages: Fault(cut="quiet", text="Half of")) as server:
+        data = post(server, "/v1/chat/completions", body)[1]
+    assert data.count(b"data: ") == 2
+    assert b'"finish_reason": "stop"' not in data
+    assert b"[DONE]" not in data
+    with (
+        StubServer(lambda messages: Fault(cut="reset", text="Half of")) as server,
+        pytest.raises((HTTPException, ConnectionError)),
+    ):
+        post(server, "/v1/chat/completions", body)
+
+
+def test_hanging_server_closes_at_once() -> None:
+    with (
+        StubServer(lambda messages: Fault(hang=True)) as server,
+        pytest.raises(openai.APITimeoutError),
+    ):
+        client(server).with_options(timeout=0.1).chat.completions.create(
+            model="stub", messages=QUESTION
+        )
+    assert len(server.requests) == 1
+
+
+def test_bad_requests_are_refused_and_the_server_lives_on() -> None:
+    with StubServer() as server:
+        path = "/v1/chat/completions"
+        assert post(server, path, b"{")[0] == 400
+        assert post(server, path, b"[]")[0] == 400
+        assert post(server, path, b'{"model": "stub", "messages": "x"}')[0] == 400
+        assert post(server, path, b"", **{"Content-Length": "99999999"})[0] == 413
+        assert post(server, path, b"", **{"Content-Length": "-1"})[0] == 411
+        assert post(server, "/v1/elsewhere", b"{}")[0] == 404
+        assert [model.id for model in client(server).models.list().data] == ["stub"]
+
+
+def test_command_says_where_it_serves() -> None:
+    command = [sys.executable, "-m", "ragkit_serve.stub", "--port", "0", "--model", "tiny"]
+    folder = Path(__file__).parents[2] / "serve"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+    assert line.startswith("serving model tiny at http://127.0.0.1:")
