@@ -19,7 +19,7 @@ def lazy_exports(
     """
     origin = {name: module for module, names in modules.items() for name in names.split()}
 
-    def __getattr__(name: str) -> object:  # noqa: N807
+    def __getattr__(name: str) -> object:
         if name not in origin:
             module = sys.modules[package]
             raise AttributeError(
@@ -29,7 +29,7 @@ def lazy_exports(
         vars(sys.modules[package])[name] = value  # found directly from now on
         return value
 
-    def __dir__() -> list[str]:  # noqa: N807
+    def __dir__() -> list[str]:
         return sorted({*vars(sys.modules[package]), *origin})
 
     return __getattr__, __dir__, sorted(origin)

@@ -37,7 +37,7 @@ def config(
 
 def describe(traced: "TracedSettings") -> list[tuple[str, str | int | float | None, str]]:
     """List (name, value, origin) of every setting; numbers stay numbers, secrets are masked."""
-    from ragkit.settings import masked
+    from ragkit.masking import masked
 
     rows: list[tuple[str, str | int | float | None, str]] = []
     for name, origin in traced.origins.items():

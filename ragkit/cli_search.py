@@ -9,7 +9,9 @@ from ragkit.types import Mode
 
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
-    k: Annotated[int, typer.Option("-k", help="How many passages.")] = 10,
+    k: Annotated[
+        int | None, typer.Option("-k", help="How many passages; RAGKIT_TOP_K unless told.")
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
     collection: Annotated[str | None, typer.Option(help="The collection to search.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

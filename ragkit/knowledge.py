@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
-PASSAGES = 8  # handed to the generator; see docs/benchmarks.md, answer containment
+PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
 class KnowledgeBase:
@@ -31,12 +31,14 @@ class KnowledgeBase:
         generator: Generator,
         *,
         collection: str,
+        top_k: int = 10,
         database: Database | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.generator = generator
         self.collection = collection
+        self.top_k = top_k
         self._database = database
 
     @classmethod
@@ -56,15 +58,19 @@ class KnowledgeBase:
             embedder(settings),
             generator(settings),
             collection=collection or settings.collection,
+            top_k=settings.top_k,
             database=database,
         )
 
-    def search(self, query: str, *, k: int = 10, mode: Mode = "hybrid") -> Sequence[Hit]:
-        """Find the k best passages. Raises QueryError, NotFoundError for an unknown collection."""
+    def search(self, query: str, *, k: int | None = None, mode: Mode = "hybrid") -> Sequence[Hit]:
+        """Find the k best passages, `top_k` unless told.
+
+        Raises QueryError, and NotFoundError for an unknown collection.
+        """
         from ragkit.retrieve.search import HybridRetriever
 
         retriever = HybridRetriever(self.store, self.embedder, self.collection, mode=mode)
-        return retriever.search(query, k=k)
+        return retriever.search(query, k=self.top_k if k is None else k)
 
     def ask(self, question: str, *, k: int = PASSAGES, mode: Mode = "hybrid") -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""

@@ -1,6 +1,7 @@
 """What the commands print: JSON shapes, and plain text that reads well in a terminal or a pipe."""
 
 import json
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -102,7 +103,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    # A pipe has no width: its reader should get one line per row.
+    Console(width=None if sys.stdout.isatty() else 100_000).print(table)
 
 
 def _place(found: Hit | Citation) -> str:

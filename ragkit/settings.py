@@ -33,11 +33,11 @@ from pydantic_settings import (
 )
 
 from ragkit.errors import SettingsError
+from ragkit.masking import is_database_url, masked
 
 FILE: Final = "ragkit.toml"
 PREFIX: Final = "RAGKIT_"
 
-Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]  # the upper bound only catches slips
 Seconds = Annotated[int, Field(ge=1, le=86_400)]
 
@@ -64,18 +64,18 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
 
     # None: answers are quoted sentences. Otherwise an OpenAI-compatible server's base URL.
-    llm_url: Text | None = Field(default=None, repr=False)  # may hold a password
-    llm_model: Text | None = None
+    llm_url: str | None = Field(default=None, repr=False)  # may hold a password
+    llm_model: str | None = None
     llm_api_key: SecretStr | None = None
     # Arbitrary: a long answer by a small model on a CPU takes tens of seconds.
     llm_timeout_s: float = Field(default=60, gt=0, le=86_400)
 
     # The model that comes with the installation.
-    embed_model: Text = "all-MiniLM-L6-v2"
-    embed_device: Text | None = None  # None: sentence-transformers chooses
+    embed_model: str = "all-MiniLM-L6-v2"
+    embed_device: str | None = None  # None: sentence-transformers chooses
 
-    tenant: Text = "default"
-    collection: Text = "default"
+    tenant: str = "default"
+    collection: str = "default"
 
     # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
@@ -108,30 +108,29 @@ class Settings(BaseSettings):
     @classmethod
     def _translate(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
-            return handler(values)
+            settings = handler(values)
         except ValidationError as error:
-            raise SettingsError(explain(error, {})) from error
+            raise SettingsError(_explain(error, {}, {})) from error
+        settings._check_together()
+        return settings
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_booleans(cls, value: object) -> object:
+    def _refuse_slips(cls, value: object) -> object:
         if isinstance(value, bool):  # pydantic would take true as 1
             raise ValueError("a number or a text is needed, not true or false")
+        if isinstance(value, str) and (not value.strip() or "\0" in value):
+            raise ValueError("it is empty, or holds a NUL character")
         return value
 
     @field_validator("database_url")
     @classmethod
     def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None:
-            import psycopg
-            from psycopg import pq
-
-            try:
-                pq.Conninfo.parse(url.get_secret_value().strip().encode())
-            except (psycopg.Error, UnicodeError):  # its message may quote the password
-                raise ValueError(
-                    "write it as postgresql://user:password@host:5432/database"
-                ) from None
+        if url is not None and not is_database_url(url.get_secret_value()):
+            raise ValueError(
+                "write it as postgresql://user:password@host:5432/database, special characters in"
+                " the password as %40 for @"
+            )
         return url
 
     @field_validator("llm_url")
@@ -141,21 +140,20 @@ class Settings(BaseSettings):
             raise ValueError("write it as http://host:8000/v1")
         return url
 
-    @model_validator(mode="after")
-    def _check_together(self) -> Self:
+    def _check_together(self) -> None:
         if (self.llm_url is None) != (self.llm_model is None):
-            there, missing = ("llm_url", "llm_model") if self.llm_url else ("llm_model", "llm_url")
-            raise ValueError(
+            pair = ("llm_url", "llm_model")
+            there, missing = pair if self.llm_url else reversed(pair)
+            raise SettingsError(
                 f"{there} is set but {missing} is not: set {PREFIX}{missing.upper()} as well,"
                 f" or take {there} away."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:
-            raise ValueError(
-                f"chunk_overlap_tokens is {overlap}, which must be less than chunk_tokens, {size}:"
+            raise SettingsError(
+                f"chunk_overlap_tokens = {overlap} must be less than chunk_tokens = {size}:"
                 " make it smaller."
             )
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,50 +190,27 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
     try:
         settings = Settings(**values)
     except SettingsError as error:
-        cause = error.__cause__
-        assert isinstance(cause, ValidationError)
-        raise SettingsError(explain(cause, origins, values)) from cause
+        if isinstance(error.__cause__, ValidationError):
+            raise SettingsError(_explain(error.__cause__, values, origins)) from error.__cause__
+        raise
     return TracedSettings(settings, origins, _unknown_variables())
 
 
-def masked(name: str, value: object) -> str:
-    """Write a setting's value for people to read, without passwords and keys.
-
-    >>> masked("llm_url", "http://me:secret@host/v1?key=secret")
-    'http://***@host/v1?***'
-    """
-    text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
-    if name == "llm_url":
-        return re.sub(r"(?s)\?.*", "?***", re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", text))
-    if name == "database_url" and isinstance(value, SecretStr):
-        from psycopg import pq
-
-        options = pq.Conninfo.parse(text.strip().encode())
-        shown = {o.keyword.decode(): (o.val, b"*" in o.dispchar) for o in options if o.val}
-        return " ".join(
-            f"{key}={'***' if secret else val.decode()}" for key, (val, secret) in shown.items()
-        )
-    return "***" if name in _SECRETS else text
-
-
-def explain(
-    error: ValidationError, origins: Mapping[str, str], values: Mapping[str, object] | None = None
+def _explain(
+    error: ValidationError, values: Mapping[str, object], origins: Mapping[str, str]
 ) -> str:
     """Make one line of the first thing that pydantic finds wrong."""
     first = error.errors(include_url=False, include_input=False)[0]
-    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if not first["loc"]:
-        return reason
     name = str(first["loc"][0])
     origin = origins.get(name, "")
     if first["type"] == "extra_forbidden":
         return _unknown_key(name, origin)
     where = origin if origin.startswith(PREFIX) else f"{origin}: {name}".removeprefix(": ")
-    value = "" if values is None else f" = {_short(masked(name, values.get(name)))}"
-    return f"{where}{value} cannot be used: {reason}. Correct it, or take it away for the default."
-
-
-_SECRETS = frozenset({"database_url", "llm_api_key"})
+    if name in values:
+        shown = masked(name, values[name])
+        where += f" = {_short(shown) if isinstance(values[name], str) else shown[:80]}"
+    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"{where} cannot be used: {reason}. Correct it, or take it away for the default."
 
 
 def _unknown_key(name: str, origin: str) -> str:
@@ -246,9 +221,14 @@ def _unknown_key(name: str, origin: str) -> str:
 
 def _unknown_variables() -> Mapping[str, str]:
     """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
-    known = [PREFIX + name.upper() for name in Settings.model_fields]
-    stray = sorted(v for v in os.environ if v.startswith(PREFIX) and v not in known)
-    return {v: next(iter(get_close_matches(v, known, n=1, cutoff=0.75)), "") for v in stray}
+    known = [name.upper() for name in Settings.model_fields]
+    found = {}
+    for variable in sorted(os.environ):
+        name = variable.upper().removeprefix(PREFIX)  # case does not matter here
+        if name != variable.upper() and name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.75)
+            found[variable] = PREFIX + close[0] if close else ""
+    return found
 
 
 def _read_file(path: Path) -> dict[str, Any]:

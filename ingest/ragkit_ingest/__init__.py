@@ -1,1 +1,15 @@
+"""Files to chunks in the database."""
 
+from typing import TYPE_CHECKING
+
+from ragkit._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ragkit_ingest.report import Failure as Failure
+    from ragkit_ingest.report import IngestReport as IngestReport
+    from ragkit_ingest.run import ingest as ingest
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {"ragkit_ingest.report": "Failure IngestReport", "ragkit_ingest.run": "ingest"},
+    )

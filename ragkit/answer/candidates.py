@@ -8,16 +8,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.question import has_cjk, terms
+from ragkit.answer.question import terms
+from ragkit.text.analyse import CJK
 from ragkit.text.sentences import sentences
 from ragkit.types import Hit, Span
 
-MAX_QUOTE_COLUMNS = 400  # 200 Chinese characters; 99.8% of CMRC 2018's sentences are shorter
+MAX_QUOTE_COLUMNS = 400  # 200 Chinese characters; over 99% of CMRC 2018's sentences are shorter
 CONTEXT = 4  # sentences back; with a decay of 0.4 the fifth would count for 1%
 
 _MARKER = re.compile(r"(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|=\s.*\s=$")
-_CLAUSE_END = re.compile(r"[；;：，、]|[,:](?=\s)|\s")
+_WIDE = re.compile(f"[{CJK}\u3000-\u303f\uff01-\uff60]")  # these take two columns
+_SPACE = re.compile(r"\s*")
+_CUTS = re.compile(r"[；;：，、]|[,:](?=\s)"), re.compile(r"\s")  # clauses, then words
+_CONTINUES = re.compile(r"[a-z，、；：。！？」』”）》,;:.)]")
+_ENDS = re.compile(r"""[.。!！?？…;；:："'”’」』）)\]】》|]$""")
 _RULE = re.compile(r"\|?[\s|:-]+$")
 
 
@@ -26,7 +31,8 @@ class Candidate:
     """A sentence with the best-ranked passage that holds it.
 
     `context` holds the terms of what precedes it, nearest first: a table row's head row, then the
-    sentences before it. `path` holds the terms of its title and headings.
+    sentences before it. `path` holds the terms of its title and headings. `whole` is False where
+    a passage's edge seems to cut the sentence.
     """
 
     hit: Hit
@@ -37,6 +43,7 @@ class Candidate:
     terms: frozenset[str]
     context: tuple[frozenset[str], ...]
     path: frozenset[str]
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +110,38 @@ def _candidate(region: _Region, piece: Span, context: tuple[frozenset[str], ...]
     rank, hit = min(touching, key=lambda item: item[0])
     text = region.text[piece.start : piece.end]
     path = terms(" ".join((hit.title, *hit.headings)))
-    return Candidate(hit, rank, start, end, text, terms(text), context, path)
+    whole = _is_whole(region, piece)
+    return Candidate(hit, rank, start, end, text, terms(text), context, path, whole)
 
 
 def _pieces(text: str, span: Span) -> Iterator[Span]:
     """Drop a list or quotation mark at the front and cut what is too long to be read as one."""
     marker = _MARKER.match(text, span.start, span.end)
     start = marker.end() if marker else span.start
-    limit = MAX_QUOTE_COLUMNS // (2 if has_cjk(text[start : span.end]) else 1)
+    length = span.end - start
+    columns = length + len(_WIDE.findall(text, start, span.end))
+    limit = MAX_QUOTE_COLUMNS * length // max(columns, 1)
     while span.end - start > limit:
-        marks = [m.end() for m in _CLAUSE_END.finditer(text, start + limit // 2, start + limit)]
-        cut = marks[-1] if marks else start + limit
-        yield Span(start, cut - (len(text[start:cut]) - len(text[start:cut].rstrip())))
-        start = cut + (len(text[cut : span.end]) - len(text[cut : span.end].lstrip()))
+        cut = _cut(text, start + limit // 2, start + limit)
+        yield Span(start, start + len(text[start:cut].rstrip()))
+        space = _SPACE.match(text, cut, span.end)
+        start = space.end() if space else cut
     if start < span.end:
         yield Span(start, span.end)
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    """Find the last end of a clause, else of a word, between two offsets."""
+    for mark in _CUTS:
+        ends = [match.end() for match in mark.finditer(text, low, high)]
+        if ends:
+            return ends[-1]
+    return high
+
+
+def _is_whole(region: _Region, piece: Span) -> bool:
+    """Guess from its first and last characters whether a sentence at an edge is all there."""
+    text = region.text[piece.start : piece.end]
+    begins = region.start + piece.start == 0 or piece.start > 0 or not _CONTINUES.match(text)
+    ends = piece.end < len(region.text.rstrip()) or _ENDS.search(text) is not None
+    return begins and ends

@@ -59,8 +59,8 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
         r"|thousand|million|billion|dozen|half|once|twice)\b",
         re.I,
     ),
-    # A capitalised word that does not open its sentence. Chinese marks no names.
-    "who": re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+"),
+    # A capitalised word that does not open its sentence; Chinese marks foreign names alone.
+    "who": re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+|[\u4e00-\u9fff]·[\u4e00-\u9fff]"),
     "where": re.compile(
         r"位[于於]|坐落|分[布佈]|[省市县縣区區州岛島镇鎮村路街站国國洋]"
         r"|\b(?:located|situated|(?:in|at|near|from) [A-Z])"

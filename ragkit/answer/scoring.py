@@ -17,8 +17,14 @@ from ragkit.answer.question import Question
 # CLAPNQ and of chunking_evaluation, each set counting alike; rounded. The signals lie in [0, 1],
 # but for the rank, which counts -ln(1 + rank).
 COVERAGE, RANK, KIND, FOCUS = 8.0, 1.6, 1.75, 1.0
+# What a sentence cut by a passage's edge loses: 0, 0.5 and 1 measured the same, and people
+# prefer whole ones.
+CUT = 0.5
 # A term named k sentences earlier counts DECAY**k: 0.25, 0.35 and 0.45 measured within 0.01.
 DECAY = 0.4
+# A term of the title or headings counts this much in every sentence under them: 0, 0.2, 0.4 and
+# 0.6 gave CMRC 2018 with titles 0.875, 0.881, 0.886 and 0.892, and CLAPNQ the same within 0.01.
+PATH = 0.6
 # A phrase weighs its idf mass to this power, lest a long name drown the rest of the question.
 PHRASE_POWER = 0.75
 
@@ -35,7 +41,7 @@ class Scored:
 def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
     """Score the candidates, best first; equals keep the passages' order.
 
-    score = 8 coverage + 1.75 kind + focus - 1.6 ln(1 + rank).
+    score = 8 coverage + 1.75 kind + focus - 1.6 ln(1 + rank) - 0.5 cut.
     """
     idf = _idf(question, candidates)
     scored = [_score(question, candidate, idf) for candidate in candidates]
@@ -48,6 +54,8 @@ def _score(question: Question, candidate: Candidate, idf: Mapping[str, float]) -
     total = COVERAGE * coverage + FOCUS * near - RANK * math.log(1 + candidate.rank)
     if question.kinds and holds(candidate.text, question.kinds, question.text):
         total += KIND
+    if not candidate.whole:
+        total -= CUT
     return Scored(candidate, total, coverage)
 
 
@@ -66,8 +74,8 @@ def _coverage(question: Question, candidate: Candidate, idf: Mapping[str, float]
 
 
 def _reach(candidate: Candidate) -> dict[str, float]:
-    """Map each term in or before the sentence to how much it counts there."""
-    reach = dict.fromkeys(candidate.path, DECAY)
+    """Map each term in, before or above the sentence to how much it counts there."""
+    reach = dict.fromkeys(candidate.path, PATH)
     for distance in range(len(candidate.context), 0, -1):
         for term in candidate.context[distance - 1]:
             reach[term] = max(DECAY**distance, reach.get(term, 0.0))
@@ -80,9 +88,14 @@ def _mass(terms: frozenset[str], idf: Mapping[str, float]) -> float:
 
 
 def _idf(question: Question, candidates: Sequence[Candidate]) -> dict[str, float]:
-    """BM25's idf over the candidates, of the question's terms that some candidate has."""
+    """BM25's idf over the candidates, of the question's terms that some candidate has.
+
+    A term that only titles and headings have counts in those.
+    """
     asked = question.focus.union(*question.phrases)
-    counts = Counter(term for candidate in candidates for term in candidate.terms & asked)
+    above = Counter(term for candidate in candidates for term in candidate.path & asked)
+    within = Counter(term for candidate in candidates for term in candidate.terms & asked)
     return {
-        term: math.log(1 + (len(candidates) - n + 0.5) / (n + 0.5)) for term, n in counts.items()
+        term: math.log(1 + (len(candidates) - n + 0.5) / (n + 0.5))
+        for term, n in {**above, **within}.items()
     }

@@ -9,30 +9,39 @@ import re
 from ragkit.types import Span
 
 # A full stop ends a sentence only before white space or the end: "3.14" and "e.g.x" do not.
+# A title's own marks end nothing (《救命！》), nor does a heading's: those are taken whole.
 _END = re.compile(
     r"""
-    [。！？!?…]+ ["'”’」』）)\]】》]*          # CJK and emphatic ends need no space after them
+    《[^《》\n]{1,60}》
+    | ^\#{1,6}\ [^\n]*(?:\n|\Z)                 # a Markdown heading is a line of its own
+    | [。！？!?…]+ ["'”’」』）)\]】》]*          # CJK and emphatic ends need no space after them
     | \.+ ["'”’)\]]* (?=\s|$)
-    | \n\s*\n | \n(?=\s*(?:[-*•|]|\d+[.)]\s))    # a blank line, a list item, a table row
+    | \n\s*\n | \n(?=\s*(?:[-*•|]|\#{1,6}\ |\d+[.)]\s))  # a blank line, a list item, a table row
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.MULTILINE,
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|al|No|Fig|Eq|Vol|pp?|Inc|Ltd|Co|Corp"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)|\b[A-Z])\.$"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)|\b[A-Z]|^[ \t>]*\d{1,2})\.$",
+    re.MULTILINE,  # the last is a list item's number
 )
+_LONGEST_ABBREVIATION = 8  # looking no further back keeps "A. A. A. ..." linear
 
 
 def sentences(text: str) -> list[Span]:
     """Split text into sentences; spans are trimmed of white space, in order, none is empty.
 
-    >>> [("Dr. No came. 他来了。他走了。")[s.start : s.end] for s in sentences("Dr. No came. 他来了。他走了。")]
+    >>> text = "Dr. No came. 他来了。他走了。"
+    >>> [text[span.start : span.end] for span in sentences(text)]
     ['Dr. No came.', '他来了。', '他走了。']
     """
     spans: list[Span] = []
     start = 0
     for match in _END.finditer(text):
-        if match.group().startswith(".") and _ABBREVIATION.search(text, start, match.end()):
+        if match.group().startswith("《"):
+            continue
+        near = max(start, match.end() - _LONGEST_ABBREVIATION)
+        if match.group().startswith(".") and _ABBREVIATION.search(text, near, match.end()):
             continue
         _append(spans, text, start, match.end())
         start = match.end()

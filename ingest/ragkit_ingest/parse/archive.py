@@ -1,0 +1,195 @@
+"""Open a zip-based office file that may be hostile: nothing unpacks beyond a budget, no XML
+declares a document type.
+
+It knows parts and the relations between them (OPC, strict and transitional), not what is in them.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from ragkit.errors import IngestError
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
+
+_MAX_MEMBERS = 20_000  # arbitrary; a workbook of a thousand sheets has some five thousand
+_PIECE_BYTES = 1 << 20
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # all that OPC allows
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+# A document type can only hide where an entity could be declared; office files never have one.
+_DOCTYPE = re.compile(
+    b"|".join(re.escape("<!DOCTYPE".encode(name)) for name in ("ascii", "utf-16-le", "utf-16-be"))
+)
+_DOCTYPE_BYTES = 2 * len("<!DOCTYPE")
+_MEDIA = (".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".tif", ".tiff", ".bmp", ".mp4", ".wav")
+
+
+class Archive:
+    """An office file whose every member was inflated once, and counted, before it is used."""
+
+    def __init__(self, data: bytes, budget: int) -> None:
+        """Check the whole archive. Raises IngestError for one that is damaged or hostile."""
+        if data.startswith(_OLE):
+            locked = _ENCRYPTED_STREAM in data
+            reason = "encrypted: it needs a password" if locked else "an old binary Office file"
+            raise IngestError("parse", f"{reason}; save it without a password in today's format")
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            torn = data.startswith(b"PK\x03\x04")
+            reason = "truncated or damaged zip archive" if torn else "not really a zip archive"
+            raise IngestError("parse", f"{reason}, which its format is made of") from error
+        self._members = {info.filename.lstrip("/"): info for info in self._zip.infolist()}
+        if len(self._zip.infolist()) > _MAX_MEMBERS:
+            raise IngestError("parse", f"more than {_MAX_MEMBERS} members in its zip archive")
+        left = budget
+        for info in self._zip.infolist():
+            left -= self._check(info, left, budget)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def xml(self, name: str) -> Element | None:
+        """Parse a member as XML; None when there is none of that name or it is not XML."""
+        from lxml import etree
+
+        if name not in self._members:
+            return None
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+        )
+        try:
+            root: Element = etree.fromstring(self._zip.read(self._members[name]), parser)
+        except etree.XMLSyntaxError as error:
+            raise IngestError(
+                "parse", f"damaged XML in its member {name!r}: {error.msg}"
+            ) from error
+        return root
+
+    def rows(self, name: str, tag: str) -> Iterator[Element]:
+        """Stream the elements of a tag from a large member; each is emptied after its turn."""
+        from lxml import etree
+
+        if name not in self._members:
+            return
+        source = io.BytesIO(self._zip.read(self._members[name]))
+        events = etree.iterparse(
+            source, tag=f"{{*}}{tag}", resolve_entities=False, no_network=True, remove_comments=True
+        )
+        try:
+            for _, element in events:
+                yield element
+                element.clear()
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
+        except etree.XMLSyntaxError as error:
+            raise IngestError(
+                "parse", f"damaged XML in its member {name!r}: {error.msg}"
+            ) from error
+
+    def related(self, part: str) -> dict[str, tuple[str, str]]:
+        """Map a part's relation ids to (kind, member name); those that lead outside are left out.
+
+        A kind is the last word of its type, which strict and transitional files share.
+        """
+        folder, name = posixpath.split(part)
+        root = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
+        found: dict[str, tuple[str, str]] = {}
+        for relation in root if root is not None else ():
+            target = relation.get("Target")
+            if target and relation.get("TargetMode") != "External":
+                kind = relation.get("Type", "").rpartition("/")[2]
+                path = posixpath.normpath(posixpath.join("/", folder, unquote(target)))
+                found[relation.get("Id", "")] = (kind, path.lstrip("/"))
+        return found
+
+    def parts(self, part: str, kind: str) -> list[str]:
+        """List the members that a part relates to as `kind`."""
+        return [name for other, name in self.related(part).values() if other == kind]
+
+    def main_part(self) -> str:
+        """Name the member that holds the document itself. Raises IngestError if there is none."""
+        for name in self.parts("", "officeDocument"):
+            if name in self:
+                return name
+        raise IngestError("parse", "not an Office document: its archive has no main part")
+
+    def properties(self) -> tuple[str, dict[str, str]]:
+        """Read the title and the author."""
+        found: dict[str, str] = {}
+        for name in self.parts("", "core-properties")[:1]:
+            for child in self.xml(name) if name in self else ():  # type: ignore[union-attr]
+                found[local(child)] = (child.text or "").strip()
+        author = found.get("creator", "")[:_MAX_AUTHOR_CHARS]
+        return found.get("title", ""), {"author": author} if author else {}
+
+    def _check(self, info: zipfile.ZipInfo, left: int, budget: int) -> int:
+        """Inflate one member, whatever size it claims, and return its real size."""
+        if info.flag_bits & 0x1:
+            raise IngestError("parse", "encrypted: its zip members need a password")
+        if info.compress_type not in _METHODS:
+            raise IngestError("parse", f"zip method {info.compress_type}, which Office never uses")
+        size = 0
+        tail = b""
+        is_media = info.filename.lower().endswith(_MEDIA)
+        try:
+            with self._zip.open(info) as member:
+                while piece := member.read(_PIECE_BYTES):
+                    size += len(piece)
+                    if size > left:
+                        reason = f"unpacks to more than the budget of {budget >> 20} MB"
+                        raise IngestError("parse", f"{reason} (RAGKIT_PARSE_UNZIPPED_MB)")
+                    if not is_media and _DOCTYPE.search(tail + piece):
+                        raise IngestError("parse", f"a DOCTYPE in its member {info.filename!r}")
+                    tail = piece[-_DOCTYPE_BYTES:]
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+            raise IngestError("parse", f"damaged zip member {info.filename!r}") from error
+        return size
+
+
+_MAX_AUTHOR_CHARS = 200
+
+
+def local(element: Element) -> str:
+    """Give an element's name without its namespace, of which Office has two sets."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def child(element: Element | None, *names: str) -> Element | None:
+    """Follow a path of local names down, taking the first of each."""
+    for name in names:
+        if element is None:
+            return None
+        element = next((item for item in element if local(item) == name), None)
+    return element
+
+
+def children(element: Element | None, name: str) -> list[Element]:
+    """List what stands in the first child of a name."""
+    found = child(element, name)
+    return [] if found is None else list(found)
+
+
+def attribute(element: Element | None, name: str) -> str | None:
+    """Read an attribute by its local name, in whichever namespace it is."""
+    if element is None:
+        return None
+    for key, value in element.attrib.items():
+        if str(key).rpartition("}")[2] == name:
+            return str(value)
+    return None
+
+
+def number(value: str | None, default: int = 0) -> int:
+    """Read a small whole number that may be missing or nonsense."""
+    return int(value) if value and re.fullmatch(r"-?\d{1,9}", value) else default

@@ -1,0 +1,159 @@
+"""What stands in an HTML page or a table's cell: blocks in order, tables with blocks in them.
+
+It knows nothing of tags; a table of figures stays a table, one that only lays a page out does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragkit_ingest.parse.builder import Builder
+
+_Kind = Literal["heading", "paragraph", "item", "code", "table"]
+_MAX_COLUMNS = 1000  # HTML's own limit on one cell's span
+_MAX_REPEATED_CHARS = 1_000_000  # arbitrary; spans can claim far more than a page's bytes hold
+
+
+@dataclass(slots=True)
+class _Piece:
+    kind: _Kind
+    text: str = ""
+    number: int = 0  # a heading's level, an item's depth
+    marker: str = ""
+    rows: list[list[str]] = field(default_factory=list)
+
+
+class Content:
+    """Blocks in order."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        self.pieces: list[_Piece] = []
+
+    def heading(self, level: int, text: str) -> None:
+        self.pieces.append(_Piece("heading", text, level))
+
+    def paragraph(self, text: str) -> None:
+        self.pieces.append(_Piece("paragraph", text))
+
+    def item(self, text: str, depth: int, marker: str) -> None:
+        self.pieces.append(_Piece("item", text, depth, marker))
+
+    def code(self, text: str) -> None:
+        self.pieces.append(_Piece("code", text))
+
+    def table(self, table: Table) -> None:
+        """Add a table, its cells as text."""
+        self.pieces.extend(table.caption.pieces)
+        self.pieces.append(_Piece("table", rows=table.texts()))
+
+    def extend(self, table: Table) -> None:
+        """Add what stands in a table's cells, one after the other."""
+        self.pieces.extend(table.caption.pieces)
+        for row in table.rows:
+            for cell in row:
+                self.pieces.extend(cell.content.pieces)
+
+    def flat(self) -> str:
+        """Give everything as one line, for a table's cell."""
+        parts: list[str] = []
+        for piece in self.pieces:
+            if piece.kind == "table":
+                parts += (" ".join(cell for cell in row if cell) for row in piece.rows)
+            else:
+                lead = f"{piece.marker} " if piece.kind == "item" and piece.marker else ""
+                parts.append(lead + piece.text)
+        return " ".join(" ".join(parts).split())
+
+    def write(self, builder: Builder) -> None:
+        """Write the blocks to a builder."""
+        for piece in self.pieces:
+            if piece.kind == "heading":
+                builder.heading(piece.number, piece.text)
+            elif piece.kind == "item":
+                builder.item(piece.text, depth=piece.number, marker=piece.marker)
+            elif piece.kind == "code":
+                builder.code(piece.text)
+            elif piece.kind == "table":
+                builder.table(piece.rows)
+            else:
+                builder.paragraph(piece.text)
+
+
+@dataclass(slots=True)
+class _Cell:
+    columns: int
+    rows: int
+    is_header: bool
+    content: Content
+
+
+class Table:
+    """A table that is being read."""
+
+    def __init__(self, *, presentation: bool) -> None:
+        self.presentation = presentation
+        self.rows: list[list[_Cell]] = []
+        self.caption = Content()
+        self.is_open = False  # whether a cell is
+
+    def cell(self, columns: int, rows: int, *, is_header: bool) -> Content:
+        """Open a cell and return its content, to be filled."""
+        if not self.rows:
+            self.rows.append([])
+        content = Content()
+        self.rows[-1].append(_Cell(max(columns, 1), max(rows, 1), is_header, content))
+        self.is_open = True
+        return content
+
+    def open_caption(self) -> Content:
+        """Open the caption, which stands before the table, and return its content."""
+        self.is_open = True
+        return self.caption
+
+    def texts(self) -> list[list[str]]:
+        """Give the cells as text; one that spans columns or rows stands in each of them.
+
+        So each row can be read by itself; a cell as wide as the table stands there once.
+        """
+        grid: list[list[str]] = []
+        below: dict[int, tuple[int, str]] = {}  # column: rows still covered, and by what
+        spare = _MAX_REPEATED_CHARS
+        for row in self.rows:
+            line: list[str] = []
+            for cell in row:
+                _covered(line, below)
+                text = cell.content.flat()
+                spare -= (len(text) + 1) * (cell.columns * cell.rows - 1)
+                repeated = text if spare > 0 and (len(row) > 1 or line) else ""
+                columns = max(min(cell.columns, _MAX_COLUMNS - len(line)), 1)
+                if cell.rows > 1:
+                    covered = range(len(line), len(line) + columns)
+                    below |= dict.fromkeys(covered, (cell.rows - 1, repeated))
+                line += [text, *[repeated] * (columns - 1)]
+            _covered(line, below)
+            grid.append(line)
+        return grid
+
+
+def is_layout(table: Table) -> bool:
+    """Say whether a table only lays out a page: one column, headings in it, or tables without
+    a header around them."""
+    kinds = {piece.kind for row in table.rows for cell in row for piece in cell.content.pieces}
+    has_header = any(cell.is_header for row in table.rows for cell in row)
+    return (
+        table.presentation
+        or (not has_header and bool(kinds & {"heading", "table"}))
+        or (not has_header and all(len(row) <= 1 for row in table.rows))
+    )
+
+
+def _covered(line: list[str], below: dict[int, tuple[int, str]]) -> None:
+    """Fill the places that cells of rows above reach down to."""
+    while len(line) in below:
+        left, text = below.pop(len(line))
+        if left > 1:
+            below[len(line)] = (left - 1, text)
+        line.append(text)

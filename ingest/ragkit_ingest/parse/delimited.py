@@ -1,0 +1,51 @@
+"""Parse .csv and .tsv as one table, whatever separates the columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+
+from ragkit.errors import IngestError
+from ragkit.text.normalise import clean
+from ragkit.types import ParsedText
+from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.decode import decode
+
+_DELIMITERS = ",\t;|"
+_SAMPLE_LINES = 100
+_SAMPLE_CHARS = 1 << 18
+_MAX_FIELD_CHARS = 1 << 20  # a field beyond that is a quotation mark that was never closed
+
+
+def parse(data: bytes) -> ParsedText:
+    """Parse a table of separated values. Raises IngestError for one that cannot be read."""
+    text = clean(decode(data))
+    first, _, rest = text.partition("\n")
+    if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
+        delimiter, text = first[4], rest
+    else:
+        delimiter = _delimiter(text)
+    csv.field_size_limit(_MAX_FIELD_CHARS)
+    builder = Builder()
+    try:
+        builder.table(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    except csv.Error as error:
+        raise IngestError("parse", f"not a table of separated values: {error}") from error
+    return builder.result()
+
+
+def _delimiter(text: str) -> str:
+    """Choose what gives most lines the same number of columns, more than one."""
+    lines = [line for line in text[:_SAMPLE_CHARS].split("\n")[:_SAMPLE_LINES] if line.strip()]
+    best, best_score = ",", 0.0
+    for candidate in _DELIMITERS:
+        try:
+            widths = Counter(len(row) for row in csv.reader(lines, delimiter=candidate))
+        except csv.Error:
+            continue
+        width, count = widths.most_common(1)[0] if widths else (1, 0)
+        score = count / sum(widths.values()) * min(width, 10) if width > 1 else 0.0
+        if score > best_score:
+            best, best_score = candidate, score
+    return best

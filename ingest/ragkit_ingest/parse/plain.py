@@ -1,0 +1,19 @@
+"""Parse plain text: it stays as it is; paragraphs are what empty lines set apart."""
+
+from __future__ import annotations
+
+import re
+
+from ragkit.text.normalise import clean
+from ragkit.types import Block, ParsedText
+from ragkit_ingest.parse.decode import decode
+
+# Runs of lines with something on them. Possessive, so that a line of spaces is read once.
+_PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
+
+
+def parse(data: bytes) -> ParsedText:
+    """Parse a text file of any encoding that `decode` knows. Raises IngestError for binary data."""
+    text = clean(decode(data))
+    blocks = [Block(*match.span(), "paragraph") for match in _PARAGRAPH.finditer(text)]
+    return ParsedText(text, tuple(blocks))

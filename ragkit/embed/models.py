@@ -1,0 +1,93 @@
+"""What the embedding models' cards say that their files do not: prefixes and languages.
+
+Only what a card states stands here. A model that is not in the table takes the prompts of its
+own config_sentence_transformers.json, and its languages are unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+_SEARCH = "Represent this sentence for searching relevant passages: "
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """Prefixes of queries and passages, and the languages that a model reads.
+
+    `languages` holds ISO 639-1 codes; {"*"} stands for a model trained on a hundred or so of
+    them, None for not known.
+    """
+
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    languages: frozenset[str] | None = None
+
+    def reads(self, language: str) -> bool | None:
+        """Say whether the model was trained for a language such as "zh"; None if not known."""
+        if self.languages is None:
+            return None
+        return "*" in self.languages or language in self.languages
+
+
+_EN, _ZH, _MANY = frozenset({"en"}), frozenset({"zh"}), frozenset({"*"})
+_E5 = ModelCard("query: ", "passage: ", _EN)
+_E5_MANY = ModelCard("query: ", "passage: ", _MANY)
+_BGE_EN = ModelCard(_SEARCH, "", _EN)
+_BGE_ZH = ModelCard("为这个句子生成表示以用于检索相关文章：", "", _ZH)
+_QWEN3 = ModelCard(
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+    "",
+    _MANY,
+)
+
+# By the last part of the hub name. Source of each: huggingface.co/<owner>/<name>, the model card.
+_CARDS = {
+    "all-minilm-l6-v2": ModelCard(languages=_EN),  # sentence-transformers
+    "bge-small-en-v1.5": _BGE_EN,  # BAAI
+    "bge-base-en-v1.5": _BGE_EN,
+    "bge-large-en-v1.5": _BGE_EN,
+    "bge-small-zh-v1.5": _BGE_ZH,
+    "bge-base-zh-v1.5": _BGE_ZH,
+    "bge-large-zh-v1.5": _BGE_ZH,
+    "bge-m3": ModelCard(languages=_MANY),
+    "e5-small-v2": _E5,  # intfloat
+    "e5-base-v2": _E5,
+    "e5-large-v2": _E5,
+    "multilingual-e5-small": _E5_MANY,
+    "multilingual-e5-base": _E5_MANY,
+    "multilingual-e5-large": _E5_MANY,
+    "gte-small": ModelCard(languages=_EN),  # thenlper
+    "gte-base": ModelCard(languages=_EN),
+    "gte-large": ModelCard(languages=_EN),
+    "gte-small-zh": ModelCard(languages=_ZH),
+    "gte-base-zh": ModelCard(languages=_ZH),
+    "gte-large-zh": ModelCard(languages=_ZH),
+    "nomic-embed-text-v1.5": ModelCard("search_query: ", "search_document: ", _EN),  # nomic-ai
+    "mxbai-embed-large-v1": ModelCard(_SEARCH, "", _EN),  # mixedbread-ai
+    "qwen3-embedding-0.6b": _QWEN3,  # Qwen
+    "qwen3-embedding-4b": _QWEN3,
+    "qwen3-embedding-8b": _QWEN3,
+}
+
+
+def model_card(model: str, folder: Path | None = None) -> ModelCard:
+    """Look a model up by hub name or folder; a folder's own prompts serve where no card does.
+
+    >>> model_card("intfloat/multilingual-e5-small").query_prefix
+    'query: '
+    """
+    known = _CARDS.get(model.rstrip("/").rpartition("/")[2].casefold())
+    if known is not None:
+        return known
+    file = folder / "config_sentence_transformers.json" if folder else None
+    prompts = (
+        json.loads(file.read_text("utf-8")).get("prompts") if file and file.is_file() else None
+    )
+    prompts = prompts or {}
+    return ModelCard(
+        query_prefix=prompts.get("query") or "",
+        passage_prefix=prompts.get("document") or prompts.get("passage") or "",
+    )

@@ -1,0 +1,40 @@
+"""Which number format a model's weights take on this machine.
+
+Half precision is a gain only where the processor multiplies it natively; elsewhere it is many
+times slower than float32. Measured on two cores of an AMD EPYC with avx512_bf16 and MiniLM:
+passages 1.7 times faster in bfloat16, one query 5.9 ms down to 3.4 ms, cosine to float32 0.9999;
+with AMX the gain is 4 to 5 times. It knows nothing of models.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import torch
+
+Precision = Literal["float32", "bfloat16", "float16"]
+
+_NATIVE_BF16 = frozenset({"amx_bf16", "avx512_bf16"})
+
+
+def cpu_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> Precision:
+    """Choose bfloat16 where the processor's flags name it, float32 elsewhere or when unknown."""
+    try:
+        lines = cpuinfo.read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return "float32"
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return "bfloat16" if _NATIVE_BF16 & set(flags.split()) else "float32"
+
+
+def torch_dtype(device: str) -> torch.dtype:
+    """Choose the dtype for a torch device such as "cpu", "cuda" or "cuda:1"."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    if device == "cpu" and cpu_precision() == "bfloat16":
+        return torch.bfloat16
+    return torch.float32

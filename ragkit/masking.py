@@ -1,0 +1,56 @@
+"""Write a setting's value for people to read, without the passwords and keys in it.
+
+Knows the settings by name only, and nothing of where their values come from.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pydantic import SecretStr
+
+_SECRETS: Final = frozenset({"database_url", "llm_api_key"})
+
+
+def masked(name: str, value: object) -> str:
+    """Write a setting's value for people to read, without passwords and keys.
+
+    >>> masked("llm_url", "http://me:secret@host/v1?key=secret")
+    'http://***@host/v1?***'
+    """
+    text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
+    if name == "llm_url":
+        return re.sub(r"(?s)\?.*", "?***", re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", text))
+    if name == "database_url":
+        return _masked_database_url(text)
+    return "***" if name in _SECRETS else text
+
+
+def is_database_url(text: str) -> bool:
+    """Tell whether libpq takes the text as an address and cannot mistake a password's characters.
+
+    In postgresql://u:p/w@host libpq reads u as the host and shows the rest as port and database.
+    """
+    import psycopg
+    from psycopg import pq
+
+    url = re.fullmatch(r"postgres(?:ql)?://(?:[^/?#@]*@)?[^@]*", text)
+    try:
+        pq.Conninfo.parse(text.encode())
+    except (psycopg.Error, UnicodeError):
+        return False
+    return bool(url) or "://" not in text.partition("=")[0]
+
+
+def _masked_database_url(text: str) -> str:
+    """Show the parts that libpq reads, save those that it calls secret itself."""
+    if not is_database_url(text):
+        return "***"
+    from psycopg import pq
+
+    return " ".join(
+        f"{part.keyword.decode()}={'***' if b'*' in part.dispchar else part.val.decode()}"
+        for part in pq.Conninfo.parse(text.encode())
+        if part.val
+    )

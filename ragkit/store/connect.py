@@ -1,0 +1,207 @@
+"""Connections to PostgreSQL, wherever it is, and whether that server is fit for use.
+
+Knows nothing of tables. Every failure is one line that names the server and the remedy.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+CONNECT_TIMEOUT_S: Final = 10
+POOL_TIMEOUT_S: Final = 30  # for a connection to become free
+OLDEST_POSTGRES: Final = 150000
+OLDEST_PGVECTOR: Final = (0, 8, 3)  # older ones can corrupt an HNSW index on vacuum
+
+# What the URL does not say itself. A peer that vanished without a word is noticed in a minute.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "fallback_application_name": "ragkit",
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "client_encoding": "UTF8",
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+# Transactions are short, and none waits for a model: one idle for so long has been forgotten.
+_SESSION: Final = "SET idle_in_transaction_session_timeout = '5min'"
+_DESCRIBE: Final = """
+    SELECT current_setting('server_version'), current_setting('server_version_num')::int,
+        current_setting('server_encoding'), pg_is_in_recovery(),
+        (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
+        (SELECT count(*) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())
+"""
+_REMEDIES: Final = {
+    "password|authentication failed": (
+        "correct user and password in RAGKIT_DATABASE_URL, or in ~/.pgpass"
+    ),
+    "pg_hba.conf": "have the server's administrator let this machine and user in",
+    'role ".*" does not exist': "correct the user in RAGKIT_DATABASE_URL",
+    'database ".*" does not exist': "make it with createdb, or correct RAGKIT_DATABASE_URL",
+    "too many|remaining connection slots": "close other connections, or raise max_connections",
+    "resolve|host name": "correct the host in RAGKIT_DATABASE_URL",
+    "SSL": "correct sslmode in RAGKIT_DATABASE_URL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says of itself; `connections` counts the others that this role may see."""
+
+    postgres: str
+    version_number: int
+    encoding: str
+    standby: bool
+    pgvector: str | None
+    pgvector_available: str | None
+    connections: int
+
+
+def connect(url: str) -> Connection[Any]:
+    """Open one connection, in autocommit mode: a transaction is always begun explicitly.
+
+    Statements are never prepared: a prepared one keeps its generic plan after a setting such as
+    hnsw.ef_search changes. Raises DatabaseError.
+    """
+    import psycopg
+
+    conninfo = _conninfo(url)
+    try:
+        conn = psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
+        _configure(conn)
+    except psycopg.Error as error:
+        raise _unreachable(conninfo, error) from error
+    return conn
+
+
+def open_pool(url: str, *, max_size: int = 8) -> ConnectionPool[Connection[Any]]:
+    """Open a pool of connections like `connect`'s, at most `max_size` of them.
+
+    A connection is tried before it is lent, so that a restarted server costs no failure. Raises
+    DatabaseError at once when the server cannot be reached.
+    """
+    from psycopg_pool import ConnectionPool
+
+    connect(url).close()  # the pool itself would retry in silence, and then not say why
+    return ConnectionPool(
+        _conninfo(url),
+        kwargs={"autocommit": True, "prepare_threshold": None},
+        min_size=1,
+        max_size=max_size,
+        timeout=POOL_TIMEOUT_S,
+        configure=_configure,
+        check=ConnectionPool.check_connection,
+        name="ragkit",
+        open=True,
+    )
+
+
+def describe(conn: Connection[Any]) -> ServerFacts:
+    """Ask a server what it is."""
+    row = conn.execute(_DESCRIBE).fetchone()
+    assert row is not None
+    return ServerFacts(*row)
+
+
+def check_fit(conn: Connection[Any]) -> None:
+    """Raise DatabaseError, one line with the remedy, unless ragkit can work on this server."""
+    import psycopg
+
+    try:
+        problem = fitness(describe(conn))
+    except psycopg.Error as error:
+        raise DatabaseError(f"{_place(conn.info.dsn)} does not say what it is: {error}") from error
+    if problem is not None:
+        raise DatabaseError(f"{_place(conn.info.dsn)} cannot be used: {problem}.")
+
+
+def fitness(facts: ServerFacts) -> str | None:
+    """Say what is wrong with a server and the remedy; None when it is fit.
+
+    >>> fitness(ServerFacts("18.4", 180004, "UTF8", False, "0.8.5", "0.8.5", 0)) is None
+    True
+    """
+    needed = ".".join(map(str, OLDEST_PGVECTOR))
+    if facts.version_number < OLDEST_POSTGRES:
+        return f"it is PostgreSQL {facts.postgres}: use 15 or newer"
+    if facts.encoding != "UTF8":
+        return (
+            f"its encoding is {facts.encoding}: make one with"
+            " `createdb --template=template0 --encoding=UTF8`"
+        )
+    if facts.standby:
+        return "it is a standby, which cannot be written to: name the primary server"
+    if facts.pgvector is None and facts.pgvector_available is None:
+        return (
+            f"it has no pgvector: install pgvector {needed} or newer on that server, for example"
+            f" Debian's package postgresql-{facts.version_number // 10000}-pgvector"
+        )
+    here = facts.pgvector or facts.pgvector_available or ""
+    if _numbers(here) >= OLDEST_PGVECTOR:
+        return None
+    newer = facts.pgvector_available or ""
+    upgrade = f"upgrade the pgvector package to {needed} or newer"
+    if facts.pgvector is None:
+        remedy = upgrade
+    elif _numbers(newer) >= OLDEST_PGVECTOR:
+        remedy = "run ALTER EXTENSION vector UPDATE there"
+    else:
+        remedy = f"{upgrade}, then run ALTER EXTENSION vector UPDATE there"
+    return (
+        f"its pgvector {here} is older than {needed}, and can corrupt HNSW indexes on vacuum:"
+        f" {remedy}"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def _configure(conn: Connection[Any]) -> None:
+    conn.execute(_SESSION)
+
+
+def _conninfo(url: str) -> str:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    try:
+        given = conninfo_to_dict(url)
+        return make_conninfo("", **{**_DEFAULTS, **given})
+    except psycopg.Error:
+        raise DatabaseError(
+            "The database's address cannot be read: write RAGKIT_DATABASE_URL as"
+            " postgresql://user:password@host:5432/database, with %40 for an @ in the password."
+        ) from None  # libpq's own message may quote the password
+
+
+def _unreachable(conninfo: str, error: Exception) -> DatabaseError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[0] if lines else type(error).__name__
+    reason = re.sub(r"^connection (failed|is bad): ", "", reason)
+    reason = re.sub(r"^connection to server (at|on) .*? failed: (FATAL: +)?", "", reason)
+    remedy = next(
+        (known for sign, known in _REMEDIES.items() if re.search(sign, reason)),
+        "see that the server runs and RAGKIT_DATABASE_URL is right",
+    )
+    return DatabaseError(f"{_place(conninfo)} cannot be reached: {reason.rstrip('.')}: {remedy}.")
+
+
+def _place(conninfo: str) -> str:
+    """Name a database without its user's secrets: those parts are not read at all."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    parts = conninfo_to_dict(conninfo)
+    host = parts.get("host") or parts.get("hostaddr") or parts.get("service") or "localhost"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    name = parts.get("dbname") or parts.get("user") or ""
+    return f"The database {name!r} at {host}{port}"

@@ -1,0 +1,50 @@
+"""What tests of every part share: a real PostgreSQL, a database of one's own, the test data."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ragkit.store.embedded import EmbeddedServer, status, stop
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """The address of one embedded server for the whole run; nothing of it is left."""
+    # Not under pytest's own folder: as root the server is another user, who may not enter that.
+    home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    try:
+        with EmbeddedServer.open(home, durable=False) as server:
+            yield server.url
+        assert not status(home).running
+    finally:
+        stop(home)
+        shutil.rmtree(home)
+
+
+@pytest.fixture
+def fresh_database(database_url: str) -> Iterator[str]:
+    """The address of an empty database, dropped after the test with whoever is still in it."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        identifier = sql.Identifier(name)
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(identifier))
+        yield database_url.replace("/postgres?", f"/{name}?")
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real test data, which is not part of the project."""
+    folder = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"there is no test data in {folder}: set RAGKIT_TEST_DATA")
+    return folder

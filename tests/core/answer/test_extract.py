@@ -1,0 +1,226 @@
+"""The extractive generator on small literal documents, in English and both Chinese scripts."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragkit.answer.candidates import MAX_QUOTE_COLUMNS, candidates
+from ragkit.answer.expected import expected, holds
+from ragkit.answer.extract import ExtractiveGenerator, pick
+from ragkit.answer.question import is_traditional, read
+from ragkit.answer.verify import verify
+from ragkit.contracts import Generator
+from ragkit.types import Draft, Hit
+
+BRIDGE = (
+    "# The Harbour Bridge\n\nThe bridge is painted grey. It was opened in 1932 by Jack Lang. "
+    "About 160 trains cross it every day. It was built because the ferries were too slow."
+)
+BRIDGE_HANS = (
+    "海港大桥是一座钢铁拱桥。它由约翰·布拉德菲尔德设计，1932年通车。每天约有160列火车通过。"
+    "大桥漆成灰色，因为当年只有灰色油漆足够。"
+)
+BRIDGE_HANT = (
+    "海港大橋是一座鋼鐵拱橋。它由約翰·布拉德菲爾德設計，1932年通車。每天約有160列火車通過。"
+    "大橋漆成灰色，因為當年只有灰色油漆足夠。"
+)
+TABLE = (
+    "## Fees\n\nWhat each plan costs.\n\n| Plan | Price | Seats |\n| --- | --- | --- |\n"
+    "| Basic | 9 euros | 3 |\n| Team | 49 euros | 25 |\n"
+)
+
+
+def hit(
+    text: str,
+    document: int = 1,
+    start: int = 0,
+    end: int | None = None,
+    headings: tuple[str, ...] = (),
+) -> Hit:
+    end = len(text) if end is None else end
+    return Hit(
+        document=document, chunk=document * 100 + start, uri=f"{document}.md", title="", page=7,
+        start=start, end=end, text=text[start:end], score=1.0, headings=headings,
+    )  # fmt: skip
+
+
+def answer(question: str, passages: Sequence[Hit]) -> Draft:
+    generator: Generator = ExtractiveGenerator()
+    *pieces, draft = generator.generate(question, passages)
+    assert isinstance(draft, Draft)
+    assert "".join(str(piece) for piece in pieces) == draft.text
+    return draft
+
+
+def first(question: str, text: str) -> str:
+    return pick(question, [hit(text)], limit=1)[0].candidate.text
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "sentence"),
+    [
+        (BRIDGE, "When was the bridge opened?", "It was opened in 1932 by Jack Lang."),
+        (BRIDGE, "Who opened the bridge?", "It was opened in 1932 by Jack Lang."),
+        (BRIDGE, "How many trains cross it?", "About 160 trains cross it every day."),
+        (BRIDGE, "Why was the bridge built?", "It was built because the ferries were too slow."),
+        (BRIDGE, "what colour is it painted", "The bridge is painted grey."),
+        (BRIDGE_HANS, "大桥哪一年通车？", "它由约翰·布拉德菲尔德设计，1932年通车。"),
+        (BRIDGE_HANS, "海港大桥是谁设计的？", "它由约翰·布拉德菲尔德设计，1932年通车。"),
+        (BRIDGE_HANS, "每天有多少列火车？", "每天约有160列火车通过。"),
+        (BRIDGE_HANS, "大桥为什么是灰色的？", "大桥漆成灰色，因为当年只有灰色油漆足够。"),
+        (BRIDGE_HANT, "大橋什麼時候通車？", "它由約翰·布拉德菲爾德設計，1932年通車。"),
+        (BRIDGE_HANT, "海港大橋是誰設計的？", "它由約翰·布拉德菲爾德設計，1932年通車。"),
+        (BRIDGE_HANT, "每天有幾列火車？", "每天約有160列火車通過。"),
+        (BRIDGE_HANT, "大橋為何是灰色的？", "大橋漆成灰色，因為當年只有灰色油漆足夠。"),
+        (TABLE, "What is the price of the Team plan?", "| Team | 49 euros | 25 |"),
+        ("Rules:\n\n- Bring a coat.\n- Lock the door.", "What to lock?", "Lock the door."),
+        ("> 1. Pay by Friday.\n> 2. Bring a coat.", "pay when", "Pay by Friday."),
+    ],
+)
+def test_best_sentence(text: str, question: str, sentence: str) -> None:
+    assert first(question, text) == sentence
+
+
+def test_an_answer_numbers_its_sentences_and_quotes_them_exactly() -> None:
+    draft = answer("When was the bridge opened?", [hit(BRIDGE)])
+    assert draft.text == "It was opened in 1932 by Jack Lang. [1] The bridge is painted grey. [2]"
+    assert not draft.refused
+    assert [c.n for c in draft.citations] == [1, 2]
+    assert [BRIDGE[c.start : c.end] for c in draft.citations] == [c.quote for c in draft.citations]
+    assert {(c.document, c.uri, c.page) for c in draft.citations} == {(1, "1.md", 7)}
+
+
+def test_a_line_break_is_quoted_exactly_and_read_as_a_space() -> None:
+    draft = answer("Who leads the choir?", [hit("The choir is\n  led by Ann.")])
+    assert draft.text == "The choir is led by Ann. [1]"
+    assert draft.citations[0].quote == "The choir is\n  led by Ann."
+
+
+def test_overlapping_passages_quote_a_sentence_once_and_whole() -> None:
+    cut = BRIDGE.index("in 1932")
+    passages = [hit(BRIDGE, start=40, end=cut + 20), hit(BRIDGE, start=0, end=cut), hit(BRIDGE)]
+    for given_passages in (passages, passages[:2]):
+        draft = answer("When was the bridge opened?", given_passages)
+        spans = [(c.start, c.end) for c in draft.citations]
+        assert len(set(spans)) == len(spans)
+        assert all(BRIDGE[c.start : c.end] == c.quote for c in draft.citations)
+    assert answer("When was the bridge opened?", passages).citations[0].quote == (
+        "It was opened in 1932 by Jack Lang."
+    )
+
+
+def test_two_documents_that_say_the_same_are_quoted_once() -> None:
+    draft = answer("海港大桥哪年通车？", [hit(BRIDGE_HANS), hit(BRIDGE_HANS, document=2)])
+    assert len({c.quote for c in draft.citations}) == len(draft.citations) == 2
+
+
+def test_headings_head_rows_and_rules_are_never_quoted() -> None:
+    quotes = {c.text for c in candidates([hit(BRIDGE), hit(TABLE, document=2)])}
+    assert len(quotes) == 7
+    assert not quotes & {"# The Harbour Bridge", "## Fees", "| Plan | Price | Seats |"}
+
+
+def test_a_heading_tells_two_like_sentences_apart() -> None:
+    north = hit("The gate opens at nine.", document=1, headings=("North Tower",))
+    south = hit("The gate opens at eight.", document=2, headings=("South Tower",))
+    best = pick("When does the gate of the South Tower open?", [north, south], limit=1)[0]
+    assert best.candidate.text == "The gate opens at eight."
+
+
+def test_a_whole_sentence_goes_before_one_that_an_edge_cuts() -> None:
+    cut = hit("The mill closed in 1950 after a", document=1)
+    whole = hit("The mill closed in 1950.", document=2)
+    found = candidates([cut, whole])
+    assert [candidate.whole for candidate in found] == [False, True]
+    chopped = candidates([hit("We saw the mill and the pond.", start=7)])
+    assert [(candidate.text, candidate.whole) for candidate in chopped] == [
+        ("the mill and the pond.", False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("第九区有九座桥，" * 100 + "都很旧。", MAX_QUOTE_COLUMNS // 2),
+        ("District nine has nine bridges, " * 50 + "all old.", MAX_QUOTE_COLUMNS),
+        ("x" * 3000 + ".", MAX_QUOTE_COLUMNS),
+    ],
+)
+def test_a_very_long_sentence_is_cut_at_a_clause(text: str, limit: int) -> None:
+    pieces = candidates([hit(text)])
+    assert max(len(piece.text) for piece in pieces) <= limit
+    assert all(piece.text[-1] in "，。,.x" for piece in pieces)
+    assert "".join(piece.text for piece in pieces).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("Who owns the moon?", "The sources do not answer this question."),
+        ("月亮属于谁？", "所给资料无法回答这个问题。"),
+        ("月亮屬於誰？", "所給資料無法回答這個問題。"),
+    ],
+)
+def test_refuses_in_the_question_s_language(question: str, statement: str) -> None:
+    for passages in ([], [hit(BRIDGE), hit(BRIDGE_HANS, document=2), hit(BRIDGE_HANT, document=3)]):
+        draft = answer(question, passages)
+        assert (draft.text, draft.refused, draft.citations) == (statement, True, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Who owns the moon?", "the passages hold no content word of the question"),
+        ("who is it?", "the question holds no word to look for"),
+        ("", "the question holds no word to look for"),
+        (
+            "Which bridge in Lisbon collapsed during the 1755 earthquake?",
+            "the best passage holds only 1 of the question's 6 content terms; "
+            "missing: 1755, collaps, dure, earthquak, lisbon",
+        ),
+    ],
+)
+def test_a_refusal_says_why(question: str, reason: str) -> None:
+    assert answer(question, [hit(BRIDGE)]).reason == reason
+
+
+def test_no_passage_is_a_reason_of_its_own() -> None:
+    assert answer("When was the bridge opened?", []).reason == "no passage was found"
+
+
+@given(
+    st.text(alphabet="桥谁几when 1932？?", max_size=20),
+    st.text(alphabet="桥1932灰 ab.。，|-#\n", min_size=1, max_size=120),
+    st.lists(st.tuples(st.integers(0, 120), st.integers(1, 80)), min_size=1, max_size=5),
+)
+@settings(deadline=None)
+def test_quotations_are_exact_for_any_text_and_passages(
+    question: str, text: str, cuts: list[tuple[int, int]]
+) -> None:
+    spans = {(min(a, len(text) - 1), min(min(a, len(text) - 1) + n, len(text))) for a, n in cuts}
+    passages = [hit(text, start=start, end=end) for start, end in sorted(spans)]
+    draft = answer(question, passages)
+    assert len(draft.citations) <= 2
+    assert draft.refused == (not draft.citations)
+    for citation in draft.citations:
+        assert text[citation.start : citation.end] == citation.quote != ""
+    checked = verify(draft, lambda _: text, passages)
+    assert all(citation.verdict == "verified" for citation in checked.citations)
+
+
+def test_what_a_question_expects() -> None:
+    assert expected("他在哪一年出生？") == expected("他在什麼時候出生？") == {"when"}
+    assert expected("How many died, and who?") == {"count", "who"}
+    assert expected("Describe it.") == frozenset()
+    assert not holds("In 1932 it opened.", expected("When in 1932?"), "When in 1932?")
+
+
+def test_reading_a_question() -> None:
+    question = read("Which company owns the old mill?")
+    assert question.content == {"compani", "own", "old", "mill"}
+    assert question.focus == {"compani", "own"}
+    assert read("这座桥由哪家公司建造？").focus >= {"公司", "座桥"}
+    assert is_traditional("這座橋")
+    assert not is_traditional("这座桥")

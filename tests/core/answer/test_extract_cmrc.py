@@ -1,0 +1,81 @@
+"""The sentence picker on the half of CMRC 2018 that its weights were not fitted to."""
+
+import json
+import math
+import os
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.text.analyse import analyse
+from ragkit.types import Draft, Hit
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
+CMRC = DATA / "retrieval" / "cmrc2018_dev.json"
+
+
+class Bm25:
+    """Exact BM25, k1 1.2 and b 0.75, over texts in memory."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.counts = [Counter(analyse(text)) for text in texts]
+        self.lengths = [counts.total() for counts in self.counts]
+        self.mean = sum(self.lengths) / len(texts)
+        self.postings: dict[str, list[int]] = defaultdict(list)
+        for number, counts in enumerate(self.counts):
+            for term in counts:
+                self.postings[term].append(number)
+
+    def search(self, question: str, k: int) -> list[Hit]:
+        scores: dict[int, float] = defaultdict(float)
+        for term in analyse(question):
+            found = self.postings.get(term, [])
+            idf = math.log(1 + (len(self.texts) - len(found) + 0.5) / (len(found) + 0.5))
+            for n in found:
+                tf = self.counts[n][term]
+                scores[n] += idf * tf * 2.2 / (tf + 0.3 + 0.9 * self.lengths[n] / self.mean)
+        best = sorted(scores, key=lambda n: (-scores[n], n))[:k]
+        return [
+            Hit(n, n, f"{n}", "", None, 0, len(self.texts[n]), self.texts[n], scores[n])
+            for n in best
+        ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CMRC.exists(), reason=f"no test data at {CMRC}")
+def test_two_sentences_hold_the_gold_answer() -> None:
+    data = json.loads(CMRC.read_text(encoding="utf-8"))["data"]
+    paragraphs = [paragraph for entry in data for paragraph in entry["paragraphs"]]
+    index = Bm25([paragraph["context"] for paragraph in paragraphs])
+    generator = ExtractiveGenerator()
+    held: list[bool] = []
+    refused: list[bool] = []
+    seconds = 0.0
+    for paragraph in paragraphs[1::2]:
+        for asked in paragraph["qas"]:
+            passages = index.search(asked["question"], 5)
+            began = time.perf_counter()
+            *_, draft = generator.generate(asked["question"], passages)
+            seconds += time.perf_counter() - began
+            assert isinstance(draft, Draft)
+            quotes = [citation.quote for citation in draft.citations]
+            golds = [gold["text"] for gold in asked["answers"]]
+            held.append(any(gold in quote for gold in golds for quote in quotes))
+            refused.append(draft.refused)
+            for citation in draft.citations:
+                text = index.texts[citation.document]
+                assert text[citation.start : citation.end] == citation.quote
+    share, wrongly = sum(held) / len(held), sum(refused) / len(refused)
+    mean_ms = 1000 * seconds / len(held)
+    print(
+        f"\nCMRC 2018, held-out half, {len(held)} questions: gold inside two sentences {share:.3f},"
+    )
+    print(f"wrongly refused {wrongly:.3f}, {mean_ms:.1f} ms a question over five paragraphs")
+    assert len(held) == 1611
+    assert share >= 0.78
+    assert wrongly <= 0.05

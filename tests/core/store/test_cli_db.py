@@ -1,0 +1,67 @@
+"""`ragkit db` as a command, on an embedded server and on one by address."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    yield folder / "home"
+    db(folder / "home", "stop")
+    shutil.rmtree(folder)
+
+
+def db(home: Path, *arguments: str, url: str = "") -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
+    return subprocess.run(
+        [sys.executable, "-m", "ragkit", "db", *arguments],
+        env=kept | {"RAGKIT_HOME": str(home), "RAGKIT_DATABASE_URL": url},
+        cwd=home.parent,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_the_embedded_server_from_nothing_to_stopped(home: Path) -> None:
+    nothing = json.loads(db(home, "status", "--json").stdout)
+    assert (nothing["kind"], nothing["running"], nothing["version"]) == ("embedded", False, None)
+    assert not home.exists()
+
+    started = json.loads(db(home, "start", "--json").stdout)
+    assert started["running"]
+    assert started["keep_running"]
+    shown = db(home, "status")
+    assert shown.returncode == 0
+    assert str(started["pid"]) in shown.stdout.split()
+    assert shown.stdout.isascii()
+
+    assert json.loads(db(home, "stop", "--json").stdout) == {
+        "stopped": True,
+        "connections_cut": 0,
+    }
+    again = db(home, "stop")
+    assert (again.returncode, again.stdout) == (
+        0,
+        f"The embedded database in {home}/postgres was not running.\n",
+    )
+
+
+def test_a_server_by_address_is_shown_but_not_ours_to_start(home: Path, database_url: str) -> None:
+    shown = json.loads(db(home, "status", "--json", url=database_url).stdout)
+    assert (shown["kind"], shown["database"], shown["user"]) == ("server", "postgres", "postgres")
+    assert (shown["pgvector"], shown["pgvector_available"]) == (None, "0.8.5")
+    for command in ("start", "stop"):
+        refused = db(home, command, url=database_url)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("ragkit: RAGKIT_DATABASE_URL names a server, which")
+        assert refused.stderr.count("\n") == 1

@@ -1,0 +1,248 @@
+"""Settings: sources and their order, what is refused and how it is said, and `ragkit config`."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import SecretStr, ValidationError
+from typer.testing import CliRunner
+
+from ragkit.cli_config import config
+from ragkit.errors import SettingsError
+from ragkit.masking import masked
+from ragkit.settings import Settings, load_settings, trace_settings
+
+SERVER = {"RAGKIT_LLM_URL": "http://127.0.0.1:8000/v1", "RAGKIT_LLM_MODEL": "m"}
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in list(os.environ):
+        if variable.upper().startswith("RAGKIT_"):
+            monkeypatch.delenv(variable)
+
+
+def write(folder: Path, toml: str) -> Path:
+    (folder / "ragkit.toml").write_text(toml, encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(folder)
+    message = str(raised.value)
+    assert "\n" not in message
+    assert raised.value.exit_code == 2
+    return message
+
+
+def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    settings = load_settings(tmp_path)
+    assert settings.home == Path("/data/ragkit")
+    assert settings.embed_model == "all-MiniLM-L6-v2"
+    assert (settings.tenant, settings.collection, settings.top_k) == ("default", "default", 10)
+    assert settings.database_url is None
+    assert settings.llm_url is None
+    assert settings.chunk_tokens is None
+
+
+def test_variables_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, 'top_k = 3\ncollection = "notes"\nllm_timeout_s = 1.5\n')
+    monkeypatch.setenv("RAGKIT_TOP_K", "4")
+    traced = trace_settings(tmp_path)
+    assert (traced.settings.top_k, traced.settings.collection) == (4, "notes")
+    assert traced.settings.llm_timeout_s == 1.5
+    assert traced.origins["top_k"] == "RAGKIT_TOP_K"
+    assert traced.origins["collection"] == "ragkit.toml"
+    assert traced.origins["tenant"] == "default"
+
+
+def test_working_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path, "top_k = 3"))
+    assert load_settings().top_k == 3
+
+
+def test_empty_variable_counts_as_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "top_k = 3")
+    monkeypatch.setenv("RAGKIT_TOP_K", "")
+    monkeypatch.setenv("RAGKIT_LLM_API_KEY", "")
+    assert load_settings(tmp_path).top_k == 3
+    assert load_settings(tmp_path).llm_api_key is None
+
+
+def test_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+    assert load_settings(write(tmp_path, "\ufefftop_k = 3")).top_k == 3
+
+
+@pytest.mark.parametrize(
+    ("home", "expected"), [("data", "{cwd}/data"), ("~/data", "/home/me/data"), ("/data", "/data")]
+)
+def test_home_is_resolved_against_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("RAGKIT_HOME", home)
+    assert load_settings(tmp_path).home == Path(expected.format(cwd=tmp_path))
+
+
+def test_settings_made_by_hand_read_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write(tmp_path, "top_k = 3"))
+    monkeypatch.setenv("RAGKIT_COLLECTION", "notes")
+    settings = Settings(tenant="t")
+    assert (settings.tenant, settings.top_k, settings.collection) == ("t", 10, "default")
+
+
+def test_settings_are_frozen() -> None:
+    settings = Settings()
+    with pytest.raises(ValidationError):
+        settings.top_k = 3
+
+
+def test_settings_made_by_hand_are_checked_too() -> None:
+    with pytest.raises(SettingsError, match="top_k cannot be used: should be greater"):
+        Settings(top_k=0)
+
+
+@pytest.mark.parametrize(
+    ("toml", "parts"),
+    [
+        ("topk = 5", ["ragkit.toml", "'topk'", "write top_k"]),
+        ("[llm]\nurl = 'x'", ["'llm'", "write llm_url"]),
+        ("xyzzy = 5", ["'xyzzy'", "use one of home, database_url, llm_url"]),
+        ("top_k = = 1", ["ragkit.toml is not TOML", "line 1"]),
+        ("top_k = 'ten'", ["ragkit.toml: top_k = 'ten'", "integer", "Correct it"]),
+        ("top_k = 0", ["top_k = 0", "greater than or equal to 1"]),
+        ("top_k = 1001", ["top_k = 1001", "less than or equal to 1000"]),
+        ("top_k = 2.5", ["top_k = 2.5"]),
+        ("top_k = true", ["top_k = True", "not true or false"]),
+        ("jobs = 0", ["jobs = 0"]),
+        ("llm_timeout_s = 0", ["llm_timeout_s = 0", "greater than 0"]),
+        ("llm_timeout_s = nan", ["llm_timeout_s = nan"]),
+        ("llm_timeout_s = inf", ["llm_timeout_s = inf"]),
+        ("home = 5", ["home = 5"]),
+        ("collection = ''", ["collection = ''", "empty"]),
+        ('collection = "a\\u0000"', ["collection = 'a\\x00'", "NUL"]),
+        ("embed_model = {a = 1}", ["embed_model = {'a': 1}"]),
+        ("chunk_tokens = 20\nchunk_overlap_tokens = 20", ["chunk_overlap_tokens = 20", "less"]),
+        ("llm_url = 'http://h/v1'", ["llm_url is set", "RAGKIT_LLM_MODEL"]),
+        ("llm_model = 'm'", ["llm_model is set", "RAGKIT_LLM_URL"]),
+        ("llm_model = 'm'\nllm_url = 'h:80'", ["llm_url = 'h:80'", "http://host:8000/v1"]),
+        ("llm_model = 'm'\nllm_url = 'http://h:x'", ["llm_url = 'http://h:x'"]),
+        ("llm_model = 'm'\nllm_url = 'http://h:1\\@i'", ["llm_url = 'http://***@i'"]),
+        ("database_url = 'sqlite:///x'", ["database_url = '***'", "postgresql://user"]),
+    ],
+)
+def test_what_is_refused_is_named(tmp_path: Path, toml: str, parts: list[str]) -> None:
+    message = refusal(write(tmp_path, toml))
+    for part in parts:
+        assert part in message
+
+
+def test_refused_variable_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGKIT_TOP_K", "ten\nlines")
+    assert refusal(tmp_path).startswith(r"RAGKIT_TOP_K = 'ten\nlines' cannot be used: ")
+
+
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ragkit.toml").mkdir()
+    assert "ragkit.toml cannot be read: Is a directory" in refusal(tmp_path)
+
+
+def test_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ragkit.toml").write_bytes("collection = '合同'".encode("gb18030"))
+    assert "ragkit.toml is not UTF-8" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "llm_api_key = ['hunter2']",
+        "llm_api_key = {key = 'hunter2'}",
+        "llm_api_kei = 'hunter2'",
+        "database_url = 'postgresql://u:12/hunter2@h/d'",
+        "database_url = 'postgresql://u:p@hunter2@h/d'",
+        "database_url = 'postgres+x://u:hunter2@h/d'",
+        "database_url = 'host=h port=1 password=hunter2 nonsense'",
+        "llm_model = 'm'\nllm_url = 'ftp://u:hunter2@h'",
+        "llm_model = 'm'\nllm_url = 'http://h h/?key=hunter2'",
+    ],
+)
+def test_refusal_tells_no_secret(tmp_path: Path, toml: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(write(tmp_path, toml))
+    assert "hunter2" not in str(raised.value)
+    assert "hunter2" not in str(raised.value.__cause__)
+
+
+def test_representation_tells_no_secret() -> None:
+    settings = Settings(
+        database_url=SecretStr("postgresql://u:hunter2@h/d"),
+        llm_url="http://u:hunter2@h/v1",
+        llm_model="m",
+        llm_api_key=SecretStr("hunter2"),
+    )
+    assert "hunter2" not in repr(settings) + str(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("database_url", "postgresql://u:s%40@h:5/d", "user=u password=*** dbname=d host=h port=5"),
+        ("database_url", "host=h password='a b' dbname=d", "dbname=d host=h"),
+        ("database_url", "postgresql://h/d?sslpassword=s", "sslpassword=***"),
+        ("database_url", "nonsense", "***"),
+        ("llm_url", "http://h:8000/v1", "http://h:8000/v1"),
+        ("llm_url", "https://u:p/?@h/v1", "https://***@h/v1"),
+        ("llm_url", "http://h/v1?api-key=s", "http://h/v1?***"),
+        ("llm_api_key", "s", "***"),
+        ("collection", "notes", "notes"),
+    ],
+)
+def test_masked(name: str, value: str, shown: str) -> None:
+    assert shown in masked(name, value)
+    assert "'a b'" not in masked(name, value)
+    assert "=s" not in masked(name, value)
+
+
+def run_config(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[str, str]:
+    monkeypatch.chdir(folder)
+    app = typer.Typer()
+    app.command()(config)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+def test_config_shows_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "collection = '合同'\nllm_api_key = 'hunter2'")
+    for variable, value in SERVER.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", "postgresql://me:hunter2@db/rag")
+    monkeypatch.setenv("RAGKIT_TOPK", "5")
+    out, err = run_config(tmp_path, monkeypatch)
+    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in out.splitlines()}
+    assert lines["collection"] == "合同  (ragkit.toml)"
+    assert lines["llm_api_key"] == "***  (ragkit.toml)"
+    assert lines["llm_model"] == "m  (RAGKIT_LLM_MODEL)"
+    assert lines["database_url"].startswith("user=me password=*** dbname=rag host=db")
+    assert lines["jobs"] == "-  (default)"
+    assert list(lines) == list(Settings.model_fields)
+    assert err == "Warning: RAGKIT_TOPK is not a setting of ragkit: did you mean RAGKIT_TOP_K?\n"
+    assert "hunter2" not in out + err
+
+
+def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "top_k = 3\nllm_api_key = 'hunter2'")
+    monkeypatch.setenv("RAGKIT_ANYTHING", "1")
+    out, err = run_config(tmp_path, monkeypatch, "--json")
+    shown = json.loads(out)
+    assert shown["settings"]["top_k"] == {"value": 3, "origin": "ragkit.toml"}
+    assert shown["settings"]["llm_url"] == {"value": None, "origin": "default"}
+    assert shown["settings"]["llm_api_key"]["value"] == "***"
+    assert shown["unknown"] == {"RAGKIT_ANYTHING": ""}
+    assert err == ""

@@ -1,0 +1,44 @@
+"""One analyser for index, query and metrics: words, English stems, CJK pairs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragkit.text.analyse import MAX_TERM_CHARS, analyse
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Running RUNS runner's", ["run", "run", "runner", "s"]),
+        ("café naïve", ["café", "naïve"]),
+        ("Straße", ["strass"]),
+        ("ＡＢＣ１２３", ["abc123"]),
+        ("snake_case v2.0", ["snake", "case", "v2", "0"]),
+        ("银行", ["银行"]),
+        ("中国银行", ["中国", "国银", "银行"]),
+        ("他", ["他"]),
+        ("在2008年", ["在", "2008", "年"]),
+        ("國家圖書館", ["國家", "家圖", "圖書", "書館"]),
+        ("ワイン", ["ワイ", "イン"]),
+        ("서울", ["서울"]),
+        ("。，！ —", []),
+        ("", []),
+    ],
+)
+def test_terms(text: str, terms: list[str]) -> None:
+    assert analyse(text) == terms
+
+
+def test_a_long_run_is_cut() -> None:
+    assert analyse("1" * 500) == ["1" * MAX_TERM_CHARS]
+
+
+@given(st.text(max_size=80))
+def test_takes_any_text_and_makes_bounded_terms_of_it(text: str) -> None:
+    assert all(0 < len(term) <= MAX_TERM_CHARS for term in analyse(text))
+
+
+@given(st.text(alphabet="ab中国 ", max_size=30), st.text(alphabet="ab中国 ", max_size=30))
+def test_a_full_stop_separates(left: str, right: str) -> None:
+    assert analyse(f"{left}。{right}") == analyse(left) + analyse(right)
