@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragkit.contracts import Embedder, Generator
+from ragkit.contracts import Embedder, Generator, Store
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -17,12 +17,13 @@ def embedder(settings: Settings) -> Embedder:
     return LocalEmbedder(settings.embed_model, device=settings.embed_device)
 
 
-def generator(settings: Settings) -> Generator:
+def generator(settings: Settings, store: Store, collection: str) -> Generator:
     """Return the language model of the settings, or the extractive generator without one."""
     if settings.llm_url is None or settings.llm_model is None:
         from ragkit.answer.extract import ExtractiveGenerator
+        from ragkit.retrieve.weights import term_weights
 
-        return ExtractiveGenerator()
+        return ExtractiveGenerator(lambda terms: term_weights(store, collection, terms))
     from ragkit.answer.llm import ChatGenerator
 
     key = settings.llm_api_key

@@ -3,6 +3,7 @@
 Help must answer at once, so this file knows one line about each command and nothing more.
 """
 
+import signal
 import sys
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -88,6 +89,7 @@ def main() -> None:
     """Run the command line; an expected error is one line on standard error."""
     from ragkit.errors import RagkitError
 
+    signal.signal(signal.SIGTERM, _end)
     try:
         app()
     except RagkitError as error:
@@ -99,6 +101,11 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stdout = None
         sys.exit(1)
+
+
+def _end(number: int, frame: object) -> None:
+    """End on SIGTERM as on any exit, so that the last client stops the embedded database."""
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

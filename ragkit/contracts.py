@@ -64,6 +64,10 @@ class Embedder(Protocol):
         """Embed one query: shape (dimension,), float32, L2 norm 1. A long query is cut."""
         ...
 
+    def reads(self, text: str) -> float:
+        """Estimate the share of a text that the model was made to read, 0 to 1; 1 if not known."""
+        ...
+
 
 class Reranker(Protocol):
     """Scores passages against a query, more exactly and more slowly than a retriever."""
@@ -113,7 +117,10 @@ class Store(Protocol):
     def put_document(
         self, collection: str, document: NewDocument, space: EmbeddingSpace, vectors: Vectors
     ) -> Document:
-        """Add a document, or replace the one with the same URI; `vectors` has a row per chunk."""
+        """Add a document, or replace the one with the same URI; `vectors` has a row per chunk.
+
+        A document that is refused leaves the version before it intact.
+        """
         ...
 
     def delete_document(self, collection: str, document: int) -> None:
@@ -153,12 +160,21 @@ class Reader(Protocol):
         """
         ...
 
+    def similarities(
+        self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        """Compute the cosine of each of these chunks; one without a vector there is absent."""
+        ...
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         """Fetch the postings of the given terms."""
         ...
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        """Fetch chunks by id with text and document, in the given order, score 0."""
+        """Fetch chunks by id with text and document, in the given order, score 0.
+
+        Chunks that are gone are left out.
+        """
         ...
 
 
@@ -177,6 +193,7 @@ class Generator(Protocol):
         """Yield the answer's text in pieces as they come, then exactly one Draft, last.
 
         The draft's text is the pieces joined; its citations' offsets count in the documents'
-        stored text. A refusal has no citations and says why in `reason`. Raises ModelServerError.
+        stored text. A refusal has no citations and says why in `reason`; without passages every
+        generator refuses. Raises ModelServerError.
         """
         ...

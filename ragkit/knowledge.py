@@ -53,11 +53,13 @@ class KnowledgeBase:
 
         settings = settings or load_settings()
         database = open_database(settings)
+        store = database.store(settings.tenant)
+        name = collection or settings.collection
         return cls(
-            database.store(settings.tenant),
+            store,
             embedder(settings),
-            generator(settings),
-            collection=collection or settings.collection,
+            generator(settings, store, name),
+            collection=name,
             top_k=settings.top_k,
             database=database,
         )

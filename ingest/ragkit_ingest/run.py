@@ -29,9 +29,8 @@ from ragkit_ingest.report import Failure, IngestReport
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
-
     from ragkit.contracts import Embedder, Vectors
+    from ragkit.settings import Settings
     from ragkit.store.jobs import Job, Worker
     from ragkit.store.postgres import PostgresStore
 
@@ -88,9 +87,8 @@ def ingest(
     `jobs` is the number of parser processes. A file that fails is in the report's `failures` and
     never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError.
     """
-    from ragkit.settings import load_settings
-
     from ragkit import build
+    from ragkit.settings import load_settings
     from ragkit.store.open import open_database
 
     started = time.perf_counter()

@@ -4,7 +4,7 @@ Every word of its answer is a source's own. It knows nothing of how the passages
 takes their order for their merit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ragkit.answer import refusal
 from ragkit.answer.candidates import candidates
@@ -12,13 +12,22 @@ from ragkit.answer.question import read
 from ragkit.answer.scoring import Scored, score
 from ragkit.types import Citation, Draft, Hit
 
+Weigh = Callable[[Collection[str]], Mapping[str, float]]
+
 MAX_SENTENCES = 2
 MAX_PASSAGES = 20  # arbitrary; beyond ten the answer gets no better, only slower
 SAME = 0.8  # arbitrary; two sentences that share four terms of five say the same
 
 
 class ExtractiveGenerator:
-    """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`."""
+    """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`.
+
+    `weigh` gives the idf of terms in the collection, by which a refusal is judged; without it
+    every term weighs alike.
+    """
+
+    def __init__(self, weigh: Weigh | None = None) -> None:
+        self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
 
     def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
         """Yield `sentence [1]` and ` sentence [2]`, then the Draft; white space is made single.
@@ -26,7 +35,7 @@ class ExtractiveGenerator:
         A refusal yields one statement in the question's language.
         """
         chosen = pick(question, passages, limit=MAX_SENTENCES)
-        reason = _reason(question, passages, chosen)
+        reason = self._reason(question, passages, chosen)
         if reason:
             text = refusal.statement(question)
             yield text
@@ -39,6 +48,13 @@ class ExtractiveGenerator:
             yield pieces[-1]
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
         yield Draft("".join(pieces), citations)
+
+    def _reason(self, question: str, passages: Sequence[Hit], chosen: Sequence[Scored]) -> str:
+        if not passages:
+            return "no passage was found"
+        asked = read(question)
+        weights = self._weigh(asked.content)
+        return refusal.reason_to_refuse(asked, [found.candidate for found in chosen], weights)
 
 
 def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) -> list[Scored]:
@@ -63,12 +79,6 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
 def _same(one: Scored, other: Scored) -> bool:
     a, b = one.candidate.terms, other.candidate.terms
     return len(a & b) > SAME * len(a | b)
-
-
-def _reason(question: str, passages: Sequence[Hit], chosen: Sequence[Scored]) -> str:
-    if not passages:
-        return "no passage was found"
-    return refusal.reason_to_refuse(read(question), [scored.candidate for scored in chosen])
 
 
 def _citation(n: int, scored: Scored) -> Citation:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.embed.find import DEFAULT_MODEL, find_model
-from ragkit.embed.models import model_card
+from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.errors import ModelError
 from ragkit.types import EmbeddingSpace
@@ -95,6 +95,10 @@ class LocalEmbedder:
         ready = self._ready
         row: Vectors = ready.encode([ready.tokens.cut_ids(ready.space.query_prefix + text)])[0]
         return row
+
+    def reads(self, text: str) -> float:
+        """Estimate the share of a text's terms that the model can read; needs no `load`."""
+        return readable_share(model_card(self.model), text)
 
     @property
     def _ready(self) -> _Loaded:

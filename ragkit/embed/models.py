@@ -7,8 +7,11 @@ own config_sentence_transformers.json, and its languages are unknown.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from ragkit.text.analyse import CJK, analyse
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
 
@@ -31,6 +34,10 @@ class ModelCard:
             return None
         return "*" in self.languages or language in self.languages
 
+
+_CJK = re.compile(f"[{CJK}]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
 
 _EN, _ZH, _MANY = frozenset({"en"}), frozenset({"zh"}), frozenset({"*"})
 _E5 = ModelCard("query: ", "passage: ", _EN)
@@ -91,3 +98,29 @@ def model_card(model: str, folder: Path | None = None) -> ModelCard:
         query_prefix=prompts.get("query") or "",
         passage_prefix=prompts.get("document") or prompts.get("passage") or "",
     )
+
+
+def readable_share(card: ModelCard, text: str) -> float:
+    """Estimate the share of a text's terms in languages the model was trained for, 0 to 1.
+
+    Told by script alone: Han characters are Chinese, or Japanese beside kana; everything that is
+    not CJK counts as read. A model whose languages are not known is taken to read everything.
+
+    >>> readable_share(ModelCard(languages=frozenset({"en"})), "BM25 是什么")
+    0.3333333333333333
+    """
+    if card.languages is None:
+        return 1.0
+    terms = analyse(text)
+    japanese = any(_KANA.search(term) for term in terms)
+    languages = [_language(term, japanese) for term in terms]
+    read = sum(language is None or bool(card.reads(language)) for language in languages)
+    return read / len(terms) if terms else 1.0
+
+
+def _language(term: str, japanese: bool) -> str | None:
+    if not _CJK.match(term):
+        return None
+    if _HANGUL.match(term):
+        return "ko"
+    return "ja" if japanese else "zh"

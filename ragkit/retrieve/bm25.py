@@ -59,6 +59,18 @@ def idf(chunks: int, containing: int) -> float:
     return log1p((chunks - containing + 0.5) / (containing + 0.5))
 
 
+def idf_mass(postings: Postings, query_terms: Sequence[str]) -> float:
+    """Sum the idf of a query's terms, repetitions and terms that are in no chunk included.
+
+    No chunk's score reaches it: it is the score of a chunk that had every term infinitely often.
+    """
+    found = postings.terms
+    return sum(
+        times * idf(postings.chunks, len(found[term][0]) if term in found else 0)
+        for term, times in Counter(query_terms).items()
+    )
+
+
 def top_k(ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
     """Return the k highest scores with their ids, best first, equal scores by ascending id."""
     import numpy as np
@@ -69,3 +81,19 @@ def top_k(ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> list[t
         ids, scores = ids[near], scores[near]
     order = np.lexsort((ids, -scores))[:k]
     return [(int(ids[i]), float(scores[i])) for i in order]
+
+
+def scores_of(
+    wanted: Sequence[int], ids: NDArray[np.int64], scores: NDArray[np.float64]
+) -> dict[int, float]:
+    """Map each wanted chunk to its score; one that has none is absent. `ids` are ascending."""
+    import numpy as np
+
+    if not len(ids):
+        return {}
+    places = np.searchsorted(ids, np.array(wanted, dtype=np.int64)) % len(ids)
+    return {
+        chunk: float(scores[place])
+        for chunk, place in zip(wanted, places, strict=True)
+        if ids[place] == chunk
+    }

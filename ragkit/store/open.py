@@ -10,6 +10,7 @@ from ragkit.store.postgres import PostgresStore
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
     from ragkit.settings import Settings
     from ragkit.store.embedded import EmbeddedServer
 

@@ -192,6 +192,11 @@ class PostgresReader:
             self._refuse_other_space(collection, owner, space)
         return found
 
+    def similarities(
+        self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        return spaces.similarities(self._cursor, space, self._tenant, vector, chunks)
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         return postings.read(self._cursor, self._tenant, self._collection(collection), terms)
 

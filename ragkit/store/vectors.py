@@ -6,7 +6,7 @@ iteratively. Knows nothing of texts or of how a vector came to be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -54,6 +54,10 @@ _APPROXIMATE = """
     SELECT chunk_id, 1 - (embedding <=> %(vector)s::halfvec) FROM {table}
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
     ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(k)s
+"""
+_SIMILARITIES = """
+    SELECT chunk_id, 1 - (embedding <=> %(vector)s::halfvec) FROM {table}
+    WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)
 """
 _COUNT = "SELECT count(*) FROM {table} WHERE tenant = %s AND collection_id = %s"
 _INDEX_STATE = """
@@ -121,15 +125,10 @@ def nearest(
     k: int,
 ) -> list[tuple[int, float]]:
     """Find the k chunks of highest cosine, best first; see `Reader.nearest`."""
-    if vector.shape != (space.dimension,):
-        raise UsageError(
-            f"The query vector has shape {vector.shape}, but {space.model} has "
-            f"{space.dimension} dimensions: embed the query with the collection's model."
-        )
+    literal = _literal(space, vector)
     space_id = find_space(cursor, space)
     if space_id is None:
         return []
-    literal = "[" + ",".join(map(str, vector.tolist())) + "]"
     values = {"vector": literal, "tenant": tenant, "collection": collection, "k": k}
     if not walks_index(cursor, space_id, tenant, collection):
         return _search(cursor, _EXACT, space_id, values)
@@ -137,6 +136,18 @@ def nearest(
     found = _search(cursor, _APPROXIMATE, space_id, values)
     # An iterative scan gives up after hnsw.max_scan_tuples; k rows are promised when k exist.
     return found if len(found) == k else _search(cursor, _EXACT, space_id, values)
+
+
+def similarities(
+    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, vector: Vectors, chunks: Sequence[int]
+) -> dict[int, float]:
+    """Compute the cosine of each of these chunks; one without a vector there is absent."""
+    literal = _literal(space, vector)
+    space_id = find_space(cursor, space)
+    if space_id is None:
+        return {}
+    values = {"vector": literal, "tenant": tenant, "chunks": list(chunks)}
+    return dict(_search(cursor, _SIMILARITIES, space_id, values))
 
 
 def count(cursor: Cursor[Any], space_id: int, tenant: str, collection: int) -> int:
@@ -232,10 +243,20 @@ def _build_index(cursor: Cursor[Any], space_id: int) -> bool:
 
 
 def _search(
-    cursor: Cursor[Any], query: LiteralString, space_id: int, values: dict[str, object]
+    cursor: Cursor[Any], query: LiteralString, space_id: int, values: Mapping[str, object]
 ) -> list[tuple[int, float]]:
     rows = cursor.execute(_statement(query, space_id), values).fetchall()
     return [(int(chunk), float(score)) for chunk, score in rows]
+
+
+def _literal(space: EmbeddingSpace, vector: Vectors) -> str:
+    """Write a query vector as pgvector reads it; refuse one of another dimension."""
+    if vector.shape != (space.dimension,):
+        raise UsageError(
+            f"The query vector has shape {vector.shape}, but {space.model} has "
+            f"{space.dimension} dimensions: embed the query with the collection's model."
+        )
+    return "[" + ",".join(map(str, vector.tolist())) + "]"
 
 
 def _statement(query: LiteralString, space_id: int, **extra: sql.Composable) -> sql.Composed:

@@ -68,6 +68,9 @@ class FakeEmbedder:
         cut = text if len(spans) <= self._max_tokens else text[: spans[self._max_tokens - 1].end]
         return self._embed(cut)
 
+    def reads(self, text: str) -> float:
+        return 1.0
+
     def _embed(self, text: str) -> Vectors:
         import numpy as np
 

@@ -149,6 +149,18 @@ class FakeReader:
         ]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
+    def similarities(
+        self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        wanted = set(chunks)
+        return {
+            chunk: float(row @ vector)
+            for stored in self._state.stored.values()
+            if stored.space == space
+            for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
+            if chunk in wanted
+        }
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np
 

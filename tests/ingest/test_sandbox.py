@@ -1,4 +1,4 @@
-"""The pool of parser processes: what a crash, a hang or a bloated parser costs, and what is left."""
+"""The pool of parser processes: what a crash, a hang or a bloated parser costs."""
 
 import os
 import signal

@@ -29,8 +29,6 @@ _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _DOCTYPE = re.compile(
     b"|".join(re.escape("<!DOCTYPE".encode(name)) for name in ("ascii", "utf-16-le", "utf-16-be"))
 )
-_DOCTYPE_BYTES = 2 * len("<!DOCTYPE")
-_MEDIA = (".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".tif", ".tiff", ".bmp", ".mp4", ".wav")
 
 
 class Archive:
@@ -59,7 +57,7 @@ class Archive:
         return name in self._members
 
     def xml(self, name: str) -> Element | None:
-        """Parse a member as XML; None when there is none of that name or it is not XML."""
+        """Parse a member as XML; None when there is none of that name."""
         from lxml import etree
 
         if name not in self._members:
@@ -68,7 +66,7 @@ class Archive:
             resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
         )
         try:
-            root: Element = etree.fromstring(self._zip.read(self._members[name]), parser)
+            root: Element = etree.fromstring(self._xml_bytes(name), parser)
         except etree.XMLSyntaxError as error:
             raise IngestError(
                 "parse", f"damaged XML in its member {name!r}: {error.msg}"
@@ -81,7 +79,7 @@ class Archive:
 
         if name not in self._members:
             return
-        source = io.BytesIO(self._zip.read(self._members[name]))
+        source = io.BytesIO(self._xml_bytes(name))
         events = etree.iterparse(
             source, tag=f"{{*}}{tag}", resolve_entities=False, no_network=True, remove_comments=True
         )
@@ -132,6 +130,13 @@ class Archive:
         author = found.get("creator", "")[:_MAX_AUTHOR_CHARS]
         return found.get("title", ""), {"author": author} if author else {}
 
+    def _xml_bytes(self, name: str) -> bytes:
+        """Read a member that is to be parsed as XML, which may not declare entities."""
+        data = self._zip.read(self._members[name])
+        if _DOCTYPE.search(data):
+            raise IngestError("parse", f"a DOCTYPE in its member {name!r}")
+        return data
+
     def _check(self, info: zipfile.ZipInfo, left: int, budget: int) -> int:
         """Inflate one member, whatever size it claims, and return its real size."""
         if info.flag_bits & 0x1:
@@ -139,8 +144,6 @@ class Archive:
         if info.compress_type not in _METHODS:
             raise IngestError("parse", f"zip method {info.compress_type}, which Office never uses")
         size = 0
-        tail = b""
-        is_media = info.filename.lower().endswith(_MEDIA)
         try:
             with self._zip.open(info) as member:
                 while piece := member.read(_PIECE_BYTES):
@@ -148,9 +151,6 @@ class Archive:
                     if size > left:
                         reason = f"unpacks to more than the budget of {budget >> 20} MB"
                         raise IngestError("parse", f"{reason} (RAGKIT_PARSE_UNZIPPED_MB)")
-                    if not is_media and _DOCTYPE.search(tail + piece):
-                        raise IngestError("parse", f"a DOCTYPE in its member {info.filename!r}")
-                    tail = piece[-_DOCTYPE_BYTES:]
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
             raise IngestError("parse", f"damaged zip member {info.filename!r}") from error
         return size

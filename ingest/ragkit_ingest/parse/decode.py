@@ -107,7 +107,7 @@ def _wide(sample: bytes) -> str:
     for name, mine, other in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         if mine >= max(1, _NUL_SHARE * pairs) and other <= mine // 20:
             text = _reading(sample, name)
-            if text is not None and not _is_binary(text.encode("utf-8")):
+            if text is not None and not _controls(text.encode()):
                 return name
     return ""
 
@@ -126,8 +126,11 @@ def _reading(sample: bytes, encoding: str) -> str | None:
 def _is_binary(data: bytes) -> bool:
     """Say whether control characters are too many for a text with a few stray ones."""
     sample = data[:_SAMPLE_BYTES]
-    controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return controls > 2 + len(sample) // 100
+    return _controls(sample) > 2 + len(sample) // 100
+
+
+def _controls(data: bytes) -> int:
+    return len(data) - len(data.translate(None, _CONTROLS))
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections import Counter
 
-from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
@@ -19,20 +18,25 @@ _MAX_FIELD_CHARS = 1 << 20  # a field beyond that is a quotation mark that was n
 
 
 def parse(data: bytes) -> ParsedText:
-    """Parse a table of separated values. Raises IngestError for one that cannot be read."""
+    """Parse a table of separated values. Raises IngestError for binary data."""
     text = clean(decode(data))
     first, _, rest = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
         delimiter, text = first[4], rest
     else:
         delimiter = _delimiter(text)
-    csv.field_size_limit(_MAX_FIELD_CHARS)
     builder = Builder()
-    try:
-        builder.table(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    except csv.Error as error:
-        raise IngestError("parse", f"not a table of separated values: {error}") from error
+    builder.table(_rows(text, delimiter))
     return builder.result()
+
+
+def _rows(text: str, delimiter: str) -> list[list[str]]:
+    csv.field_size_limit(_MAX_FIELD_CHARS)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        # Then quotation marks are not what they seem: let each line be a row.
+        return [line.split(delimiter) for line in text.split("\n")]
 
 
 def _delimiter(text: str) -> str:

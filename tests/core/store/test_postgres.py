@@ -66,13 +66,16 @@ def document(uri: str, *texts: str, version: str = "1") -> NewDocument:
 
 
 def unit(*values: float) -> Vectors:
-    vector = np.array([values], dtype=np.float32)
-    return vector / np.linalg.norm(vector)
+    return normalised(np.array([values], dtype=np.float32))
 
 
 def random_vectors(n: int, seed: int = 0) -> Vectors:
-    drawn = np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32)
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return normalised(np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32))
+
+
+def normalised(vectors: Vectors) -> Vectors:
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
 
 
 def counts(pool: Pool) -> dict[str, int]:
@@ -80,7 +83,7 @@ def counts(pool: Pool) -> dict[str, int]:
     tables = ("document", "chunk", "vectors_1", "lexical_posting", "lexical_segment")
     with pool.connection() as conn:
         return {
-            table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # type: ignore[index,arg-type]  # noqa: S608
+            table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # type: ignore[index]  # noqa: S608
             for table in tables
         }
 
@@ -202,8 +205,7 @@ def test_a_large_collection_is_searched_by_its_index_and_a_small_one_beside_it_e
     store = PostgresStore(pool)
     rng = np.random.default_rng(7)
     space = EmbeddingSpace("model", "1", 16)
-    drawn = rng.normal(size=(3000, 16)).astype(np.float32)
-    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn = normalised(rng.normal(size=(3000, 16)).astype(np.float32))
     for name, rows in (("large", drawn), ("small", drawn[:20])):
         store.create_collection(name)
         store.put_document(name, document("u", *["word"] * len(rows)), space, rows)

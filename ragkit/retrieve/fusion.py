@@ -1,0 +1,120 @@
+"""The fusion of a dense and a lexical leg that hears each as far as the query shows it may.
+
+It needs no labels and is the same for every language. It knows nothing of texts, models or
+stores: scores in, scores out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, pstdev
+
+# BM25 is a sum of log-likelihood ratios; a contrastive model's cosine over its temperature is one
+# too: 20 times the cosine for MiniLM, whose cosines spread by 0.1, so 2 nats per deviation.
+# nDCG@10 on Cranfield is flat from 2 (0.417) to 4 (0.426); above 3 blind legs begin to cost.
+NATS_PER_DEVIATION = 3.0
+WITNESSES = 10  # lexical hits asked whether the dense leg agrees; 3 and 5 did no better
+# A sighted dense leg puts them 2.9 deviations above the collection, a blind one 0.75.
+FULL_AGREEMENT = 2.5
+# The best score's share of the query's idf mass is 0.33 to 0.38 on average where the words match,
+# 0.04 to 0.12 where seven or nine of ten do not, as across languages.
+FULL_COVERAGE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Mean and standard deviation of a query's cosine over all chunks, related or not."""
+
+    mean: float
+    deviation: float
+
+    def deviations(self, cosine: float) -> float:
+        """Say how many deviations a cosine lies above the mean; 0 where all are the same."""
+        return (cosine - self.mean) / self.deviation if self.deviation > 1e-6 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A chunk's fused score in nats, and what each leg gave it; None where it gave nothing."""
+
+    chunk: int
+    score: float
+    dense: float | None
+    lexical: float | None
+
+
+def fuse(
+    dense: Mapping[int, float],
+    lexical: Mapping[int, float],
+    *,
+    background: Background,
+    coverage: float,
+    readable: float = 1.0,
+) -> list[Fused]:
+    """Fuse the legs' scores, best first: by score, then by cosine, then by chunk id.
+
+    score = BM25 + 3 w z, in nats: z is how many standard deviations the cosine lies above the
+    collection's mean, w is `dense_trust` times `readable`, and 1 without lexical hits. A chunk
+    that has no word of the query has BM25 0, one without a vector z 0.
+
+    `dense` holds the cosine and `lexical` the BM25 score of every candidate that has one;
+    `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of
+    the query that the embedding model was made for.
+
+    >>> fused = fuse({1: 0.7, 2: 0.1}, {2: 4.0}, background=Background(0.1, 0.1), coverage=0.05)
+    >>> [(f.chunk, round(f.score, 2)) for f in fused]
+    [(1, 13.5), (2, 4.0)]
+    """
+    z = {chunk: background.deviations(cosine) for chunk, cosine in dense.items()}
+    weight = 1.0
+    if lexical:
+        witnesses = sorted(lexical, key=lambda chunk: (-lexical[chunk], chunk))[:WITNESSES]
+        agreement = fmean(
+            [z.get(chunk, 0.0) for chunk in witnesses], [lexical[chunk] for chunk in witnesses]
+        )
+        weight = readable * dense_trust(agreement, coverage)
+    fused = [
+        Fused(
+            chunk,
+            lexical.get(chunk, 0.0) + NATS_PER_DEVIATION * weight * z.get(chunk, 0.0),
+            dense.get(chunk),
+            lexical.get(chunk),
+        )
+        for chunk in dense.keys() | lexical.keys()
+    ]
+    return sorted(fused, key=lambda f: (-f.score, -z.get(f.chunk, 0.0), f.chunk))
+
+
+def dense_trust(agreement: float, coverage: float) -> float:
+    """Return how far to hear the dense leg, 0 to 1.
+
+    trust = 1 - found (1 - agreed), both cut to 0..1: found = coverage / 0.2 says how well the
+    query's words were found, agreed = agreement / 2.5 how far above the collection the dense leg
+    puts the chunks that have them. A dense leg that is blind to what the words surely found is
+    not heard; where the words found little, as across languages, it is heard whatever it says.
+
+    >>> dense_trust(agreement=0.0, coverage=0.4), dense_trust(agreement=0.0, coverage=0.0)
+    (0.0, 1.0)
+    """
+    found = min(1.0, max(0.0, coverage / FULL_COVERAGE))
+    agreed = min(1.0, max(0.0, agreement / FULL_AGREEMENT))
+    return 1.0 - found * (1.0 - agreed)
+
+
+def background(cosines: Sequence[float], chunks: int) -> Background:
+    """Estimate the background from a query's highest cosines among `chunks`, best first.
+
+    All of them give it exactly. Of a larger collection, it is the normal distribution that has
+    the cosines of ranks n/3 and n at these ranks: measured on four sets, its mean is within a
+    tenth of a true deviation, and its deviation within a third on a collection of two languages
+    and within a tenth elsewhere.
+    """
+    if not cosines:
+        return Background(0.0, 0.0)
+    if len(cosines) >= chunks:
+        return Background(fmean(cosines), pstdev(cosines))
+    near, far = max(1, len(cosines) // 3), len(cosines)
+    high, low = (NormalDist().inv_cdf(1 - (rank - 0.5) / chunks) for rank in (near, far))
+    deviation = (cosines[near - 1] - cosines[far - 1]) / (high - low) if near < far else 0.0
+    return Background(cosines[far - 1] - deviation * low, deviation)

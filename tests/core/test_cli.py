@@ -1,0 +1,232 @@
+"""The commands as a user types them: what they print, their exit codes, one line per mistake."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ragkit_serve import StubServer
+
+HANDBOOK = {
+    "leave.md": "# Leave\n\nEvery employee has 26 days of annual leave.\n",
+    "机房.md": "# 机房\n\n机房温度应保持在22℃至24℃之间。\n",
+}
+
+
+class Commands:
+    """Run ragkit on one database, from one folder."""
+
+    def __init__(self, database: str, folder: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
+        self.environment = kept | {"RAGKIT_DATABASE_URL": database}
+        self.folder = folder
+
+    def __call__(
+        self, *arguments: str, code: int = 0, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragkit", *arguments],
+            env=self.environment | environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == code, (done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code).stdout)
+
+    def error(self, *arguments: str, code: int, **environment: str) -> str:
+        """Return the one line that a mistake is answered with."""
+        done = self(*arguments, code=code, **environment)
+        assert done.stdout == ""
+        (line,) = done.stderr.splitlines()
+        return line
+
+
+@pytest.fixture(scope="module")
+def ragkit(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Commands on a database into which the handbook was ingested."""
+    name = sql.Identifier("test_cli")
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "handbook").mkdir()
+    for file, text in HANDBOOK.items():
+        (folder / "handbook" / file).write_text(text, encoding="utf-8")
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
+        commands = Commands(database_url.replace("/postgres?", "/test_cli?"), folder)
+        assert commands.json("ingest", "handbook")["documents"]["added"] == 2
+        yield commands
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def test_ask_quotes_exactly_what_documents_show_prints(ragkit: Commands) -> None:
+    for question, fact in (
+        ("How many days of annual leave?", "26 days"),
+        ("机房温度是多少？", "22℃至24℃"),
+    ):
+        answer = ragkit.json("ask", question)
+        assert not answer["refused"]
+        assert fact in answer["answer"]
+        for citation in answer["citations"]:
+            text = ragkit.json("documents", "show", str(citation["document"]))["text"]
+            assert text[citation["start"] : citation["end"]] == citation["quote"]
+            assert citation["verdict"] == "verified"
+
+
+def test_ask_refuses_what_is_not_there(ragkit: Commands) -> None:
+    answer = ragkit.json("ask", "Who won the football championship?")
+    assert answer["refused"]
+    assert answer["citations"] == []
+    assert answer["reason"]
+
+
+def test_ask_for_people_lists_numbered_sources(ragkit: Commands) -> None:
+    out = ragkit("ask", "How many days of annual leave?").stdout
+    assert out.startswith("Every employee has 26 days of annual leave. [1]")
+    assert "[1] Leave (leave.md)" in out
+    assert "verified" in out
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+def test_search_finds_by_every_mode(ragkit: Commands, mode: str) -> None:
+    (hit,) = ragkit.json("search", "annual leave", "-k", "1", "--mode", mode)["hits"]
+    assert hit["uri"].endswith("leave.md")
+    assert hit["title"] == "Leave"
+    assert "26 days" in hit["text"]
+    assert hit["end"] - hit["start"] == len(hit["text"])
+    legs = {"hybrid": {"dense", "lexical"}, "dense": {"dense"}, "lexical": {"lexical"}}
+    assert set(hit["scores"]) == legs[mode]
+
+
+def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
+    (ragkit.folder / "extra.txt").write_text("Something else entirely.")
+    ragkit("ingest", "extra.txt", "--collection", "extra")
+    (listed,) = ragkit.json("documents", "list", "--collection", "extra")["documents"]
+    assert (listed["title"], listed["collection"], listed["version"]) == ("extra", "extra", 1)
+    assert set(listed) == {
+        *("id", "uri", "title", "collection", "language", "version", "chunks", "chars")
+    }
+    ragkit("documents", "delete", str(listed["id"]))
+    assert ragkit.json("documents", "list", "--collection", "extra") == {"documents": []}
+    assert "empty" in ragkit("documents", "list", "--collection", "extra").stdout
+    names = [c["name"] for c in ragkit.json("collections", "list")["collections"]]
+    assert names == ["default", "extra"]
+    ragkit("collections", "delete", "extra")
+    assert "no collection 'extra'" in ragkit.error("collections", "delete", "extra", code=2)
+
+
+def test_a_collection_with_documents_is_not_deleted_unasked(ragkit: Commands) -> None:
+    done = ragkit("collections", "delete", "default", code=1)
+    assert "2 documents?" in done.stderr
+    assert len(ragkit.json("documents", "list")["documents"]) == 2
+
+
+def test_doctor_finds_nothing_wrong(ragkit: Commands) -> None:
+    report = ragkit.json("doctor")
+    assert report["ok"]
+    found = {check["name"]: check["found"] for check in report["checks"]}
+    assert found["truncated chunks"] == "none"
+    assert found["orphans"] == "none"
+    assert found["database"].startswith("PostgreSQL")
+    assert found["embedding model"].startswith("all-MiniLM-L6-v2")
+
+
+def test_doctor_names_what_is_wrong(ragkit: Commands) -> None:
+    done = ragkit("doctor", code=1, RAGKIT_LLM_URL="http://127.0.0.1:9/v1", RAGKIT_LLM_MODEL="any")
+    assert "FAIL  language model" in done.stdout
+    assert "127.0.0.1:9" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "parts"),
+    [
+        (("ingest", "nowhere"), 2, ("nowhere", "check the path")),
+        (("ask", "why?", "--collection", "nope"), 2, ("'nope'", "ragkit collections list")),
+        (("search", "x", "--collection", "nope"), 2, ("'nope'", "ragkit collections list")),
+        (("documents", "show", "999999"), 2, ("999999", "ragkit documents list")),
+        (("documents", "delete", "999999"), 2, ("999999", "ragkit documents list")),
+        (("search", "？！"), 2, ("no word",)),
+        (("search", ""), 2, ("no word",)),
+        (("search", "leave", "-k", "0"), 2, ("1 to 1000",)),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_remedy(
+    ragkit: Commands, arguments: tuple[str, ...], code: int, parts: tuple[str, ...]
+) -> None:
+    line = ragkit.error(*arguments, code=code)
+    for part in parts:
+        assert part in line
+
+
+def test_a_database_that_is_down_is_one_line(ragkit: Commands) -> None:
+    line = ragkit.error(
+        "ask", "why?", code=1, RAGKIT_DATABASE_URL="postgresql://me:secret@127.0.0.1:9/x"
+    )
+    assert "127.0.0.1" in line
+    assert "secret" not in line
+
+
+def test_a_model_that_is_not_there_is_one_line_and_loses_nothing(ragkit: Commands) -> None:
+    line = ragkit.error("ingest", "handbook", code=1, RAGKIT_EMBED_MODEL="nobody/no-such-model")
+    assert "nobody/no-such-model" in line
+    assert len(ragkit.json("documents", "list")["documents"]) == 2
+
+
+def test_a_failing_file_gives_exit_code_3_and_a_table(ragkit: Commands) -> None:
+    (ragkit.folder / "bad").mkdir(exist_ok=True)
+    (ragkit.folder / "bad" / "broken.pdf").write_bytes(b"%PDF-1.7\nbroken")
+    (ragkit.folder / "bad" / "good.txt").write_text("This one is fine.")
+    report = ragkit.json("ingest", "bad", "--collection", "bad", code=3)
+    assert report["documents"] == {
+        "added": 1,
+        "updated": 0,
+        "unchanged": 0,
+        "deleted": 0,
+        "failed": 1,
+    }
+    (failure,) = report["failures"]
+    assert failure["uri"].endswith("broken.pdf")
+    assert failure["stage"] == "parse"
+    out = ragkit("ingest", "bad", "--collection", "bad", code=3).stdout
+    assert "broken.pdf" in out
+    assert failure["reason"] in out
+
+
+def test_a_language_model_answers_with_citations(ragkit: Commands) -> None:
+    with StubServer(lambda messages: "You have 26 days [1], or 31 days [1].") as server:
+        done = ragkit(
+            *("ask", "How many days of annual leave?"),
+            RAGKIT_LLM_URL=server.url,
+            RAGKIT_LLM_MODEL="stub",
+        )
+    assert done.stdout.startswith("You have 26 days [1], or 31 days [1].")
+    assert "Unverified: in no cited source: '31'" in done.stdout
+
+
+def test_a_language_model_that_is_down_is_one_line(ragkit: Commands) -> None:
+    line = ragkit.error(
+        *("ask", "How many days of annual leave?"),
+        code=1,
+        RAGKIT_LLM_URL="http://127.0.0.1:9/v1",
+        RAGKIT_LLM_MODEL="any",
+    )
+    assert "127.0.0.1:9" in line
+
+
+def test_help_lists_only_commands_that_exist(ragkit: Commands) -> None:
+    out = ragkit("--help").stdout
+    for command in ("ingest", "search", "ask", "documents", "collections", "db", "doctor"):
+        assert f"  {command}" in out
+        assert "Usage: " in ragkit(command, "--help").stdout
