@@ -59,30 +59,39 @@ class HybridRetriever:
             vector = self.embedder.embed_query(query)
             clock.stop("embed")
         with self.store.snapshot() as reader:
-            found = self._find(reader, query, terms, vector, k, clock)
+            if vector is None:
+                found = self._lexical(reader, terms, k)
+                clock.stop("lexical")
+            elif self.mode == "dense":
+                found = self._dense(reader, vector, k)
+                clock.stop("dense")
+            else:
+                found = self._hybrid(reader, query, terms, vector, k, clock)
             hits = {hit.chunk: hit for hit in reader.hits([fused.chunk for fused in found])}
         clock.stop("fetch")
         scored = [_scored(hits[fused.chunk], fused) for fused in found if fused.chunk in hits]
         return scored, clock.seconds
 
-    def _find(
+    def _dense(self, reader: Reader, vector: Vectors, k: int) -> list[Fused]:
+        nearest = reader.nearest(self.collection, self.embedder.space, vector, k)
+        return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]
+
+    def _lexical(self, reader: Reader, terms: Sequence[str], k: int) -> list[Fused]:
+        postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
+        found = top_k(*bm25(postings, terms), k)
+        return [Fused(chunk, score, None, score) for chunk, score in found]
+
+    def _hybrid(
         self,
         reader: Reader,
         query: str,
         terms: Sequence[str],
-        vector: Vectors | None,
+        vector: Vectors,
         k: int,
         clock: _Clock,
     ) -> list[Fused]:
-        if vector is None:
-            return self._lexical(reader, terms, k, clock)
-        space = self.embedder.space
-        if self.mode == "dense":
-            nearest = reader.nearest(self.collection, space, vector, k)
-            clock.stop("dense")
-            return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]
-        wanted = max(DENSE_CANDIDATES, k)
-        nearest = reader.nearest(self.collection, space, vector, wanted)
+        space, depth = self.embedder.space, max(DENSE_CANDIDATES, k)
+        nearest = reader.nearest(self.collection, space, vector, depth)
         clock.stop("dense")
         postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
         ids, scores = bm25(postings, terms)
@@ -92,26 +101,17 @@ class HybridRetriever:
         beyond = [chunk for chunk, _ in best if chunk not in dense]
         if beyond:
             dense |= reader.similarities(space, vector, beyond)
-        lexical = dict(best) | scores_of([chunk for chunk, _ in nearest], ids, scores)
+        # Fewer than asked for are all that the collection has in this space.
+        chunks = postings.chunks if len(nearest) == depth else len(nearest)
         fused = fuse(
             dense,
-            lexical,
-            background=background(
-                [cosine for _, cosine in nearest],
-                # Fewer than asked for are all that the collection has in this space.
-                chunks=postings.chunks if len(nearest) == wanted else len(nearest),
-            ),
+            scores_of(list(dense.keys() | dict(best).keys()), ids, scores),
+            background=background([cosine for _, cosine in nearest], chunks),
             coverage=best[0][1] / idf_mass(postings, terms) if best else 0.0,
             readable=self.embedder.reads(query),
         )
         clock.stop("fuse")
         return fused[:k]
-
-    def _lexical(self, reader: Reader, terms: Sequence[str], k: int, clock: _Clock) -> list[Fused]:
-        postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
-        found = top_k(*bm25(postings, terms), k)
-        clock.stop("lexical")
-        return [Fused(chunk, score, None, score) for chunk, score in found]
 
 
 class _Clock:
