@@ -40,8 +40,8 @@ def _table(runs: dict[str, list[dict[str, float]]], size: int) -> str:
         "## Ingestion\n",
         f"{size / 1e6:.2f} MB of text ({', '.join(ENGLISH_CORPORA)} of chunking_evaluation, and"
         f" {CHINESE_PARAGRAPHS} CMRC 2018 paragraphs), all-MiniLM-L6-v2, chunks of up to 254"
-        f" tokens, models loaded before the clock starts; medians of {ROUNDS} interleaved runs. The"
-        " peer is RecursiveCharacterTextSplitter + HuggingFaceEmbeddings + PGVectorStore, without an"
+        f" tokens, models loaded before the clock; medians of {ROUNDS} interleaved runs. The"
+        " peer is RecursiveCharacterTextSplitter, HuggingFaceEmbeddings and PGVectorStore, with no"
         " index on its vectors.\n",
         "| | chunks | seconds | chunks/s | KB/s |",
         "|---|---|---|---|---|",

@@ -18,6 +18,7 @@ from ragkit.types import (
     EmbeddingSpace,
     Hit,
     NewDocument,
+    Page,
     Span,
 )
 
@@ -137,6 +138,10 @@ class Store(Protocol):
 
     def text(self, document: int) -> str:
         """Return a document's canonical text, which every offset counts in."""
+        ...
+
+    def pages(self, document: int) -> Sequence[Page]:
+        """Return where a document's pages begin, in order; none for one without pages."""
         ...
 
     def known(self, collection: str) -> Mapping[str, tuple[str, str]]:

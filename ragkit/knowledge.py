@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ragkit.contracts import Embedder, Generator, Store
-from ragkit.types import Answer, Draft, Hit, Mode
+from ragkit.text.pages import page_at
+from ragkit.types import Answer, Citation, Draft, Hit, Mode
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -103,7 +105,7 @@ class KnowledgeBase:
             text=draft.text,
             refused=draft.refused,
             reason=draft.reason,
-            citations=checked.citations,
+            citations=self._paged(checked.citations),
             unverified=checked.unverified,
             hits=tuple(hits),
             timings={
@@ -113,6 +115,11 @@ class KnowledgeBase:
             },
             usage=draft.usage,
         )
+
+    def _paged(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+        """Name the page on which each quotation begins: a passage may reach over several."""
+        pages = {number: self.store.pages(number) for number in {c.document for c in citations}}
+        return tuple(replace(c, page=page_at(pages[c.document], c.start)) for c in citations)
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""

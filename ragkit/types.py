@@ -89,6 +89,7 @@ class NewDocument:
     language: str = ""
     media_type: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    pages: tuple[Page, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

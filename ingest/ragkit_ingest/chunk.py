@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragkit.errors import SettingsError
+from ragkit.text.pages import page_at
 from ragkit.types import Block, Chunk, ParsedText
 from ragkit_ingest.breaks import Breaks, latest
 from ragkit_ingest.ruler import Ruler, Tokenise
@@ -66,7 +67,6 @@ class _Chunker:
     def __init__(self, parsed: ParsedText, token_spans: Tokenise, size: int, overlap: int) -> None:
         self.text = parsed.text
         self.pages = parsed.pages
-        self.page_starts = [page.start for page in parsed.pages]
         self.size = size
         self.overlap = overlap
         self.ruler = Ruler(parsed.text, token_spans)
@@ -79,7 +79,12 @@ class _Chunker:
         for start, end in self._groups():
             for first, last, tokens in self._pieces(start, end):
                 yield Chunk(
-                    ordinal, first, last, tokens, self._page(first), self._path(first, last)
+                    ordinal,
+                    first,
+                    last,
+                    tokens,
+                    page_at(self.pages, first),
+                    self._path(first, last),
                 )
                 ordinal += 1
 
@@ -166,10 +171,6 @@ class _Chunker:
         while end > start and self.text[end - 1].isspace():
             end -= 1
         return start, end
-
-    def _page(self, start: int) -> int | None:
-        index = bisect_right(self.page_starts, start) - 1
-        return self.pages[index].number if index >= 0 else None
 
     def _path(self, start: int, end: int) -> tuple[str, ...]:
         """Return the headings that all of a chunk's text stands under."""

@@ -150,6 +150,7 @@ class _Steps:
             language=language(parsed.text),
             media_type=MEDIA_TYPES[source.path.suffix.lower()],
             metadata=parsed.metadata,
+            pages=parsed.pages,
         )
 
     @cached_property

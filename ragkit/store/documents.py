@@ -14,7 +14,7 @@ from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
-from ragkit.types import Chunk, Collection, Document, Hit, NewDocument
+from ragkit.types import Chunk, Collection, Document, Hit, NewDocument, Page
 
 _COLLECTIONS = """
     SELECT c.id, c.name,
@@ -30,12 +30,13 @@ _CREATE_COLLECTION = """
 """
 _PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, chars, text)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        language, media_type, metadata, page_starts, page_numbers, chars, text)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
-        metadata = excluded.metadata, chars = excluded.chars, text = excluded.text,
+        metadata = excluded.metadata, page_starts = excluded.page_starts,
+        page_numbers = excluded.page_numbers, chars = excluded.chars, text = excluded.text,
         version = document.version + 1, updated_at = now()
     RETURNING id, version
 """
@@ -86,7 +87,10 @@ def put_document(
     values = (
         *(tenant, collection, new.uri, uri_key(new.uri)),
         *(new.content_hash, new.fingerprint, new.title),
-        *(new.language, new.media_type, Jsonb(dict(new.metadata)), len(new.text), new.text),
+        *(new.language, new.media_type, Jsonb(dict(new.metadata))),
+        [page.start for page in new.pages],
+        [page.number for page in new.pages],
+        *(len(new.text), new.text),
     )
     row = cursor.execute(_PUT_DOCUMENT, values).fetchone()
     assert row is not None
@@ -151,6 +155,14 @@ def text(cursor: Cursor[Any], tenant: str, number: int) -> str:
     if row is None:
         raise _no_document(number)
     return str(row[0])
+
+
+def pages(cursor: Cursor[Any], tenant: str, number: int) -> list[Page]:
+    query = "SELECT page_starts, page_numbers FROM document WHERE tenant = %s AND id = %s"
+    row = cursor.execute(query, (tenant, number)).fetchone()
+    if row is None:
+        raise _no_document(number)
+    return [Page(start, page) for start, page in zip(*row, strict=True)]
 
 
 def lock_document(cursor: Cursor[Any], tenant: str, collection: int, number: int) -> None:

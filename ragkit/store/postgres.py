@@ -17,7 +17,7 @@ from ragkit.errors import DatabaseError, UsageError
 from ragkit.store import documents, jobs, postings
 from ragkit.store import vectors as spaces
 from ragkit.text.analyse import analyse
-from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument
+from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
@@ -126,6 +126,10 @@ class PostgresStore:
     def text(self, document: int) -> str:
         with self._transaction() as cursor:
             return documents.text(cursor, self._tenant, document)
+
+    def pages(self, document: int) -> Sequence[Page]:
+        with self._transaction() as cursor:
+            return documents.pages(cursor, self._tenant, document)
 
     def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
         with self._transaction() as cursor:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ragkit.contracts import Postings
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.text.analyse import analyse
-from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument
+from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -122,6 +122,9 @@ class FakeStore:
 
     def text(self, document: int) -> str:
         return self._state.find(document).new.text
+
+    def pages(self, document: int) -> Sequence[Page]:
+        return self._state.find(document).new.pages
 
     def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
         news = [stored.new for stored in self._state.within(collection)]

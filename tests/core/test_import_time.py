@@ -27,7 +27,7 @@ def loaded_by(statement: str) -> set[str]:
         "import ragkit_eval",
         "import ragkit.testing",
         "import ragkit; ragkit.Hit, ragkit.NotFoundError, dir(ragkit)",
-        "import ragkit.contracts, ragkit.registry, ragkit.text.analyse, ragkit.text.sentences",
+        "import ragkit.contracts, ragkit.text.analyse, ragkit.text.sentences",
     ],
 )
 def test_no_third_party_package_is_loaded(statement: str) -> None:

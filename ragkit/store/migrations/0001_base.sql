@@ -25,6 +25,8 @@ CREATE TABLE document (
     language      text        NOT NULL,
     media_type    text        NOT NULL,
     metadata      jsonb       NOT NULL,
+    page_starts   integer[]   NOT NULL,  -- the offset at which each page begins, ascending
+    page_numbers  integer[]   NOT NULL,
     version       integer     NOT NULL DEFAULT 1,
     chars         integer     NOT NULL,
     text          text        NOT NULL,

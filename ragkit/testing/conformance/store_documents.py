@@ -22,7 +22,7 @@ from ragkit.testing.conformance.store_steps import (
     unit,
 )
 from ragkit.testing.corpus import new_document
-from ragkit.types import Chunk, Document, NewDocument
+from ragkit.types import Chunk, Document, NewDocument, Page
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
@@ -45,6 +45,7 @@ class DocumentRules:
             language="zh",
             media_type="text/plain",
             metadata={"key'; --": "value {0} %s", "": "空"},
+            pages=(Page(0, 7), Page(9, 8)),
         )
         stored = put(store, "notes", new)
         assert stored == Document(
@@ -60,6 +61,7 @@ class DocumentRules:
         assert store.document(stored.id) == stored
         assert list(store.documents("notes")) == [stored]
         assert store.text(stored.id) == text
+        assert list(store.pages(stored.id)) == [Page(0, 7), Page(9, 8)]
         assert dict(store.known("notes")) == {new.uri: ("hash", "print")}
         with store.snapshot() as reader:
             ids = [chunk for chunk, _ in reader.nearest("notes", SPACE, unit(0), 2)]

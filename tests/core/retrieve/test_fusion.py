@@ -93,7 +93,7 @@ def test_trust_in_the_dense_leg(agreement: float, coverage: float, trust: float)
 
 def test_background_of_a_whole_collection_is_exact() -> None:
     found = background([0.4, 0.2, 0.0], 3)
-    assert [found.mean, found.deviation] == pytest.approx([0.2, 0.163299])
+    assert [found.mean, found.deviation] == pytest.approx([0.2, 0.1632993])
 
 
 def test_background_of_the_best_of_many_is_the_normal_through_them() -> None:

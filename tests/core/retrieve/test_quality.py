@@ -1,0 +1,186 @@
+"""nDCG@10 of each mode with the default model on every set: the fusion is never far under its
+better leg. Documents are cut into windows of the model's tokens; a document counts by its best."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ragkit.contracts import Embedder, Postings, Store
+from ragkit.embed.local import LocalEmbedder
+from ragkit.retrieve.search import HybridRetriever
+from ragkit.text.analyse import analyse
+from ragkit.types import EmbeddingSpace, Hit, Mode
+from ragkit_eval.retrieval import ndcg
+from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, excerpts, squad
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data")) / "retrieval"
+MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
+TOKENS, OVERLAP = 240, 24
+DEPTH = 50  # chunks fetched, so that ten documents are among them
+QUESTIONS = 400  # at most, evenly drawn, of each set
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"no test data at {DATA}"),
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> LocalEmbedder:
+    embedder = LocalEmbedder()
+    embedder.load()
+    return embedder
+
+
+class Memory:
+    """A store of windows, whose snapshot is itself: vectors and postings in arrays."""
+
+    def __init__(self, embedder: Embedder, documents: Mapping[str, str]) -> None:
+        self.places = [
+            (name, start, end, text[start:end])
+            for name, text in documents.items()
+            for start, end in windows(embedder, text)
+        ]
+        self.vectors = embedder.embed_passages([place[3] for place in self.places])
+        terms = [analyse(place[3]) for place in self.places]
+        self.total = sum(map(len, terms))
+        rows: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for chunk, of_chunk in enumerate(terms):
+            for term, frequency in Counter(of_chunk).items():
+                rows[term].append((chunk, frequency, len(of_chunk)))
+        self.rows = {term: np.array(of_term).T for term, of_term in rows.items()}
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Memory]:
+        yield self
+
+    def nearest(
+        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+    ) -> Sequence[tuple[int, float]]:
+        cosines = self.vectors @ vector
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return [(int(chunk), float(cosines[chunk])) for chunk in best]
+
+    def similarities(
+        self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        return {chunk: float(self.vectors[chunk] @ vector) for chunk in chunks}
+
+    def postings(self, collection: str, terms: Sequence[str]) -> Postings:
+        found = {term: self.rows[term] for term in terms if term in self.rows}
+        arrays: Any = {term: tuple(columns) for term, columns in found.items()}
+        return Postings(len(self.places), self.total, arrays)
+
+    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
+        return [
+            Hit(chunk, chunk, name, "", None, start, end, text, 0.0)
+            for chunk in chunks
+            for name, start, end, text in [self.places[chunk]]
+        ]
+
+
+def windows(embedder: Embedder, text: str) -> Iterator[tuple[int, int]]:
+    spans = embedder.token_spans(text)
+    for first in range(0, max(1, len(spans) - OVERLAP), TOKENS - OVERLAP):
+        last = min(first + TOKENS, len(spans))
+        yield spans[first].start, spans[last - 1].end
+
+
+def relevance(question: Question, memory: Memory) -> dict[str, int]:
+    """Grade the documents; with excerpts, the chunks that hold half of one."""
+    if not question.excerpts:
+        return dict(question.relevant)
+    return {
+        str(chunk): 1
+        for chunk, (name, start, end, _) in enumerate(memory.places)
+        for gold in question.excerpts
+        if name == gold.document
+        and 2 * (min(end, gold.end) - max(start, gold.start)) >= gold.end - gold.start
+    }
+
+
+def ranked(hits: Sequence[Hit], by_chunk: bool) -> dict[str, float]:
+    names = [str(hit.chunk) if by_chunk else hit.uri for hit in hits]
+    return {name: -float(rank) for rank, name in enumerate(dict.fromkeys(names))}
+
+
+def measure(
+    embedder: Embedder, labelled: LabelledSet, *distractors: LabelledSet
+) -> dict[Mode, float]:
+    documents = dict(labelled.documents)
+    for other in distractors:
+        documents |= {f"other {name}": text for name, text in other.documents.items()}
+    memory: Any = Memory(embedder, documents)
+    store: Store = memory
+    step = max(1, len(labelled.questions) // QUESTIONS)
+    graded = [(q, relevance(q, memory)) for q in labelled.questions[::step]]
+    asked = [(q, grades) for q, grades in graded if any(grades.values())]
+    means: dict[Mode, float] = {}
+    for mode in MODES:
+        retriever = HybridRetriever(store, embedder, "", mode=mode)
+        scores = [
+            ndcg(grades, ranked(retriever.search(q.text, k=DEPTH), bool(q.excerpts)), k=10)
+            for q, grades in asked
+        ]
+        means[mode] = sum(scores) / len(scores)
+    figures = ", ".join(f"{mode} {mean:.3f}" for mode, mean in means.items())
+    print(f"\n{labelled.name}: {len(asked)} of {len(graded)} questions judged, nDCG@10 {figures}")
+    return means
+
+
+def unread(embedder: LocalEmbedder) -> Embedder:
+    """The same model without what its card says of languages."""
+    blind: Any = SimpleNamespace(
+        space=embedder.space,
+        load=embedder.load,
+        token_spans=embedder.token_spans,
+        embed_passages=embedder.embed_passages,
+        embed_query=embedder.embed_query,
+        reads=lambda text: 1.0,
+    )
+    return blind
+
+
+def test_cranfield(embedder: LocalEmbedder) -> None:
+    found = measure(embedder, beir(DATA / "cranfield", "Cranfield"))
+    assert found["hybrid"] >= 0.42
+    assert found["hybrid"] >= max(found["lexical"], found["dense"]) + 0.02
+
+
+def test_cmrc(embedder: LocalEmbedder) -> None:
+    chinese = squad(DATA / "cmrc2018_dev.json", "CMRC 2018")
+    found = measure(embedder, chinese)
+    assert found["dense"] < 0.3  # the model reads English only
+    assert found["hybrid"] >= found["lexical"] - 0.001
+
+
+def test_clapnq(embedder: LocalEmbedder) -> None:
+    found = measure(embedder, clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ"))
+    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
+
+
+def test_clapnq_among_distractors(embedder: LocalEmbedder) -> None:
+    found = measure(
+        embedder,
+        clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ + unanswerable passages"),
+        clapnq(DATA / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable"),
+    )
+    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
+
+
+def test_chunking_evaluation(embedder: LocalEmbedder) -> None:
+    found = measure(embedder, excerpts(DATA / "chunking_evaluation", "chunking_evaluation"))
+    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
