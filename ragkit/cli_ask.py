@@ -23,4 +23,4 @@ def ask(
             if isinstance(piece, Answer):
                 render.print_citations(piece)
             else:
-                typer.echo(piece, nl=False)
+                typer.echo(render.printable(piece), nl=False)

@@ -1,5 +1,6 @@
 """`ragkit documents`: list, show and delete documents."""
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -44,7 +45,7 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
     if json:
         render.print_json(asdict(found) | {"text": text})
     else:
-        typer.echo(text)
+        typer.echo(render.printable(text) if sys.stdout.isatty() else text)
 
 
 @app.command()

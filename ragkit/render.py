@@ -1,6 +1,7 @@
 """What the commands print: JSON shapes, and plain text that reads well in a terminal or a pipe."""
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +12,13 @@ import typer
 
 from ragkit.types import Answer, Citation, Hit
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
+
+
+def printable(text: str) -> str:
+    """Replace control characters: a document must not command the terminal that shows it."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def print_json(value: object) -> None:
@@ -68,7 +75,7 @@ def print_hits(hits: Sequence[Hit]) -> None:
     for n, hit in enumerate(hits, start=1):
         legs = ", ".join(f"{leg} {score:.3f}" for leg, score in hit.scores.items())
         typer.echo(f"{n}. {_place(hit)}  score {hit.score:.3f} ({legs})")
-        snippet = " ".join(hit.text.split())
+        snippet = printable(" ".join(hit.text.split()))
         if len(snippet) > _SNIPPET_CHARS:
             snippet = snippet[: _SNIPPET_CHARS - 1] + "…"
         typer.echo(textwrap.indent(snippet, "   ") + "\n")
@@ -83,7 +90,7 @@ def print_citations(answer: Answer) -> None:
         typer.echo("\nSources")
     for citation in answer.citations:
         typer.echo(f"[{citation.n}] {_place(citation)}  {citation.verdict}")
-        typer.echo(textwrap.indent(" ".join(citation.quote.split()), "    "))
+        typer.echo(textwrap.indent(printable(" ".join(citation.quote.split())), "    "))
     if answer.unverified:
         listed = ", ".join(repr(piece) for piece in answer.unverified)
         typer.echo(f"\nUnverified: in no cited source: {listed}")
@@ -102,7 +109,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     # A pipe has no width: its reader should get one line per row.
     Console(width=None if sys.stdout.isatty() else 100_000).print(table)
 
@@ -111,4 +118,6 @@ def _place(found: Hit | Citation) -> str:
     page = f", page {found.page}" if found.page is not None else ""
     name = PurePath(found.uri).name
     title = f"{found.title} ({name})" if found.title and found.title != name else name
-    return f"{title}{page}, document {found.document}, characters {found.start}-{found.end}"
+    return printable(
+        f"{title}{page}, document {found.document}, characters {found.start}-{found.end}"
+    )

@@ -1,0 +1,31 @@
+"""What people see: nothing of a document may command their terminal."""
+
+import pytest
+
+from ragkit import render
+from ragkit.types import Answer, Citation, Hit
+
+HOSTILE = "wing\x1b[2J\x1b]0;owned\x07 \x9b31m red\r"
+
+
+def test_control_characters_of_a_document_are_not_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hit = Hit(1, 2, f"a{HOSTILE}.txt", HOSTILE, None, 0, 5, HOSTILE, 1.0, {"lexical": 1.0})
+    citation = Citation(1, 1, "a.txt", HOSTILE, 3, 0, 5, HOSTILE, "verified")
+    render.print_hits([hit])
+    render.print_citations(Answer("text", False, "", (citation,)))
+    render.print_table(["title"], [[HOSTILE]], empty="")
+    out = capsys.readouterr().out
+    assert "wing\ufffd[2J" in out
+    assert not {"\x1b", "\x07", "\x9b", "\r"} & set(out)
+
+
+def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:
+    render.print_json({"text": "年假\x1b"})
+    assert capsys.readouterr().out == '{\n  "text": "年假\\u001b"\n}\n'
+
+
+def test_a_table_in_a_pipe_has_one_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
+    render.print_table(["uri"], [["/very/long/" + "x" * 300], ["年假"]], empty="")
+    assert len(capsys.readouterr().out.splitlines()) == 3
