@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Store
 from ragkit.text.pages import page_at
 from ragkit.types import Answer, Citation, Draft, Hit, Mode
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
-class KnowledgeBase:
+class KnowledgeBase(Closing):
     """Search and ask over one collection.
 
     >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
@@ -125,14 +125,3 @@ class KnowledgeBase:
         """Close the database, if this knowledge base opened it."""
         if self._database is not None:
             self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -13,8 +13,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ragkit_ingest.report import IngestReport
-    from ragkit_ingest.run import Progress
+    from ragkit_ingest.report import IngestReport, Progress
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 

@@ -1,4 +1,4 @@
-"""What an ingestion did, as a value: counts, failures, and the JSON shape they are printed in."""
+"""What an ingestion did or is doing, as values: counts, failures, progress, the JSON shape."""
 
 from dataclasses import dataclass, field
 
@@ -49,3 +49,13 @@ class IngestReport:
             "skipped": self.skipped,
             "seconds": round(self.seconds, 3),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: files dealt with of all, chunks embedded, seconds since the start."""
+
+    files: int
+    total: int
+    chunks: int
+    seconds: float

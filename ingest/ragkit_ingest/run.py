@@ -7,29 +7,25 @@ It knows nothing of formats, tokens or SQL.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragkit.errors import IngestError, SettingsError
-from ragkit.text.language import language
-from ragkit.types import Chunk, Document, NewDocument, ParsedText
-from ragkit_ingest.chunk import chunk, default_sizes
-from ragkit_ingest.discover import discover, uri_of
+from ragkit.errors import IngestError
+from ragkit.types import Document, NewDocument, ParsedText
+from ragkit_ingest.discover import discover
 from ragkit_ingest.fingerprint import fingerprint
-from ragkit_ingest.parse import MEDIA_TYPES
-from ragkit_ingest.report import Failure, IngestReport
+from ragkit_ingest.report import Failure, IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
+from ragkit_ingest.steps import Source, Steps, read
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, Vectors
+    from ragkit.contracts import Vectors
     from ragkit.settings import Settings
     from ragkit.store.jobs import Job, Worker
     from ragkit.store.postgres import PostgresStore
@@ -41,29 +37,6 @@ _EMBED_CHUNKS = 128  # embedded together: seconds of work on a CPU, so that prog
 _WRITES = 32  # arbitrary: finished documents that may wait for the database
 _HEARTBEAT_S = 60.0
 _WAIT_S = 0.5  # between looks at files that another process is working on
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: files dealt with of all, chunks embedded, seconds since the start."""
-
-    files: int
-    total: int
-    chunks: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A changed file with its job; `data` is what was read, `error` why it could not be."""
-
-    path: Path
-    data: bytes = b""
-    error: str = ""
-
-    @property
-    def uri(self) -> str:
-        return uri_of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +69,7 @@ def ingest(
     name = collection or settings.collection
     found = discover([Path(path) for path in paths])
     embedder = build.embedder(settings)
-    steps = _Steps(embedder, fingerprint(settings), settings)
+    steps = Steps(embedder, fingerprint(settings), settings)
     with open_database(settings) as database:
         store = database.store(settings.tenant, durable=False)
         owner = store.create_collection(name)
@@ -121,53 +94,6 @@ def ingest(
     )
 
 
-class _Steps:
-    """What makes a document of a parsed file: sizes, model, fingerprint."""
-
-    def __init__(self, embedder: Embedder, fingerprint: str, settings: Settings) -> None:
-        self.embedder = embedder
-        self.fingerprint = fingerprint
-        self.max_file_bytes = settings.max_file_mb << 20
-        self._settings = settings
-
-    def document(self, source: _Source, parsed: ParsedText) -> NewDocument:
-        """Chunk a parsed file. The first call loads the embedder, whose tokens are counted."""
-        chunks = chunk(
-            parsed,
-            self.embedder.token_spans,
-            max_tokens=self._sizes[0],
-            overlap_tokens=self._sizes[1],
-        )
-        if not chunks:
-            raise IngestError("chunk", "there is no text in it")
-        return NewDocument(
-            uri=source.uri,
-            content_hash=_hash(source.data),
-            fingerprint=self.fingerprint,
-            text=parsed.text,
-            chunks=chunks,
-            title=parsed.title or _first_heading(chunks) or source.path.stem,
-            language=language(parsed.text),
-            media_type=MEDIA_TYPES[source.path.suffix.lower()],
-            metadata=parsed.metadata,
-            pages=parsed.pages,
-        )
-
-    @cached_property
-    def _sizes(self) -> tuple[int, int]:
-        """Chunk size and overlap in tokens. Raises SettingsError for more than the model reads."""
-        self.embedder.load()
-        limit = self.embedder.max_tokens
-        size = self._settings.chunk_tokens or default_sizes(limit)[0]
-        if size > limit:
-            raise SettingsError(
-                f"RAGKIT_CHUNK_TOKENS is {size}, but {self.embedder.space.model} reads {limit}"
-                " tokens: nothing would be found by what stands behind them."
-            )
-        overlap = self._settings.chunk_overlap_tokens
-        return size, default_sizes(size)[1] if overlap is None else overlap
-
-
 class _Run:
     """The state of one ingestion."""
 
@@ -175,7 +101,7 @@ class _Run:
         self,
         store: PostgresStore,
         collection: str,
-        steps: _Steps,
+        steps: Steps,
         parsers: ParserPool,
         worker: Worker,
         writer: ThreadPoolExecutor,
@@ -193,10 +119,10 @@ class _Run:
         self._known = store.known(collection)
         self._total = 0
         self._started = self._heartbeat = time.perf_counter()
-        self._parsing: dict[Future[ParsedText], tuple[Job, _Source]] = {}
+        self._parsing: dict[Future[ParsedText], tuple[Job, Source]] = {}
         self._ready: deque[_Ready] = deque()
         self._writes: deque[Future[Document]] = deque()
-        self._elsewhere: list[_Source] = []
+        self._elsewhere: list[Source] = []
 
     def files(self, files: Sequence[Path]) -> None:
         """Work until every file is stored, unchanged or failed."""
@@ -223,42 +149,33 @@ class _Run:
             self._stored(self._writes.popleft())
         self._report()
 
-    def _read(self, waiting: deque[Path]) -> list[_Source]:
+    def _read(self, waiting: deque[Path]) -> list[Source]:
         """Read ahead until a few changed files are in hand."""
-        sources: list[_Source] = []
+        sources: list[Source] = []
         size = 0
         while waiting and len(sources) < _READ_FILES and size < _READ_BYTES:
-            source = self._changed(waiting.popleft())
-            if source is None:
+            source = read(waiting.popleft(), max_bytes=self._steps.max_file_bytes)
+            if self._is_stored(source):
                 self.unchanged += 1
             else:
                 sources.append(source)
                 size += len(source.data)
         return sources
 
-    def _changed(self, path: Path) -> _Source | None:
-        """Read a file; None when the store has it as it is."""
-        try:
-            size, limit = path.stat().st_size, self._steps.max_file_bytes
-            if size > limit:
-                reason = f"{size >> 20} MB are over RAGKIT_MAX_FILE_MB, {limit >> 20} MB"
-                return _Source(path, error=reason)
-            data = path.read_bytes()
-        except OSError as error:
-            return _Source(path, error=error.strerror or str(error))
-        source = _Source(path, data)
-        content = (_hash(data), self._steps.fingerprint)
-        return None if self._known.get(source.uri) == content else source
+    def _is_stored(self, source: Source) -> bool:
+        """Tell whether the store has the file as it is."""
+        content = (source.content_hash, self._steps.fingerprint)
+        return not source.error and self._known.get(source.uri) == content
 
-    def _take(self, sources: Sequence[_Source]) -> None:
+    def _take(self, sources: Sequence[Source]) -> None:
         """Open and claim jobs, and start parsing what was claimed."""
         self._worker.enqueue([source.uri for source in sources])
         self._start(sources)
 
-    def _adopt(self, sources: Sequence[_Source]) -> None:
+    def _adopt(self, sources: Sequence[Source]) -> None:
         """Settle files that another process had: done, failed, or free because it died."""
         outcomes = self._worker.outcomes([source.uri for source in sources])
-        rest: list[_Source] = []
+        rest: list[Source] = []
         for source in sources:
             outcome = outcomes[source.uri]
             if outcome.state == "done":
@@ -269,7 +186,7 @@ class _Run:
                 rest.append(source)
         self._start(rest)
 
-    def _start(self, sources: Sequence[_Source]) -> None:
+    def _start(self, sources: Sequence[Source]) -> None:
         if not sources:
             return
         claimed = {
@@ -373,11 +290,3 @@ def _limits(settings: Settings) -> ParseLimits:
         unzipped_mb=settings.parse_unzipped_mb,
         file_mb=settings.max_file_mb,
     )
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _first_heading(chunks: Iterable[Chunk]) -> str:
-    return next((chunk.headings[0] for chunk in chunks if chunk.headings), "")

@@ -15,9 +15,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
-from typing import IO, Any, Self, get_args
+from typing import IO, Any, get_args
 
+from ragkit.closing import Closing
 from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
 from ragkit.types import Block, BlockKind, Page, ParsedText
@@ -44,7 +44,7 @@ class ParseLimits:
     file_mb: int = 512
 
 
-class ParserPool:
+class ParserPool(Closing):
     """Parser processes, one per worker, started when first needed and ended by `close`.
 
     Used as a context manager. `command` is the program to run, which gets the limits as arguments.
@@ -61,17 +61,6 @@ class ParserPool:
         self._closed = False
         # A process dies with the thread that started it (PR_SET_PDEATHSIG), so each has its own.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def submit(self, data: bytes, suffix: str) -> Future[ParsedText]:
         """Parse a file's bytes in one of the processes.

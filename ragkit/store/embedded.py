@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
+from ragkit.closing import Closing
 from ragkit.errors import DatabaseError
 from ragkit.store.locks import FileLock
 from ragkit.store.postmaster import Postmaster, Running
@@ -41,7 +41,7 @@ class ServerStatus:
     connections: int | None = None
 
 
-class EmbeddedServer:
+class EmbeddedServer(Closing):
     """This process's share of the server; made by `open`, given back by `close` or at exit.
 
     Each share is a shared lock on `home`/clients.lock, which a killed process cannot leave behind.
@@ -86,17 +86,6 @@ class EmbeddedServer:
                     Postmaster(self._home).stop()
         finally:
             clients.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def start(home: Path) -> ServerStatus:

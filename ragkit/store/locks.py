@@ -9,11 +9,11 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from ragkit.closing import Closing
 
 
-class FileLock:
+class FileLock(Closing):
     """Open a lock file; nothing is locked yet. Each object is a holder of its own.
 
     A descriptor inherited by another process keeps the lock until that process ends too.
@@ -53,14 +53,3 @@ class FileLock:
     def close(self) -> None:
         """Close our descriptor; another process's copy keeps holding."""
         os.close(self._fd)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from ragkit.closing import Closing
 from ragkit.store.postgres import PostgresStore
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragkit.store.embedded import EmbeddedServer
 
 
-class Database:
+class Database(Closing):
     """An open pool and, where the database is embedded, this process's share of its server."""
 
     def __init__(
@@ -34,17 +34,6 @@ class Database:
         finally:
             if self._server is not None:
                 self._server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def open_database(settings: Settings) -> Database:

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from ragkit.errors import NotFoundError
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
-from ragkit_ingest.report import Failure
-from ragkit_ingest.run import Progress, ingest
+from ragkit_ingest.report import Failure, Progress
+from ragkit_ingest.run import ingest
 
 TABLES = (
     "collection",

@@ -1,5 +1,8 @@
-"""nDCG@10 of each mode with the default model on every set: the fusion is never far under its
-better leg. Documents are cut into windows of the model's tokens; a document counts by its best."""
+"""nDCG@10 of each mode with the default model: the fusion is never far under its better leg.
+
+Documents are cut into windows of the model's tokens; a document counts by its best. Cranfield is
+whole; of the others parts are taken, as embedding is slow. The benchmarks measure all of them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +32,7 @@ DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 TOKENS, OVERLAP = 240, 24
 DEPTH = 50  # chunks fetched, so that ten documents are among them
-QUESTIONS = 400  # at most, evenly drawn, of each set
+QUESTIONS = 225  # at most, evenly drawn, of each set
 
 pytestmark = [
     pytest.mark.slow,
@@ -141,17 +143,11 @@ def measure(
     return means
 
 
-def unread(embedder: LocalEmbedder) -> Embedder:
-    """The same model without what its card says of languages."""
-    blind: Any = SimpleNamespace(
-        space=embedder.space,
-        load=embedder.load,
-        token_spans=embedder.token_spans,
-        embed_passages=embedder.embed_passages,
-        embed_query=embedder.embed_query,
-        reads=lambda text: 1.0,
-    )
-    return blind
+def part(labelled: LabelledSet, documents: Sequence[str]) -> LabelledSet:
+    """Keep some documents, and the questions about them."""
+    kept = {name: labelled.documents[name] for name in documents}
+    questions = tuple(q for q in labelled.questions if q.relevant.keys() <= kept.keys())
+    return LabelledSet(f"{labelled.name} in part", kept, questions)
 
 
 def test_cranfield(embedder: LocalEmbedder) -> None:
@@ -160,27 +156,26 @@ def test_cranfield(embedder: LocalEmbedder) -> None:
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) + 0.02
 
 
-def test_cmrc(embedder: LocalEmbedder) -> None:
-    chinese = squad(DATA / "cmrc2018_dev.json", "CMRC 2018")
-    found = measure(embedder, chinese)
-    assert found["dense"] < 0.3  # the model reads English only
+def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
+    whole = squad(DATA / "cmrc2018_dev.json", "CMRC 2018")
+    found = measure(embedder, part(whole, list(whole.documents)[::6]))
+    assert found["dense"] < 0.5
+    assert found["lexical"] > 0.9
     assert found["hybrid"] >= found["lexical"] - 0.001
 
 
-def test_clapnq(embedder: LocalEmbedder) -> None:
-    found = measure(embedder, clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ"))
-    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
-
-
-def test_clapnq_among_distractors(embedder: LocalEmbedder) -> None:
+def test_questions_of_the_web_among_distractors(embedder: LocalEmbedder) -> None:
+    whole = clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ")
+    others = clapnq(DATA / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
     found = measure(
         embedder,
-        clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ + unanswerable passages"),
-        clapnq(DATA / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable"),
+        part(whole, list(whole.documents)[::2]),
+        part(others, list(others.documents)[::4]),
     )
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
 
 
-def test_chunking_evaluation(embedder: LocalEmbedder) -> None:
-    found = measure(embedder, excerpts(DATA / "chunking_evaluation", "chunking_evaluation"))
+def test_excerpts_by_chunk(embedder: LocalEmbedder) -> None:
+    whole = excerpts(DATA / "chunking_evaluation", "chunking_evaluation")
+    found = measure(embedder, part(whole, ["chatlogs", "state_of_the_union", "wikitexts"]))
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
