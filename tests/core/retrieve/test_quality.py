@@ -158,7 +158,7 @@ def test_cranfield(embedder: LocalEmbedder) -> None:
 
 def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
     whole = squad(DATA / "cmrc2018_dev.json", "CMRC 2018")
-    found = measure(embedder, part(whole, list(whole.documents)[::6]))
+    found = measure(embedder, part(whole, list(whole.documents)[::12]))
     assert found["dense"] < 0.5
     assert found["lexical"] > 0.9
     assert found["hybrid"] >= found["lexical"] - 0.001
@@ -169,13 +169,13 @@ def test_questions_of_the_web_among_distractors(embedder: LocalEmbedder) -> None
     others = clapnq(DATA / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
     found = measure(
         embedder,
-        part(whole, list(whole.documents)[::2]),
-        part(others, list(others.documents)[::4]),
+        part(whole, list(whole.documents)[::3]),
+        part(others, list(others.documents)[::6]),
     )
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
 
 
 def test_excerpts_by_chunk(embedder: LocalEmbedder) -> None:
     whole = excerpts(DATA / "chunking_evaluation", "chunking_evaluation")
-    found = measure(embedder, part(whole, ["chatlogs", "state_of_the_union", "wikitexts"]))
+    found = measure(embedder, part(whole, ["chatlogs", "state_of_the_union"]))
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
