@@ -106,9 +106,9 @@ def background(cosines: Sequence[float], chunks: int) -> Background:
     """Estimate the background from a query's highest cosines among `chunks`, best first.
 
     All of them give it exactly. Of a larger collection, it is the normal distribution that has
-    the cosines of ranks n/3 and n at these ranks: measured on four sets, its mean is within a
-    tenth of a true deviation, and its deviation within a third on a collection of two languages
-    and within a tenth elsewhere.
+    the cosines of ranks n/3 and n at these ranks. With 300 of 450 to 2,250 chunks its deviation
+    averaged 0.93 to 1.2 times the true one on four sets, 0.71 on one of two languages; a single
+    query is off by 0.1 to 0.4, which the fusion hardly feels (see NATS_PER_DEVIATION).
     """
     if not cosines:
         return Background(0.0, 0.0)

@@ -72,6 +72,13 @@ class HybridRetriever:
         scored = [_scored(hits[fused.chunk], fused) for fused in found if fused.chunk in hits]
         return scored, clock.seconds
 
+    def _reads(self, query: str) -> bool:
+        """Tell whether the dense leg is asked: hybrid search spares it what its model cannot read.
+
+        What it found there would be noise after the last chunk that has a word of the query.
+        """
+        return self.mode == "dense" or (self.mode == "hybrid" and self.embedder.reads(query) > 0)
+
     def _dense(self, reader: Reader, vector: Vectors, k: int) -> list[Fused]:
         nearest = reader.nearest(self.collection, self.embedder.space, vector, k)
         return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]

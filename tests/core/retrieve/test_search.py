@@ -61,8 +61,8 @@ class Blind(FakeEmbedder):
         return vector
 
 
-class Illiterate(Blind):
-    """The same, and its card says that it reads nothing."""
+class Illiterate(MissingModel):
+    """An embedder whose card says that it reads nothing, and which is never asked."""
 
     def reads(self, text: str) -> float:
         return 0.0
@@ -149,8 +149,8 @@ def test_without_vectors_of_the_model_the_words_answer(store: FakeStore) -> None
     assert HybridRetriever(store, other, "default", mode="dense").search("sick leave", k=2) == []
 
 
-@pytest.mark.parametrize("embedder", [Blind(), Illiterate()])
-def test_a_blind_model_leaves_the_words_order(embedder: FakeEmbedder) -> None:
+def test_a_blind_model_leaves_the_words_order() -> None:
+    embedder = Blind()
     words = "alpha bravo charlie delta echo foxtrot golf hotel india juliet".split()
     texts = [f"{word} {words[n - 1]} {words[n - 2]}" for n, word in enumerate(words)]
     store = FakeStore()
@@ -163,21 +163,30 @@ def test_a_blind_model_leaves_the_words_order(embedder: FakeEmbedder) -> None:
     assert hits[5].text == "alpha juliet india"  # the dense leg's favourite, without a word
 
 
-def test_timings_name_the_stages_there_were(store: FakeStore) -> None:
-    stages = {
-        mode: list(
-            HybridRetriever(store, FakeEmbedder(), "default", mode=mode).search_timed("wing", k=1)[
-                1
-            ]
-        )
-        for mode in MODES
-    }
-    assert stages == {
-        "hybrid": ["embed", "dense", "lexical", "fuse", "fetch"],
-        "dense": ["embed", "dense", "fetch"],
-        "lexical": ["lexical", "fetch"],
-    }
-    _, timings = HybridRetriever(store, FakeEmbedder(), "default").search_timed("wing", k=1)
+def test_a_query_that_the_model_cannot_read_is_searched_by_words(store: FakeStore) -> None:
+    hybrid = HybridRetriever(store, Illiterate(), "default")
+    lexical = HybridRetriever(store, Illiterate(), "default", mode="lexical")
+    assert hybrid.search("国内航班乘坐什么舱", k=6) == lexical.search("国内航班乘坐什么舱", k=6)
+    assert hybrid.search("出差", k=6) == []  # no chunk has it, and no vector would say more
+    with pytest.raises(ModelError, match="no such model"):  # who asks for vectors gets them
+        HybridRetriever(store, Illiterate(), "default", mode="dense").search("出差", k=6)
+
+
+@pytest.mark.parametrize(
+    ("mode", "stages"),
+    [
+        ("hybrid", ["embed", "dense", "lexical", "fuse", "fetch"]),
+        ("dense", ["embed", "dense", "fetch"]),
+        ("lexical", ["lexical", "fetch"]),
+    ],
+)
+def test_timings_name_the_stages_there_were(
+    store: FakeStore, mode: Mode, stages: list[str]
+) -> None:
+    retriever = HybridRetriever(store, FakeEmbedder(), "default", mode=mode)
+    hits, timings = retriever.search_timed("wing", k=1)
+    assert hits == retriever.search("wing", k=1)
+    assert list(timings) == stages
     assert all(seconds >= 0 for seconds in timings.values())
 
 
