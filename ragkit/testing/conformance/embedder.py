@@ -105,6 +105,10 @@ class EmbedderConformance:
                 embedder.embed_passages(texts)
             assert "\n" not in str(raised.value)
 
+    @pytest.mark.parametrize("text", ["", "wings", "机翼 wings", "？！", "\ud800"])
+    def test_readable_share_lies_between_0_and_1(self, embedder: Embedder, text: str) -> None:
+        assert 0.0 <= embedder.reads(text) <= 1.0
+
     def test_long_query_is_cut(self, embedder: Embedder) -> None:
         long = _tokens(embedder, 3 * embedder.max_tokens)
         _check(embedder.embed_query(long), (embedder.space.dimension,))

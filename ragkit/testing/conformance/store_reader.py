@@ -50,6 +50,19 @@ class ReaderRules:
         assert nearest(store, "empty", 5) == []
         assert len({chunk for chunk, _ in nearest(store, "notes", 50)}) == 14
 
+    def test_similarities_are_those_of_nearest(self, store: Store) -> None:
+        store.create_collection("notes")
+        rows = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0.6, 0.8, 0, 0]], np.float32)
+        store.put_document("notes", new_document("a", "up", "right", "between"), SPACE, rows)
+        with store.snapshot() as reader:
+            found = dict(reader.nearest("notes", SPACE, unit(0), 3))
+            best, second, worst = found
+            absent = max(found) + 1
+            some = reader.similarities(SPACE, unit(0), [worst, absent, best])
+            assert dict(some) == pytest.approx({best: 1.0, worst: 0.0}, abs=HALF)
+            assert dict(reader.similarities(SPACE, unit(0), [second])) == {second: found[second]}
+            assert dict(reader.similarities(SPACE, unit(0), [])) == {}
+
     @pytest.mark.parametrize("other", OTHER_SPACES)
     def test_spaces_are_apart(self, store: Store, other: EmbeddingSpace) -> None:
         store.create_collection("notes")

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-from ragkit.embed.models import ModelCard, model_card
+import pytest
+
+from ragkit.embed.models import ModelCard, model_card, readable_share
 
 
 def test_a_known_model_by_any_of_its_names() -> None:
@@ -35,3 +37,25 @@ def test_an_unknown_model_without_prompts_has_none(tmp_path: Path) -> None:
     assert model_card("someone/unheard-of", tmp_path) == ModelCard()
     (tmp_path / "config_sentence_transformers.json").write_text("{}", "utf-8")
     assert model_card("someone/unheard-of", tmp_path) == ModelCard()
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "share"),
+    [
+        ({"en"}, "what lifts a wing", 1.0),
+        ({"en"}, "机翼", 0.0),
+        ({"en"}, "BM25 是什么", 1 / 3),
+        ({"zh"}, "机翼 wing", 1.0),
+        ({"zh"}, "これは何ですか", 0.0),
+        ({"ja"}, "これは何ですか", 1.0),
+        ({"en", "zh"}, "날개", 0.0),
+        ({"*"}, "날개 机翼 wing", 1.0),
+        (None, "机翼", 1.0),
+        ({"en"}, "", 1.0),
+    ],
+)
+def test_the_share_a_model_reads_goes_by_script(
+    languages: set[str] | None, text: str, share: float
+) -> None:
+    card = ModelCard(languages=None if languages is None else frozenset(languages))
+    assert readable_share(card, text) == pytest.approx(share)
