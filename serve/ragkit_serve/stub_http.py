@@ -6,10 +6,11 @@ It decides nothing about the content, which the script of its `StubServer` does.
 import hmac
 import json
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragkit_serve.stub_script import Fault, Json, Reply, Request
 
@@ -27,6 +28,11 @@ class StubHTTPServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], stub: "StubServer") -> None:
         super().__init__(address, _Handler)
         self.stub = stub
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what went wrong, unless it is only a client that hung up."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,58 @@
+"""The doctor finds what is wrong in a real database, and names a remedy."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from ragkit import Settings
+from ragkit.doctor import Check, examine
+from ragkit.store.connect import connect
+from ragkit_ingest import ingest
+
+
+@pytest.fixture
+def settings(fresh_database: str, tmp_path: Path) -> Settings:
+    (tmp_path / "a.txt").write_text("A wing lifts. A tail steers.")
+    made = Settings(database_url=SecretStr(fresh_database))
+    ingest([tmp_path / "a.txt"], settings=made)
+    return made
+
+
+def checks(settings: Settings) -> dict[str, Check]:
+    return {check.name: check for check in examine(settings)}
+
+
+@pytest.mark.parametrize(
+    ("damage", "name", "found"),
+    [
+        ("DELETE FROM vectors_1", "orphans", "1 chunks without a vector"),
+        ("DELETE FROM lexical_segment", "orphans", "1 collections whose word index misses chunks"),
+        ("UPDATE chunk SET end_char = 999", "orphans", "1 chunks outside their text"),
+        ("DELETE FROM chunk", "orphans", "1 documents without chunks"),
+        ("UPDATE chunk SET tokens = 300", "truncated chunks", "1 longer than the 254 tokens"),
+        (
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'chunk_pkey'::regclass",
+            "indexes",
+            "index chunk_pkey is incomplete",
+        ),
+    ],
+)
+def test_damage_is_found(settings: Settings, damage: str, name: str, found: str) -> None:
+    before = checks(settings)
+    assert all(check.ok for check in before.values())
+    assert settings.database_url is not None
+    with connect(settings.database_url.get_secret_value()) as conn:
+        conn.execute(damage.encode())
+    check = checks(settings)[name]
+    assert not check.ok
+    assert found in check.found
+    assert check.remedy
+
+
+def test_a_database_that_is_down_does_not_hide_the_other_checks() -> None:
+    down = Settings(database_url=SecretStr("postgresql://127.0.0.1:9/x"))
+    found = checks(down)
+    assert not found["database"].ok
+    assert found["embedding model"].ok
+    assert found["language model"].ok
