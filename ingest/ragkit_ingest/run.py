@@ -217,27 +217,28 @@ class _Run:
                 self._fail(job, error)
 
     def _embed(self) -> None:
-        """Embed the documents in hand together and pass each on to be written."""
+        """Embed the documents in hand together; pass each on as soon as its vectors are there."""
         import numpy as np
 
-        batch = list(self._ready)
-        self._ready.clear()
         texts = [
             ready.document.text[chunk.start : chunk.end]
-            for ready in batch
+            for ready in self._ready
             for chunk in ready.document.chunks
         ]
-        parts: list[Vectors] = []
-        for start in range(0, len(texts), _EMBED_CHUNKS):
-            parts.append(self._steps.embedder.embed_passages(texts[start : start + _EMBED_CHUNKS]))
-            self.embedded += len(parts[-1])
+        embedder = self._steps.embedder
+        vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
+        first = done = 0
+        while self._ready:
+            part = texts[done : done + _EMBED_CHUNKS]
+            vectors[done : done + len(part)] = embedder.embed_passages(part)
+            done += len(part)
+            self.embedded += len(part)
+            while self._ready and first + len(self._ready[0].document.chunks) <= done:
+                ready = self._ready.popleft()
+                last = first + len(ready.document.chunks)
+                self._write(ready, vectors[first:last])
+                first = last
             self._report()
-        vectors = np.concatenate(parts)
-        first = 0
-        for ready in batch:
-            last = first + len(ready.document.chunks)
-            self._write(ready, vectors[first:last])
-            first = last
 
     def _write(self, ready: _Ready, vectors: Vectors) -> None:
         while len(self._writes) >= _WRITES or (self._writes and self._writes[0].done()):
