@@ -60,10 +60,9 @@ def delete(
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        for number in documents:
-            store.document(number)  # all of them must exist before the first is deleted
-        for number in documents:
-            store.delete_document(collection or store.document(number).collection, number)
+        found = [store.document(number) for number in documents]  # all, before one is deleted
+        for document in found:
+            store.delete_document(collection or document.collection, document.id)
     if json:
         render.print_json({"deleted": documents})
     else:

@@ -136,10 +136,6 @@ class Worker:
         """Record why a job failed."""
         self._conn.execute(_FAIL, (stage, reason, self._tenant, job))
 
-    def finish(self, job: int) -> None:
-        """Record that a job is done without anything to write."""
-        self._conn.execute(_FINISH, (self._tenant, job))
-
     def heartbeat(self) -> None:
         """Renew the lease of everything this worker has."""
         self._conn.execute(_HEARTBEAT, (LEASE_S, self._tenant, self._number))

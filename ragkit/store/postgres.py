@@ -45,10 +45,6 @@ class PostgresStore:
         self._tenant = tenant
         self._durable = durable
 
-    @property
-    def tenant(self) -> str:
-        return self._tenant
-
     def create_collection(self, name: str) -> Collection:
         if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
             raise UsageError(
