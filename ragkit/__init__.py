@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ragkit.errors import DatabaseError as DatabaseError
+    from ragkit.errors import IncompleteAnswerError as IncompleteAnswerError
     from ragkit.errors import IngestError as IngestError
     from ragkit.errors import MigrationError as MigrationError
     from ragkit.errors import ModelError as ModelError
@@ -27,25 +28,31 @@ if TYPE_CHECKING:
     from ragkit.types import Block as Block
     from ragkit.types import Chunk as Chunk
     from ragkit.types import Citation as Citation
+    from ragkit.types import Claim as Claim
     from ragkit.types import Collection as Collection
+    from ragkit.types import Decoding as Decoding
     from ragkit.types import Document as Document
     from ragkit.types import Draft as Draft
     from ragkit.types import EmbeddingSpace as EmbeddingSpace
+    from ragkit.types import Finish as Finish
     from ragkit.types import Hit as Hit
+    from ragkit.types import Message as Message
     from ragkit.types import NewDocument as NewDocument
     from ragkit.types import Page as Page
     from ragkit.types import ParsedText as ParsedText
+    from ragkit.types import Reasoning as Reasoning
     from ragkit.types import Span as Span
+    from ragkit.types import Turn as Turn
     from ragkit.types import Usage as Usage
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "ragkit.errors": "DatabaseError IngestError MigrationError ModelError ModelServerError"
-            " NotFoundError QueryError RagkitError SettingsError UsageError",
+            "ragkit.errors": "DatabaseError IncompleteAnswerError IngestError MigrationError ModelError"
+            " ModelServerError NotFoundError QueryError RagkitError SettingsError UsageError",
             "ragkit.knowledge": "KnowledgeBase",
             "ragkit.settings": "Settings load_settings",
-            "ragkit.types": "Answer Block Chunk Citation Collection Document Draft EmbeddingSpace"
-            " Hit NewDocument Page ParsedText Span Usage",
+            "ragkit.types": "Answer Block Chunk Citation Claim Collection Decoding Document Draft"
+            " EmbeddingSpace Finish Hit Message NewDocument Page ParsedText Reasoning Span Turn Usage",
         },
     )

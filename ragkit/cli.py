@@ -25,8 +25,20 @@ COMMANDS = {
     "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
+    "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
+    "conversations": Entry(
+        "ragkit.cli_conversations:app", "List, show, export and delete conversations."
+    ),
     "documents": Entry("ragkit.cli_documents:app", "List, show and delete documents."),
     "collections": Entry("ragkit.cli_collections:app", "List, create and delete collections."),
+    "calibrate": Entry(
+        "ragkit.cli_calibrate:calibrate", "Fit when to refuse, from labelled questions."
+    ),
+    "model": Entry(
+        "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models."
+    ),
+    "mcp": Entry("ragkit.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
+    "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys."),
     "db": Entry("ragkit.cli_db:app", "Show, start and stop the embedded database."),
     "config": Entry("ragkit.cli_config:config", "Print each setting and where it came from."),
     "doctor": Entry("ragkit.cli_doctor:doctor", "Check everything and name the remedies."),

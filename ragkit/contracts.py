@@ -1,4 +1,4 @@
-"""The five contracts that ragkit's parts meet at.
+"""The six contracts that ragkit's parts meet at.
 
 Each has a conformance suite and an in-memory fake in `ragkit.testing`; a new implementation is
 done when the suite passes on it. Constructors are cheap; `load` and `open` do the work.
@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from ragkit.types import (
     Collection,
+    Decoding,
     Document,
     Draft,
     EmbeddingSpace,
+    Finish,
     Hit,
+    Message,
     NewDocument,
     Page,
+    Reasoning,
     Span,
+    Turn,
 )
 
 if TYPE_CHECKING:
@@ -191,14 +196,44 @@ class Retriever(Protocol):
         ...
 
 
+class LanguageModel(Protocol):
+    """Continues a chat: a server, several that stand in for each other, or a model in process."""
+
+    @property
+    def name(self) -> str:
+        """Name the model, as messages and records should show it."""
+        ...
+
+    def stream(
+        self, messages: Sequence[Message], decoding: Decoding | None = None
+    ) -> Iterator[str | Reasoning | Finish]:
+        """Yield the text and the reasoning in pieces as they come, then exactly one Finish, last.
+
+        `decoding` takes the place of the settings' for this call. Closing the iterator stops the
+        model within a second. Raises ModelServerError, IncompleteAnswerError once text has come.
+        """
+        ...
+
+    def context_tokens(self) -> int | None:
+        """Return how many tokens prompt and answer may have together; None when nobody knows."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+        """Count each text's tokens with the model's own tokenizer, or estimate rather too many."""
+        ...
+
+
 class Generator(Protocol):
     """Writes an answer to a question from passages."""
 
-    def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
+    def generate(
+        self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
+    ) -> Iterator[str | Reasoning | Draft]:
         """Yield the answer's text in pieces as they come, then exactly one Draft, last.
 
         The draft's text is the pieces joined; its citations' offsets count in the documents'
         stored text. A refusal has no citations and says why in `reason`; without passages every
-        generator refuses. Raises ModelServerError.
+        generator refuses. `history` are the conversation's turns before, oldest first, which may
+        be ignored. Raises ModelServerError, IncompleteAnswerError once text has come.
         """
         ...

@@ -9,6 +9,7 @@ RagkitError
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
 ├── ModelError            an embedding or language model is missing or cannot be used
 │   └── ModelServerError  the language-model server cannot be reached, or failed
+│       └── IncompleteAnswerError  it failed in the middle of an answer; holds what had come
 └── IngestError           one file could not be taken in; names the stage at which it failed
 
 Every message is one line: what failed, on which value, and what to do about it.
@@ -53,6 +54,14 @@ class ModelError(RagkitError):
 
 class ModelServerError(ModelError):
     """The language-model server cannot be reached, or failed."""
+
+
+class IncompleteAnswerError(ModelServerError):
+    """The server failed in the middle of an answer; `received` is the text that had come."""
+
+    def __init__(self, message: str, received: str) -> None:
+        super().__init__(message)
+        self.received = received
 
 
 class IngestError(RagkitError):

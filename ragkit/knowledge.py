@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Store
 from ragkit.text.pages import page_at
-from ragkit.types import Answer, Citation, Draft, Hit, Mode
+from ragkit.types import Answer, Citation, Draft, Hit, Mode, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -84,16 +84,29 @@ class KnowledgeBase(Closing):
         raise AssertionError("a stream ends with an Answer")
 
     def stream(
-        self, question: str, *, k: int = PASSAGES, mode: Mode = "hybrid"
-    ) -> Iterator[str | Answer]:
-        """Yield the answer's text in pieces as it is generated, then the verified Answer."""
+        self,
+        question: str,
+        *,
+        k: int = PASSAGES,
+        mode: Mode = "hybrid",
+        query: str | None = None,
+        history: Sequence[Turn] = (),
+        candidates: Sequence[Hit] = (),
+    ) -> Iterator[str | Reasoning | Answer]:
+        """Yield the answer's text in pieces as it is generated, then the verified Answer.
+
+        `query` is searched for in the question's place. `history` are the turns before, and
+        `candidates` passages that are considered after those that the search finds.
+        """
         from ragkit.answer.verify import verify
 
         started = time.perf_counter()
-        hits = self.search(question, k=k, mode=mode)
+        found = self.search(query or question, k=k, mode=mode)
+        known = {hit.chunk for hit in found}
+        hits = [*found, *(hit for hit in candidates if hit.chunk not in known)]
         retrieved = time.perf_counter()
         draft: Draft | None = None
-        for piece in self.generator.generate(question, hits):
+        for piece in self.generator.generate(question, hits, history=history):
             if isinstance(piece, Draft):
                 draft = piece
             else:
@@ -114,6 +127,9 @@ class KnowledgeBase(Closing):
                 "verify": time.perf_counter() - generated,
             },
             usage=draft.usage,
+            used=draft.used,
+            reasoning=draft.reasoning,
+            prompt=draft.prompt,
         )
 
     def _paged(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-_SECRETS: Final = frozenset({"database_url", "llm_api_key"})
+_SECRETS: Final = frozenset({"database_url", "llm_api_key", "key"})
 
 
 def masked(name: str, value: object) -> str:
@@ -21,10 +21,14 @@ def masked(name: str, value: object) -> str:
     """
     text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
     if name == "llm_url":
-        return re.sub(r"(?s)\?.*", "?***", re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", text))
+        return " ".join(_masked_url(url) for url in text.split()) or text
     if name == "database_url":
         return _masked_database_url(text)
     return "***" if name in _SECRETS else text
+
+
+def _masked_url(url: str) -> str:
+    return re.sub(r"\?.*", "?***", re.sub(r"^(\w+://)?.*@", r"\1***@", url))
 
 
 def is_database_url(text: str) -> bool:

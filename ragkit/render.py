@@ -54,6 +54,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             {
                 "n": citation.n,
                 "document": citation.document,
+                "version": citation.version,
                 "uri": citation.uri,
                 "title": citation.title,
                 "page": citation.page,

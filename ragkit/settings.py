@@ -38,6 +38,8 @@ from ragkit.masking import is_database_url, masked
 FILE: Final = "ragkit.toml"
 PREFIX: Final = "RAGKIT_"
 
+_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]  # the upper bound only catches slips
 Seconds = Annotated[int, Field(ge=1, le=86_400)]
 
@@ -63,19 +65,54 @@ class Settings(BaseSettings):
     # None: the embedded database. Otherwise a PostgreSQL server's address.
     database_url: SecretStr | None = None
 
-    # None: answers are quoted sentences. Otherwise an OpenAI-compatible server's base URL.
+    # None: answers are quoted sentences. Otherwise the base URLs of OpenAI-compatible servers with
+    # spaces between them, or local:MODEL, or provider:NAME (see ragkit.answer.backends).
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None
-    # Arbitrary: a long answer by a small model on a CPU takes tens of seconds.
+    # Arbitrary: how long a server may stay silent, and how long an answer may take in all.
     llm_timeout_s: float = Field(default=60, gt=0, le=86_400)
+    llm_total_timeout_s: float = Field(default=600, gt=0, le=86_400)
+    # None: what the server says of its model, or the model's configuration; then 4096.
+    llm_context_tokens: Annotated[int, Field(ge=256, le=100_000_000)] | None = None
+    # None: the model's own, asked of the server or found in the local cache; then an estimate.
+    llm_tokenizer: str | None = None
+    # Of the passages in a prompt. None: as many as fit, up to a limit that a CPU lowers.
+    llm_budget_tokens: Annotated[int, Field(ge=64, le=10_000_000)] | None = None
+    # Decoding; None leaves the choice to the server.
+    llm_temperature: float = Field(default=0, ge=0, le=5)
+    llm_top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    llm_top_k: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    llm_min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    llm_repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
+    llm_presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    llm_max_tokens: Count = 1024  # arbitrary: a page of text
+    llm_stop: str | None = None
+    llm_seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
+    # A folder with templates that take the place of ragkit's own.
+    prompts: Path | None = None
+    # None: claims are checked by their words. Otherwise a natural-language-inference model.
+    nli_model: str | None = None
 
     # The model that comes with the installation.
     embed_model: str = "all-MiniLM-L6-v2"
     embed_device: str | None = None  # None: sentence-transformers chooses
 
     tenant: str = "default"
+    principal: str = "default"  # whose conversations
     collection: str = "default"
+    # Of a conversation in a prompt; older turns are summarised. Arbitrary.
+    history_tokens: int = Field(default=1000, ge=0, le=10_000_000)
+    # What `ragkit mcp` acts for: a key made by `ragkit keys create`.
+    key: SecretStr | None = None
+
+    # Python interpreters of the environments that have vLLM, llama.cpp's server, llm-compressor.
+    # None: this one.
+    vllm_python: Path | None = None
+    llamacpp_python: Path | None = None
+    quantize_python: Path | None = None
+    # A container image that has vLLM, used in the interpreter's place.
+    vllm_image: str | None = None
 
     # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
@@ -136,12 +173,16 @@ class Settings(BaseSettings):
     @field_validator("llm_url")
     @classmethod
     def _check_llm_url(cls, url: str | None) -> str | None:
-        if url is not None and not _is_http(url):
-            raise ValueError("write it as http://host:8000/v1")
+        if url is None or re.fullmatch(r"(local|provider):\S.*", url):
+            return url
+        for one in url.split():
+            if not _is_http(one):
+                raise ValueError("write it as http://host:8000/v1, local:MODEL or provider:NAME")
         return url
 
     def _check_together(self) -> None:
-        if (self.llm_url is None) != (self.llm_model is None):
+        named = (self.llm_url or "").startswith("local:")  # names its model itself
+        if not named and (self.llm_url is None) != (self.llm_model is None):
             pair = ("llm_url", "llm_model")
             there, missing = pair if self.llm_url else reversed(pair)
             raise SettingsError(
@@ -185,8 +226,9 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
     origins |= dict.fromkeys(in_file, FILE)
     origins |= {name: PREFIX + name.upper() for name in variables}
     values = {**in_file, **variables}
-    if isinstance(values.get("home"), str):
-        values["home"] = folder / os.path.expanduser(values["home"])
+    for name in _PATHS & values.keys():
+        if isinstance(values[name], str):
+            values[name] = folder / os.path.expanduser(values[name])
     try:
         settings = Settings(**values)
     except SettingsError as error:

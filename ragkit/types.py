@@ -6,10 +6,11 @@ They know nothing of where they are stored or how they were found. All offsets a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Verdict = Literal["verified", "unverified"]
+Support = Literal["supported", "partly", "not found"]
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 
@@ -131,6 +132,7 @@ class Hit:
     score: float
     scores: Mapping[str, float] = field(default_factory=dict)
     headings: tuple[str, ...] = ()
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,44 @@ class Citation:
     end: int
     quote: str
     verdict: Verdict = "unverified"
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence `start:end` of an answer's text, the source numbers it cites, and their support.
+
+    "supported": what can be checked of it stands in the cited sources; "partly": some of it does
+    not; "not found": nothing of it does, or it cites nothing.
+    """
+
+    start: int
+    end: int
+    cites: tuple[int, ...]
+    support: Support
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a conversation and the answer it was given."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to a language model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A piece of what a thinking model says to itself; no part of its answer."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,25 +194,61 @@ class Usage:
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int | None = None  # of the prompt, read from the prefix cache; None: not told
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How a language model's text ended: "stop", or "length" when it was cut at max_tokens."""
+
+    reason: str
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a language model chooses its tokens, in the names that vLLM and the field use.
+
+    None leaves a choice to the server. At most one of `json_schema` and `regex` binds the output.
+    """
+
+    temperature: float = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    max_tokens: int = 1024
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    json_schema: Mapping[str, Any] | None = None
+    regex: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a generator finally says, before its citations are verified against the stored text."""
+    """What a generator finally says, before its citations are verified against the stored text.
+
+    `used` are the passages that it was shown; `prompt` names the template's version.
+    """
 
     text: str
     citations: tuple[Citation, ...] = ()
     refused: bool = False
     reason: str = ""
     usage: Usage | None = None
+    used: tuple[Hit, ...] = ()
+    reasoning: str = ""
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with verified citations, or a refusal with its reason.
 
-    `unverified` lists the quotations and numbers in the text that no cited source contains;
-    `timings` holds seconds per stage.
+    `claims` judges each sentence of the text, and `unverified` lists the quotations, names and
+    numbers in it that no cited source contains. `hits` were retrieved, `used` were shown to the
+    generator, `citations` are what the answer cites. `timings` holds seconds per stage.
     """
 
     text: str
@@ -183,3 +259,7 @@ class Answer:
     hits: tuple[Hit, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     usage: Usage | None = None
+    claims: tuple[Claim, ...] = ()
+    used: tuple[Hit, ...] = ()
+    reasoning: str = ""
+    prompt: str = ""

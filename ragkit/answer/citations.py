@@ -80,4 +80,5 @@ def _citation(n: int, hit: Hit, span: Span) -> Citation:
         start=hit.start + span.start,
         end=hit.start + span.end,
         quote=hit.text[span.start : span.end],
+        version=hit.version,
     )

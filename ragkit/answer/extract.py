@@ -10,7 +10,7 @@ from ragkit.answer import refusal
 from ragkit.answer.candidates import candidates
 from ragkit.answer.question import read
 from ragkit.answer.scoring import Scored, score
-from ragkit.types import Citation, Draft, Hit
+from ragkit.types import Citation, Draft, Hit, Turn
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
 
@@ -29,7 +29,9 @@ class ExtractiveGenerator:
     def __init__(self, weigh: Weigh | None = None) -> None:
         self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
 
-    def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
+    def generate(
+        self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
+    ) -> Iterator[str | Draft]:
         """Yield `sentence [1]` and ` sentence [2]`, then the Draft; white space is made single.
 
         A refusal yields one statement in the question's language.
@@ -47,7 +49,7 @@ class ExtractiveGenerator:
             pieces.append(f"{' ' if n > 1 else ''}{quote} [{n}]")
             yield pieces[-1]
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
-        yield Draft("".join(pieces), citations)
+        yield Draft("".join(pieces), citations, used=tuple(passages[:MAX_PASSAGES]))
 
     def _reason(self, question: str, passages: Sequence[Hit], chosen: Sequence[Scored]) -> str:
         if not passages:
@@ -92,4 +94,5 @@ def _citation(n: int, scored: Scored) -> Citation:
         start=found.start,
         end=found.end,
         quote=found.text,
+        version=found.hit.version,
     )

@@ -52,7 +52,7 @@ _KNOWN = """
 """
 HITS = """
     SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
-        substr(d.text, c.start_char + 1, c.end_char - c.start_char)
+        substr(d.text, c.start_char + 1, c.end_char - c.start_char), d.version
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %s AND c.id = ANY(%s)
 """
@@ -202,6 +202,7 @@ def _hit(
     end: int,
     headings: list[str],
     text: str,
+    version: int,
 ) -> Hit:
     return Hit(
         document=document,
@@ -214,6 +215,7 @@ def _hit(
         text=text,
         score=0.0,
         headings=tuple(headings),
+        version=version,
     )
 
 

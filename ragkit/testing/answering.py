@@ -6,7 +6,7 @@ from dataclasses import replace
 from ragkit.errors import QueryError
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
-from ragkit.types import Citation, Draft, Hit
+from ragkit.types import Citation, Draft, Hit, Turn
 
 
 class FakeReranker:
@@ -36,7 +36,9 @@ class FakeRetriever:
 class FakeGenerator:
     """Quote the sentence that shares most terms with the question, or refuse."""
 
-    def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
+    def generate(
+        self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
+    ) -> Iterator[str | Draft]:
         options = [
             (_overlap(question, hit.text[span.start : span.end]), -order, hit, span)
             for order, hit in enumerate(passages)
@@ -51,7 +53,7 @@ class FakeGenerator:
         cited = Citation(1, hit.document, hit.uri, hit.title, hit.page, start, end, quote)
         yield quote
         yield " [1]"
-        yield Draft(f"{quote} [1]", (cited,))
+        yield Draft(f"{quote} [1]", (cited,), used=tuple(passages))
 
 
 def _overlap(left: str, right: str) -> float:
