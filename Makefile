@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made
 PACKAGES := ragkit ingest serve eval tests benchmarks examples
 
-.PHONY: demo test check bench venv clean
+# Programs with environments of their own (environments/README.md).
+APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
+
+.PHONY: demo test test-vllm check bench venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
@@ -13,12 +16,15 @@ demo: venv ## ingest the example corpus into a database of its own and ask three
 test: venv ## all tests that need only pip packages
 	$(BIN)/python -m pytest
 
+test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor or llama.cpp's server
+	$(BIN)/python -m pytest -m vllm
+
 check: venv ## format, lint, types, the import star, fast tests
 	$(BIN)/ruff format --check $(PACKAGES)
 	$(BIN)/ruff check $(PACKAGES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not vllm"
 
 bench: venv ## measure against named peers, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks
@@ -31,6 +37,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+venvs: $(APART) ## the environments of vLLM, llm-compressor and llama.cpp's server
+
+.venvs/%/.made: environments/%.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
+
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .demo build dist benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venvs .demo build dist benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
