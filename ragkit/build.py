@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragkit.contracts import Embedder, Generator, Store
+from ragkit.contracts import Embedder, Generator, LanguageModel, Store
+from ragkit.types import Decoding
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -17,19 +18,34 @@ def embedder(settings: Settings) -> Embedder:
     return LocalEmbedder(settings.embed_model, device=settings.embed_device)
 
 
-def generator(settings: Settings, store: Store, collection: str) -> Generator:
-    """Return the language model of the settings, or the extractive generator without one."""
-    if settings.llm_url is None or settings.llm_model is None:
+def language_model(settings: Settings) -> LanguageModel | None:
+    """Return the language model of the settings, not yet loaded; None when they name none."""
+    from ragkit.model.open import open_model
+
+    return open_model(settings)
+
+
+def decoding(settings: Settings) -> Decoding:
+    """Return how the settings want a language model to choose its tokens."""
+    from ragkit.model.open import decoding_of
+
+    return decoding_of(settings)
+
+
+def generator(
+    settings: Settings, store: Store, collection: str, *, decoding: Decoding | None = None
+) -> Generator:
+    """Return a generator with the settings' language model, or the extractive one without.
+
+    `decoding` takes the place of the settings'.
+    """
+    model = language_model(settings)
+    if model is None:
         from ragkit.answer.extract import ExtractiveGenerator
         from ragkit.retrieve.weights import term_weights
 
         return ExtractiveGenerator(lambda terms: term_weights(store, collection, terms))
     from ragkit.answer.llm import ChatGenerator
+    from ragkit.model.open import decoding_of
 
-    key = settings.llm_api_key
-    return ChatGenerator(
-        settings.llm_url,
-        settings.llm_model,
-        api_key=key.get_secret_value() if key else None,
-        timeout_s=settings.llm_timeout_s,
-    )
+    return ChatGenerator(model, decoding=decoding or decoding_of(settings))

@@ -102,17 +102,14 @@ def _truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
+    name = "language model"
     if settings.llm_url is None:
         found = "not set: answers are sentences quoted from the sources"
-        return Check("language model", True, found, "set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
-    from ragkit.answer.llm import probe
+        return Check(name, True, found, "set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
+    from ragkit.model.examine import examine_model
 
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
     try:
-        models = probe(settings.llm_url, key, timeout_s=min(10.0, settings.llm_timeout_s))
+        examined = examine_model(settings)
     except RagkitError as error:
-        return Check("language model", False, str(error), "see RAGKIT_LLM_URL")
-    if settings.llm_model not in models:
-        found = f"the server has {', '.join(models) or 'no model'}, not {settings.llm_model}"
-        return Check("language model", False, found, "set RAGKIT_LLM_MODEL to one of them")
-    return Check("language model", True, f"{settings.llm_model}, reachable")
+        return Check(name, False, str(error), "see RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
+    return Check(name, examined.ok, examined.found, examined.remedy)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+from ragkit.answer import refusal
+from ragkit.answer.entailment import open_entailment
+from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.gate import Decision, Gate
+from ragkit.answer.strays import without_strays
+from ragkit.answer.verify import Entails, Verified, verify
+from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Store
+from ragkit.retrieve.weights import term_weights
 from ragkit.text.pages import page_at
 from ragkit.types import Answer, Citation, Draft, Hit, Mode, Reasoning, Turn
 
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
+TEMPORARY = True
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
@@ -35,13 +43,17 @@ class KnowledgeBase(Closing):
         collection: str,
         top_k: int = 10,
         database: Database | None = None,
+        gate: Gate | None = None,
+        entails: Entails | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.generator = generator
         self.collection = collection
         self.top_k = top_k
-        self._database = database
+        self.database = database
+        self._gate = gate or Gate(lambda terms: term_weights(store, collection, terms))
+        self._entails = entails
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, collection: str | None = None) -> Self:
@@ -51,19 +63,28 @@ class KnowledgeBase(Closing):
         """
         from ragkit.build import embedder, generator
         from ragkit.settings import load_settings
+        from ragkit.store.calibration import Calibrations, CurrentCutoff
         from ragkit.store.open import open_database
 
         settings = settings or load_settings()
         database = open_database(settings)
         store = database.store(settings.tenant)
         name = collection or settings.collection
+        model = embedder(settings)
+        calibrations = Calibrations(database.pool, settings.tenant)
+        gate = Gate(
+            lambda terms: term_weights(store, name, terms),
+            None if TEMPORARY else CurrentCutoff(calibrations, name, model),
+        )
         return cls(
             store,
-            embedder(settings),
+            model,
             generator(settings, store, name),
             collection=name,
             top_k=settings.top_k,
             database=database,
+            gate=gate,
+            entails=open_entailment(settings.nli_model),
         )
 
     def search(self, query: str, *, k: int | None = None, mode: Mode = "hybrid") -> Sequence[Hit]:
@@ -96,37 +117,58 @@ class KnowledgeBase(Closing):
         """Yield the answer's text in pieces as it is generated, then the verified Answer.
 
         `query` is searched for in the question's place. `history` are the turns before, and
-        `candidates` passages that are considered after those that the search finds.
+        `candidates` passages that are considered after those that the search finds. When these
+        cannot be answered from, the generator is not asked: the answer is a refusal.
         """
-        from ragkit.answer.verify import verify
-
-        started = time.perf_counter()
+        clock = Clock()
         found = self.search(query or question, k=k, mode=mode)
         known = {hit.chunk for hit in found}
         hits = [*found, *(hit for hit in candidates if hit.chunk not in known)]
-        retrieved = time.perf_counter()
+        clock.stop("retrieve")
+        decision = self._gate.judge(query or question, hits, mode)
+        clock.stop("gate")
         draft: Draft | None = None
-        for piece in self.generator.generate(question, hits, history=history):
+        for piece in self._drafted(decision, question, hits, history):
             if isinstance(piece, Draft):
                 draft = piece
             else:
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
-        generated = time.perf_counter()
-        checked = verify(draft, self.store.text, hits)
-        yield Answer(
+        clock.stop("generate")
+        yield self._verified(draft, question, hits, clock)
+
+    def _drafted(
+        self, decision: Decision, question: str, hits: Sequence[Hit], history: Sequence[Turn]
+    ) -> Iterator[str | Reasoning | Draft]:
+        """Refuse, or generate; every marker in the text has a source."""
+        if decision.reason:
+            text = refusal.statement(question)
+            return iter((text, Draft(text, refused=True, reason=decision.reason)))
+        generator = self.generator
+        if decision.calibrated and isinstance(generator, ExtractiveGenerator):
+            generator = generator.after_gate()
+        pieces = generator.generate(question, hits, history=history)
+        return pieces if _writes_data(generator) else without_strays(pieces, len(hits))
+
+    def _verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+        checked = Verified()
+        if not _writes_data(self.generator):
+            checked = verify(draft, self.store.text, hits, entails=self._entails)
+        reason = draft.reason
+        if draft.refused:
+            reason = refusal.searched(question, self.collection, len(hits)) + reason
+        citations = self._paged(checked.citations)
+        clock.stop("verify")
+        return Answer(
             text=draft.text,
             refused=draft.refused,
-            reason=draft.reason,
-            citations=self._paged(checked.citations),
+            reason=reason,
+            citations=citations,
             unverified=checked.unverified,
             hits=tuple(hits),
-            timings={
-                "retrieve": retrieved - started,
-                "generate": generated - retrieved,
-                "verify": time.perf_counter() - generated,
-            },
+            timings=clock.seconds,
             usage=draft.usage,
+            claims=checked.claims,
             used=draft.used,
             reasoning=draft.reasoning,
             prompt=draft.prompt,
@@ -139,5 +181,10 @@ class KnowledgeBase(Closing):
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""
-        if self._database is not None:
-            self._database.close()
+        if self.database is not None:
+            self.database.close()
+
+
+def _writes_data(generator: Generator) -> bool:
+    """Tell whether a generator's output is bound to a schema: nothing of it may be changed."""
+    return bool(getattr(generator, "writes_data", False))

@@ -5,11 +5,13 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
 import typer
 
+from ragkit.errors import IncompleteAnswerError
 from ragkit.types import Answer, Citation, Hit
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -66,7 +68,42 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             for citation in answer.citations
         ],
         "unverified": list(answer.unverified),
+        "claims": [
+            {
+                "start": claim.start,
+                "end": claim.end,
+                "text": answer.text[claim.start : claim.end],
+                "cites": list(claim.cites),
+                "support": claim.support,
+            }
+            for claim in answer.claims
+        ],
+        "used": [
+            {
+                "document": hit.document,
+                "version": hit.version,
+                "uri": hit.uri,
+                "page": hit.page,
+                "start": hit.start,
+                "end": hit.end,
+            }
+            for hit in answer.used
+        ],
+        "reasoning": answer.reasoning,
+        "incomplete": False,
+        "usage": None if answer.usage is None else asdict(answer.usage),
         "timings": {stage: round(seconds, 4) for stage, seconds in answer.timings.items()},
+    }
+
+
+def incomplete_json(error: IncompleteAnswerError) -> dict[str, Any]:
+    """Write what had come of an answer that broke off: nothing in it has been checked."""
+    return {
+        "answer": error.received,
+        "refused": False,
+        "reason": str(error),
+        "citations": [],
+        "incomplete": True,
     }
 
 
@@ -83,7 +120,7 @@ def print_hits(hits: Sequence[Hit]) -> None:
 
 
 def print_citations(answer: Answer) -> None:
-    """Print what stands below an answer: its sources, and what could not be verified."""
+    """Print what stands below an answer: its sources, and what in it they do not support."""
     typer.echo("")
     if answer.refused and answer.reason:
         typer.echo(f"Reason: {answer.reason}")
@@ -95,6 +132,12 @@ def print_citations(answer: Answer) -> None:
     if answer.unverified:
         listed = ", ".join(repr(piece) for piece in answer.unverified)
         typer.echo(f"\nUnverified: in no cited source: {listed}")
+    weak = [claim for claim in answer.claims if claim.support != "supported"]
+    if weak:
+        typer.echo("\nNot supported by what they cite")
+    for claim in weak:
+        said = printable(" ".join(answer.text[claim.start : claim.end].split()))
+        typer.echo(textwrap.indent(f"{claim.support}: {said}", "    "))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:

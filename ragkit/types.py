@@ -167,10 +167,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question of a conversation and the answer it was given."""
+    """A question of a conversation, the answer it was given, and the passages shown for it."""
 
     question: str
     answer: str
+    used: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

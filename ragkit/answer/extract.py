@@ -10,6 +10,7 @@ from ragkit.answer import refusal
 from ragkit.answer.candidates import candidates
 from ragkit.answer.question import read
 from ragkit.answer.scoring import Scored, score
+from ragkit.answer.strays import Sieve
 from ragkit.types import Citation, Draft, Hit, Turn
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
@@ -23,11 +24,16 @@ class ExtractiveGenerator:
     """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`.
 
     `weigh` gives the idf of terms in the collection, by which a refusal is judged; without it
-    every term weighs alike.
+    every term weighs alike. `min_share` of the question must stand in one passage.
     """
 
-    def __init__(self, weigh: Weigh | None = None) -> None:
+    def __init__(self, weigh: Weigh | None = None, *, min_share: float = refusal.MIN_SHARE) -> None:
         self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
+        self._min_share = min_share
+
+    def after_gate(self) -> "ExtractiveGenerator":
+        """Return one that leaves the judgement of what passed a fitted cut-off to that."""
+        return ExtractiveGenerator(self._weigh, min_share=0.0)
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
@@ -45,7 +51,8 @@ class ExtractiveGenerator:
             return
         pieces: list[str] = []
         for n, scored in enumerate(chosen, 1):
-            quote = " ".join(scored.candidate.text.split())
+            sieve = Sieve(0)  # a source's footnotes would look like markers of the answer
+            quote = " ".join((sieve.take(scored.candidate.text) + sieve.end()).split())
             pieces.append(f"{' ' if n > 1 else ''}{quote} [{n}]")
             yield pieces[-1]
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
@@ -53,10 +60,11 @@ class ExtractiveGenerator:
 
     def _reason(self, question: str, passages: Sequence[Hit], chosen: Sequence[Scored]) -> str:
         if not passages:
-            return "no passage was found"
+            return refusal.nothing_found(question)
         asked = read(question)
         weights = self._weigh(asked.content)
-        return refusal.reason_to_refuse(asked, [found.candidate for found in chosen], weights)
+        found = [scored.candidate for scored in chosen]
+        return refusal.reason_to_refuse(asked, found, weights, min_share=self._min_share)
 
 
 def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) -> list[Scored]:

@@ -1,7 +1,7 @@
-"""Answers written by a language model behind an OpenAI-compatible server, through LangChain.
+"""Answers written by a language model: prompt, model, citations.
 
-It sends a prompt, streams what comes, and reads citations and refusals out of it. It does not
-judge the answer: that is for `ragkit.answer.verify`.
+It reads citations and refusals out of what comes, and keeps the model's reasoning apart. It does
+not judge the answer: that is for `ragkit.answer.verify`.
 """
 
 from __future__ import annotations
@@ -9,172 +9,99 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from ragkit.answer import refusal
 from ragkit.answer.citations import cite
 from ragkit.answer.markers import markers
-from ragkit.answer.model_server import NO_KEY, ModelServer, failure, foreign_errors, probe
 from ragkit.answer.numbers import numbers
 from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt
-from ragkit.answer.thinking import CLOSE, OPEN, without_thinking
-from ragkit.errors import ModelError, ModelServerError
-from ragkit.types import Draft, Hit, Usage
+from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.types import Decoding, Draft, Finish, Hit, Message, Reasoning, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Generator as Coroutine
-
-    from langchain_core.messages import AIMessageChunk
-    from langchain_openai import ChatOpenAI
-
-__all__ = ["ChatGenerator", "probe"]
+    from ragkit.contracts import LanguageModel
 
 CUT_SHORT: Final = "the answer was cut off after {max_tokens} tokens"
-MAX_ANSWER_CHARS = 100_000  # arbitrary; far more than max_tokens allows an honest server
 _SOFT = re.compile(r"[\s\"'“”「」*.。!！]+")
 
 
 class ChatGenerator:
-    """Write answers with a chat model served at `url` (its /v1 base) under the name `model`.
+    """Write answers with a language model; `decoding` says how it chooses its tokens.
 
-    `timeout_s` bounds every silence, not the whole answer. A failed request is sent again at most
-    `max_retries` times, never once an answer has begun. The defaults are arbitrary.
+    An answer bound to a JSON schema or a regex is data: it is neither cited nor taken for a
+    refusal.
     """
 
     def __init__(
         self,
-        url: str,
-        model: str,
+        model: LanguageModel,
         *,
-        api_key: str | None = None,
-        timeout_s: float = 60.0,
-        temperature: float = 0.0,
-        max_tokens: int = 1024,
+        decoding: Decoding | None = None,
         budget_tokens: int = 3000,
-        max_retries: int = 1,
     ) -> None:
-        self._server = ModelServer(url, api_key, timeout_s)
         self._model = model
-        self._temperature = temperature
-        self._max_tokens = max_tokens
+        self._decoding = decoding or Decoding()
         self._budget_tokens = budget_tokens
-        self._max_retries = max_retries
-        self._chat: ChatOpenAI | None = None
 
-    def load(self) -> None:
-        """Prepare the client, sending nothing; a second call does nothing. Raises SettingsError."""
-        self._ready()
+    @property
+    def writes_data(self) -> bool:
+        """Tell whether the output is bound to a schema or a regex: nothing of it may be changed."""
+        return self._decoding.json_schema is not None or self._decoding.regex is not None
 
-    def generate(self, question: str, passages: Sequence[Hit]) -> Iterator[str | Draft]:
+    def generate(
+        self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
+    ) -> Iterator[str | Reasoning | Draft]:
         """Yield the answer as it is written, then its Draft; see `ragkit.contracts.Generator`."""
         prompt = build_prompt(question, passages, budget_tokens=self._budget_tokens)
         if not prompt.used:  # nothing to answer from: no need to ask
-            text = REFUSAL[prompt.language]
+            text = refusal.statement(question)
             yield text
-            yield Draft(text, refused=True, reason=text)
+            yield Draft(text, refused=True, reason=refusal.nothing_found(question))
             return
-        stream = _Stream()
-        pieces: list[str] = []
-        with closing(self._chunks(prompt)) as chunks:
-            for piece in without_thinking(stream.texts(chunks)):
-                pieces.append(piece)
+        said: list[str] = []
+        thought: list[str] = []
+        finish: Finish | None = None
+        stream = self._model.stream(_messages(prompt), self._decoding)
+        with closing(cast("Any", stream)) as pieces:  # the contract says that it can be closed
+            for piece in pieces:
+                if isinstance(piece, Finish):
+                    finish = piece
+                    continue
+                (thought.append(piece.text) if isinstance(piece, Reasoning) else said.append(piece))
                 yield piece
-        text = "".join(pieces)
-        self._require_whole(text, stream.finish_reason)
-        yield self._draft(text, prompt, stream)
+        yield self._draft("".join(said), "".join(thought), finish, prompt)
 
-    def _draft(self, text: str, prompt: Prompt, stream: _Stream) -> Draft:
-        refusal = refusal_in(text)
-        if refusal:
-            return Draft(text, refused=True, reason=refusal, usage=stream.usage)
-        cut = stream.finish_reason == "length"
-        reason = CUT_SHORT.format(max_tokens=self._max_tokens) if cut else ""
-        return Draft(text, cite(text, prompt.used), reason=reason, usage=stream.usage)
-
-    def _require_whole(self, text: str, finish_reason: str) -> None:
-        who = f"language-model server {self._server.shown}"
-        if not finish_reason:
-            raise ModelServerError(
-                f"{who} stopped in the middle of its answer: see its log, then ask again"
-            )
+    def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:
+        if finish is None:
+            raise IncompleteAnswerError("the answer is incomplete: it was cancelled", text)
+        cut = finish.reason == "length"
         if not text.strip():
-            why = (
-                f"model {self._model!r} used up its {self._max_tokens} tokens before answering:"
-                " allow it more, or turn its thinking off"
-                if finish_reason == "length"
-                else f"model {self._model!r} answered nothing: check its chat template"
+            raise ModelServerError(self._nothing_said(cut=cut))
+        reason = CUT_SHORT.format(max_tokens=self._decoding.max_tokens) if cut else ""
+        refused = "" if self.writes_data else refusal_in(text)
+        return Draft(
+            text,
+            () if self.writes_data or refused else cite(text, prompt.used),
+            refused=bool(refused),
+            reason=refused or reason,
+            usage=finish.usage,
+            used=prompt.used,
+            reasoning=reasoning,
+        )
+
+    def _nothing_said(self, *, cut: bool) -> str:
+        who = f"model {self._model.name!r}"
+        if cut:
+            return (
+                f"{who} used up its {self._decoding.max_tokens} tokens before answering: allow it"
+                " more (RAGKIT_LLM_MAX_TOKENS), or turn its thinking off"
             )
-            raise ModelServerError(f"{who}: {why}")
-        if CLOSE in text and OPEN not in text.partition(CLOSE)[0]:
-            raise ModelServerError(
-                f"{who} mixes the thinking of model {self._model!r} into its answer: start it with"
-                " the model's reasoning parser (vLLM: --reasoning-parser)"
-            )
-
-    def _chunks(self, prompt: Prompt) -> Coroutine[AIMessageChunk, None, None]:
-        chat, quiet, foreign = self._ready(), _untraced(), foreign_errors()
-        # LangChain declares an iterator; it is a generator, whose closing frees the connection.
-        stream = cast("Coroutine[AIMessageChunk, None, None]", chat.stream(list(prompt.messages)))
-        with closing(stream):
-            while True:
-                try:
-                    chunk = quiet.run(next, stream, None)
-                except foreign as error:
-                    raise failure(error, self._server, self._model) from error
-                except RuntimeError as error:  # LangChain's own complaint about its settings
-                    raise ModelError(
-                        f"LangChain cannot run: {' '.join(str(error).split())}"
-                    ) from error
-                if chunk is None:
-                    return
-                yield chunk
-
-    def _ready(self) -> ChatOpenAI:
-        if self._chat is None:
-            self._server.check()
-            from langchain_openai import ChatOpenAI
-            from pydantic import SecretStr
-
-            self._chat = ChatOpenAI(
-                model=self._model,
-                base_url=self._server.url,
-                api_key=SecretStr(self._server.api_key or NO_KEY),
-                timeout=self._server.timeout(),
-                temperature=self._temperature,
-                max_retries=self._max_retries,
-                stream_usage=True,
-                use_responses_api=False,
-                # ChatOpenAI would rename it to max_completion_tokens, which not every server knows.
-                extra_body={"max_tokens": self._max_tokens},
-            )
-        return self._chat
+        return f"{who} answered nothing: check its chat template"
 
 
-class _Stream:
-    """What a stream of chunks says besides its text, known once it has ended."""
-
-    def __init__(self) -> None:
-        self.finish_reason = ""
-        self.usage: Usage | None = None
-
-    def texts(self, chunks: Iterator[AIMessageChunk]) -> Iterator[str]:
-        received = 0
-        for chunk in chunks:
-            text = chunk.content if isinstance(chunk.content, str) else ""
-            received += max(len(text), 1)
-            if received > MAX_ANSWER_CHARS:
-                raise ModelServerError(
-                    f"the answer runs past {MAX_ANSWER_CHARS} characters: the language-model server"
-                    " ignores max_tokens; stop it and see its log"
-                )
-            self.finish_reason = str(
-                chunk.response_metadata.get("finish_reason") or self.finish_reason
-            )
-            if chunk.usage_metadata:
-                counted = chunk.usage_metadata
-                self.usage = Usage(counted["input_tokens"], counted["output_tokens"])
-            if text:
-                yield text
+def _messages(prompt: Prompt) -> Sequence[Message]:
+    return [Message(cast("Any", role), content) for role, content in prompt.messages]
 
 
 def refusal_in(text: str) -> str:
@@ -190,11 +117,3 @@ def refusal_in(text: str) -> str:
         if plain.startswith(_SOFT.sub(" ", sentence).strip().casefold()):
             return "" if markers(text) or numbers(text) else sentence
     return ""
-
-
-def _untraced() -> Context:
-    """Make a context in which LangChain reports to no tracing service, whatever the environment."""
-    from langsmith import tracing_context
-
-    with tracing_context(enabled=False):
-        return copy_context()

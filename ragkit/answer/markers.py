@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from ragkit.text.sentences import sentences
 from ragkit.types import Span
 
-# [1], [1, 2], [1-3], 【1】, ［1］, and the 【1†L3-L5】 of some models.
-_MARKER = re.compile(
-    r"[\[［【]\s*(\d{1,3}(?:\s*[,，、;；\-–]\s*\d{1,3})*)\s*(?:†[^\]］】\n]{0,40})?[\]］】]"
-)
+# [1], [1, 2], [1-3], 【1】, ［1］, and the 【1†L3-L5】 of some models. Bounded throughout, so that
+# a stream need not be held back for long.
+NUMBERS = r"\d{1,3}(?:\s{0,2}[,，、;；\-–]\s{0,2}\d{1,3}){0,20}"
+NOTE = r"†[^\]］】\n]{0,40}"
+MARKER = re.compile(rf"[\[［【]\s{{0,2}}({NUMBERS})\s{{0,2}}(?:{NOTE})?[\]］】]")
 _RANGE = re.compile(r"(\d+)(?:\s*[\-–]\s*(\d+))?")
 _MAX_RANGE = 20  # arbitrary; [1-999] is no citation
 
@@ -42,12 +43,12 @@ def markers(text: str) -> list[Marker]:
     >>> [marker.numbers for marker in markers("One [1][3]. 二【2】。 Both [1, 2].")]
     [(1,), (3,), (2,), (1, 2)]
     """
-    return [Marker(m.start(), m.end(), _numbers(m.group(1))) for m in _MARKER.finditer(text)]
+    return [Marker(m.start(), m.end(), _numbers(m.group(1))) for m in MARKER.finditer(text)]
 
 
 def without_markers(text: str) -> str:
     """Put spaces in the markers' place, so that every offset stays what it was."""
-    return _MARKER.sub(lambda match: " " * len(match.group()), text)
+    return MARKER.sub(lambda match: " " * len(match.group()), text)
 
 
 def statements(text: str) -> list[Statement]:

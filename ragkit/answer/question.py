@@ -10,13 +10,13 @@ from ragkit.answer.expected import INTERROGATIVE, Kind, expected
 from ragkit.text.analyse import CJK, analyse
 
 _CJK = re.compile(f"[{CJK}]")
-_FUNCTION_WORDS = (
+FUNCTION_WORDS = (
     r"\b(?:a|an|the|and|or|of|in|on|at|to|for|from|by|with|as|about|into|than|is|are|was|were|be|been"
     r"|being|am|do|does|did|done|has|have|had|can|could|will|would|shall|should|may|might|must|i|you"
     r"|he|she|it|we|they|me|my|your|his|her|its|our|their|them|this|that|these|those|there|many|much"
     r"|some|any|please|tell|s|t)\b"
 )
-_BREAK = re.compile(rf"{INTERROGATIVE.pattern}|{_FUNCTION_WORDS}|[的是在有由被]|[^\w\s]", re.I)
+_BREAK = re.compile(rf"{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|[的是在有由被]|[^\w\s]", re.I)
 FOCUS_CHARS, FOCUS_WORDS = 4, 2  # two words either way; 3/2 and 6/3 measured the same
 MAX_QUESTION_CHARS = 2000  # arbitrary; what follows in a longer one is not read
 # Frequent characters that only the traditional script has.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ragkit.testing.answering import FakeRetriever as FakeRetriever
     from ragkit.testing.conformance.embedder import EmbedderConformance as EmbedderConformance
     from ragkit.testing.conformance.generator import GeneratorConformance as GeneratorConformance
+    from ragkit.testing.conformance.language_model import (
+        LanguageModelConformance as LanguageModelConformance,
+    )
     from ragkit.testing.conformance.reranker import RerankerConformance as RerankerConformance
     from ragkit.testing.conformance.retriever import RetrieverConformance as RetrieverConformance
     from ragkit.testing.conformance.store import StoreConformance as StoreConformance
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from ragkit.testing.corpus import new_document as new_document
     from ragkit.testing.corpus import passages as passages
     from ragkit.testing.embedder import FakeEmbedder as FakeEmbedder
+    from ragkit.testing.language_model import FakeLanguageModel as FakeLanguageModel
     from ragkit.testing.store import FakeReader as FakeReader
     from ragkit.testing.store import FakeStore as FakeStore
 else:
@@ -31,11 +35,13 @@ else:
             "ragkit.testing.answering": "FakeGenerator FakeReranker FakeRetriever",
             "ragkit.testing.conformance.embedder": "EmbedderConformance",
             "ragkit.testing.conformance.generator": "GeneratorConformance",
+            "ragkit.testing.conformance.language_model": "LanguageModelConformance",
             "ragkit.testing.conformance.reranker": "RerankerConformance",
             "ragkit.testing.conformance.retriever": "RetrieverConformance",
             "ragkit.testing.conformance.store": "StoreConformance",
             "ragkit.testing.corpus": "CORPUS fill new_document passages",
             "ragkit.testing.embedder": "FakeEmbedder",
+            "ragkit.testing.language_model": "FakeLanguageModel",
             "ragkit.testing.store": "FakeReader FakeStore",
         },
     )

@@ -10,14 +10,29 @@ import threading
 from collections.abc import Sequence
 from types import TracebackType
 
+from ragkit_serve.stub_cache import PrefixCache
 from ragkit_serve.stub_http import StubHTTPServer
-from ragkit_serve.stub_script import Fault, Reply, Request, Script, quote_first_source
+from ragkit_serve.stub_script import Fault, Reply, Request, Script, ToolCall, quote_first_source
 
-__all__ = ["Fault", "Reply", "Request", "Script", "StubServer", "main", "quote_first_source"]
+__all__ = [
+    "Fault",
+    "Reply",
+    "Request",
+    "Script",
+    "StubServer",
+    "ToolCall",
+    "main",
+    "quote_first_source",
+]
 
 
 class StubServer:
     """Serve scripted answers on a loopback port, as a context manager.
+
+    `requests` keeps what it was asked, `disconnects` the times (`time.monotonic`) at which it
+    noticed that a client had left before its answer was complete, `running` and `most_running` how
+    many chats it was answering at once, `cache` what a prefix cache would have saved.
+    `max_model_len` None leaves that out of /v1/models; without `tokenize` there is no /tokenize.
 
     >>> with StubServer(lambda messages: "Four [1].") as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -32,15 +47,28 @@ class StubServer:
         api_key: str | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        max_model_len: int | None = 8192,
+        tokenize: bool = True,
     ) -> None:
         self.script = script
         self.models = tuple(models)
         self.api_key = api_key
+        self.max_model_len = max_model_len
+        self.tokenize = tokenize
         self.requests: list[Request] = []
+        self.disconnects: list[float] = []
+        self.running = self.most_running = 0
+        self.cache = PrefixCache()
+        self.guard = threading.Lock()
         self.closing = threading.Event()
         self.url = ""  # the base URL for a client, ending in /v1; known once open
         self._address = (host, port)
         self._http: StubHTTPServer | None = None
+
+    @property
+    def chats(self) -> list[Request]:
+        """The requests for chat completions among `requests`."""
+        return [request for request in self.requests if request.path == "/v1/chat/completions"]
 
     def __enter__(self) -> "StubServer":
         self.closing.clear()

@@ -5,13 +5,16 @@ It decides nothing about the content, which the script of its `StubServer` does.
 
 import hmac
 import json
-import re
+import select
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from ragkit_serve.stub_frames import delta, frames, pieces, prompt_pieces, whole
 from ragkit_serve.stub_script import Fault, Json, Reply, Request
 
 if TYPE_CHECKING:
@@ -40,33 +43,59 @@ class _Handler(BaseHTTPRequestHandler):
     server: StubHTTPServer
     disable_nagle_algorithm = True  # otherwise each streamed piece waits for an acknowledgement
     timeout = 60  # an idle connection's thread ends
+    gone = False  # the client, in the middle of an answer
 
     def do_GET(self) -> None:
-        if self._accepted({}):
-            if self.path == "/v1/models":
-                models = [
-                    {"id": name, "object": "model", "created": 0, "owned_by": "stub"}
-                    for name in self.server.stub.models
-                ]
-                self._json(200, {"object": "list", "data": models})
-            else:
-                self._error(404, f"no such path: {self.path}")
+        if not self._accepted({}):
+            return
+        if self.path != "/v1/models":
+            self._error(404, f"no such path: {self.path}")
+            return
+        stub = self.server.stub
+        model: Json = {"object": "model", "created": 0, "owned_by": "stub"}
+        if stub.max_model_len is not None:
+            model["max_model_len"] = stub.max_model_len
+        self._json(200, {"object": "list", "data": [{"id": n, **model} for n in stub.models]})
 
     def do_POST(self) -> None:
         body = self._body()
         if body is None or not self._accepted(body):
             return
+        if self.path == "/tokenize" and self.server.stub.tokenize:
+            self._tokenize(body)
+        elif self.path == "/v1/chat/completions":
+            self._chat(body)
+        else:
+            self._error(404, f"no such path: {self.path}")
+
+    def _tokenize(self, body: Json) -> None:
+        tokens = list(range(len(pieces(str(body.get("prompt", ""))))))
+        length = self.server.stub.max_model_len
+        self._json(200, {"count": len(tokens), "max_model_len": length, "tokens": tokens})
+
+    def _chat(self, body: Json) -> None:
         stub = self.server.stub
         messages = body.get("messages")
-        if self.path != "/v1/chat/completions":
-            self._error(404, f"no such path: {self.path}")
-        elif body.get("model") not in stub.models:
+        if body.get("model") not in stub.models:
             self._error(404, f"The model `{body.get('model')}` does not exist.")
         elif not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
             self._error(400, "messages must be a list of objects")
         else:
-            answer = stub.script(messages)
-            self._answer(Reply(answer) if isinstance(answer, str) else answer, body)
+            with self._counted():
+                answer = stub.script(messages)
+                self._answer(Reply(answer) if isinstance(answer, str) else answer, body)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        stub = self.server.stub
+        with stub.guard:
+            stub.running += 1
+            stub.most_running = max(stub.most_running, stub.running)
+        try:
+            yield
+        finally:
+            with stub.guard:
+                stub.running -= 1
 
     def log_message(self, format: str, *args: object) -> None:
         """Stay quiet: `StubServer.requests` is the log."""
@@ -100,45 +129,73 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, answer: Reply | Fault, body: Json) -> None:
         if isinstance(answer, Reply):
-            self._stream(answer, body) if body.get("stream") else self._whole(answer, body)
+            self._reply(answer, body)
         elif answer.hang:
-            self.server.stub.closing.wait(self.timeout)
+            self._wait(self.timeout)
             self.close_connection = True
         elif answer.status != 200:
-            wait = answer.retry_after_s
-            self._error(
-                answer.status, answer.message, {} if wait is None else {"Retry-After": wait}
-            )
+            self._error(answer.status, answer.message, _retry_after(answer))
         elif answer.malformed:
             kind = "text/event-stream" if body.get("stream") else "application/json"
             self._send(200, kind, b'data: {"choices": [{"delta"\n\n')
         else:
             self._cut(answer, body)
 
-    def _whole(self, reply: Reply, body: Json) -> None:
-        message = {"role": "assistant", "content": reply.text}
-        if reply.reasoning:
-            message["reasoning_content"] = reply.reasoning
-        choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-        frame = {**_frame(body, "chat.completion"), "choices": [choice]}
-        self._json(200, {**frame, "usage": _usage(body, reply)})
-
-    def _stream(self, reply: Reply, body: Json) -> None:
+    def _reply(self, reply: Reply, body: Json) -> None:
+        cached_tokens = self.server.stub.cache.see(prompt_pieces(body))
+        if reply.prefill_s and not self._wait(reply.prefill_s):
+            return
+        if not body.get("stream"):
+            self._json(200, whole(reply, body, cached_tokens))
+            return
         self._open_stream()
-        for frame in _frames(reply, body):
-            if reply.delay_s:
-                time.sleep(reply.delay_s)
+        for frame in frames(reply, body, cached_tokens):
+            if reply.delay_s and not self._wait(reply.delay_s):
+                return
             self._event(json.dumps(frame, ensure_ascii=False))
         self._event("[DONE]")
         self._chunk(b"")
 
     def _cut(self, fault: Fault, body: Json) -> None:
         self._open_stream()
-        for piece in _pieces(fault.text):
-            self._event(json.dumps(_delta(body, {"content": piece}), ensure_ascii=False))
-        if fault.cut == "quiet":
-            self._chunk(b"")
+        for piece in pieces(fault.text):
+            self._event(json.dumps(delta(body, {"content": piece}), ensure_ascii=False))
         self.close_connection = True
+        if fault.cut == "stall":
+            self._wait(self.timeout)
+        elif fault.cut == "drip":
+            while self._wait(fault.delay_s):
+                self._chunk(b"d")
+        elif fault.cut == "error":
+            error = {"message": fault.message, "type": "stub_error", "code": 500}
+            self._event(json.dumps({"error": error}))
+            self._chunk(b"")
+        elif fault.cut == "garbage":
+            self._event('{"choices": [{"delta"')
+            self._chunk(b"")
+        elif fault.cut == "quiet":
+            self._chunk(b"")
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait, and return whether there is still someone to answer."""
+        end = time.monotonic() + seconds
+        stub = self.server.stub
+        while not stub.closing.is_set():
+            left = end - time.monotonic()
+            if left <= 0:
+                return True
+            # A client says nothing while it waits: what can be read is that it has left.
+            if select.select([self.connection], [], [], min(left, 0.05))[0]:
+                self._left()
+                return False
+        self.close_connection = True
+        return False
+
+    def _left(self) -> None:
+        self.close_connection = True
+        if not self.gone:
+            self.gone = True
+            self.server.stub.disconnects.append(time.monotonic())
 
     def _open_stream(self) -> None:
         self.send_response(200)
@@ -177,45 +234,10 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.wfile.write(data)
         except ConnectionError:  # the client left; that is its right
-            self.close_connection = True
+            self._left()
 
 
-def _frames(reply: Reply, body: Json) -> Iterator[Json]:
-    yield _delta(body, {"role": "assistant", "content": ""})
-    for piece in _pieces(reply.reasoning):
-        yield _delta(body, {"reasoning_content": piece})
-    for piece in _pieces(reply.text):
-        yield _delta(body, {"content": piece})
-    yield _delta(body, {}, reply.finish_reason)
-    options = body.get("stream_options")
-    if isinstance(options, dict) and options.get("include_usage"):
-        yield {
-            **_frame(body, "chat.completion.chunk"),
-            "choices": [],
-            "usage": _usage(body, reply),
-        }
-
-
-def _delta(body: Json, delta: Json, finish_reason: str | None = None) -> Json:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return {**_frame(body, "chat.completion.chunk"), "choices": [choice]}
-
-
-def _frame(body: Json, kind: str) -> Json:
-    return {"id": "chatcmpl-stub", "object": kind, "created": 0, "model": body["model"]}
-
-
-def _usage(body: Json, reply: Reply) -> Json:
-    """Count pieces as tokens: nobody's tokenizer, but the same for the same text."""
-    prompt = sum(len(_pieces(str(message.get("content", "")))) for message in body["messages"])
-    completion = len(_pieces(reply.reasoning)) + len(_pieces(reply.text))
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    }
-
-
-def _pieces(text: str) -> list[str]:
-    """Split text into words with their spaces, and runs without spaces into fours, as tokens go."""
-    return re.findall(r"\s*\S{1,4}|\s+$", text)
+def _retry_after(fault: Fault) -> Mapping[str, object]:
+    if fault.retry_date_s is not None:
+        return {"Retry-After": formatdate(time.time() + fault.retry_date_s, usegmt=True)}
+    return {} if fault.retry_after_s is None else {"Retry-After": fault.retry_after_s}

@@ -5,7 +5,7 @@ It knows nothing of HTTP.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Messages = Sequence[Mapping[str, Any]]
@@ -13,30 +13,51 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer, its thinking if any, and the pause before each streamed piece."""
+class ToolCall:
+    """A tool that the answer asks for, with its arguments."""
 
-    text: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, its thinking if any, and the pause before each streamed piece.
+
+    `prefill_s` is the silence before anything is sent at all.
+    """
+
+    text: str = ""
     reasoning: str = ""
     delay_s: float = 0.0
     finish_reason: str = "stop"
+    tool_calls: Sequence[ToolCall] = ()
+    prefill_s: float = 0.0
+
+
+Cut = Literal["", "reset", "quiet", "stall", "drip", "error", "garbage"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failure: one of a status code, silence, a cut after `text`, or a malformed body.
+    """A failure: one of a status code, silence, a stream cut after `text`, or a malformed body.
 
     A cut is "reset" when the connection breaks, "quiet" when the stream merely ends, as vLLM's
-    does when it shuts down: in both there is neither a finish reason nor `[DONE]`.
+    does when it shuts down, "stall" when nothing more comes, "drip" when a byte comes every
+    `delay_s` and never a whole event, "error" when an error event comes, "garbage" when an event
+    that is no JSON comes. In none of them is there a finish reason or `[DONE]`.
+    `retry_date_s` writes Retry-After as a date, that many seconds from now.
     """
 
     status: int = 200
     message: str = "scripted fault"
     retry_after_s: int | None = None
+    retry_date_s: float | None = None
     hang: bool = False
-    cut: Literal["", "reset", "quiet"] = ""
+    cut: Cut = ""
     malformed: bool = False
     text: str = ""
+    delay_s: float = 0.01
 
 
 Script = Callable[[Messages], str | Reply | Fault]

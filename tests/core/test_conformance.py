@@ -8,6 +8,7 @@ from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Embedder, Generator
 from ragkit.embed.local import LocalEmbedder
+from ragkit.model.served import ServedModel
 from ragkit.testing import EmbedderConformance, GeneratorConformance
 from ragkit_serve import StubServer
 
@@ -40,4 +41,4 @@ class TestExtractiveGenerator(GeneratorConformance):
 class TestChatGenerator(GeneratorConformance):
     @pytest.fixture
     def generator(self, stub: StubServer) -> Generator:
-        return ChatGenerator(stub.url, "stub")
+        return ChatGenerator(ServedModel([stub.url], "stub"))

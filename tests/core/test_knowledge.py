@@ -9,6 +9,7 @@ from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Generator
 from ragkit.errors import NotFoundError
+from ragkit.model.served import ServedModel
 from ragkit.testing import FakeEmbedder, FakeStore
 from ragkit.types import Chunk, NewDocument, Page
 from ragkit_serve import StubServer
@@ -58,7 +59,7 @@ def test_a_stream_is_the_text_in_pieces_and_then_the_answer(store: FakeStore) ->
 
 def test_a_language_models_wrong_number_is_marked(store: FakeStore) -> None:
     with StubServer(lambda messages: "It was opened in 1933 [1].") as server:
-        generator = ChatGenerator(server.url, "stub")
+        generator = ChatGenerator(ServedModel([server.url], "stub"))
         answer = knowledge_base(store, generator).ask("When was the bridge opened?")
     assert answer.unverified == ("1933",)
     assert [citation.verdict for citation in answer.citations] == ["verified"]

@@ -1,0 +1,66 @@
+"""The one tool of an agent: a search whose passages keep their numbers for the whole answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import QueryError
+from ragkit.types import Hit
+
+if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
+
+PASSAGES: Final = 4  # of one search: several searches share the context
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that was made, and the passages that it found."""
+
+    query: str
+    found: tuple[Hit, ...]
+    seconds: float
+
+
+class SearchTool:
+    """Search for an agent; source n of what it returns is `hits[n - 1]`."""
+
+    def __init__(self, knowledge: KnowledgeBase, *, max_searches: int) -> None:
+        self._knowledge = knowledge
+        self._left = max_searches
+        self._numbers: dict[int, int] = {}
+        self.hits: list[Hit] = []
+        self.searches: list[Search] = []
+
+    def __call__(self, query: str) -> str:
+        """Search, and return the passages as numbered sources for the model to read.
+
+        Raises QueryError, NotFoundError, DatabaseError.
+        """
+        from ragkit.answer.prompt import source_block
+
+        self._left -= 1
+        started = perf_counter()
+        found = self._knowledge.search(query, k=PASSAGES)
+        self.searches.append(Search(query, tuple(found), perf_counter() - started))
+        known = [self._numbers[hit.chunk] for hit in found if hit.chunk in self._numbers]
+        blocks = [source_block(self._number(hit), hit) for hit in found if hit.chunk not in self._numbers]
+        if known:
+            blocks.append("Found again: " + ", ".join(f"[{n}]" for n in known))
+        return "\n\n".join(blocks) or "Nothing found."
+
+    def answer_to_model(self, query: str) -> str:
+        """Search for the model, which is told in words what it cannot have."""
+        if self._left <= 0:
+            return "No more searches are allowed: answer from the sources that you have."
+        try:
+            return self(query)
+        except QueryError as error:
+            return f"This cannot be searched: {error}"
+
+    def _number(self, hit: Hit) -> int:
+        self.hits.append(hit)
+        return self._numbers.setdefault(hit.chunk, len(self.hits))

@@ -1,0 +1,123 @@
+"""A natural-language-inference model: does a passage entail a sentence?
+
+Any sequence classifier whose configuration names an entailment label will do. It knows nothing of
+answers and citations, and never fetches a model: it takes what lies in a folder or the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ragkit.answer.verify import Entails
+
+BATCH = 8  # arbitrary: pairs of passage length that fit beside an embedding model
+_MAX_TOKENS = 512  # where a model's tokenizer does not say; the usual limit of such models
+
+
+class EntailmentModel:
+    """Give the probability that a premise entails a hypothesis; `model` is a folder or a hub name.
+
+    The constructor reads nothing; the first call loads the model.
+    """
+
+    def __init__(self, model: str, *, device: str | None = None) -> None:
+        self._name = model
+        self._device = device
+        self._loaded: _Loaded | None = None
+        self._loading = Lock()
+
+    def load(self) -> None:
+        """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _Loaded(self._name, self._device)
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
+        """Return P(entailment) for each (premise, hypothesis), in the given order.
+
+        A pair that is too long for the model is cut at the end of the longer text.
+        """
+        if self._loaded is None:
+            self.load()
+        assert self._loaded is not None
+        loaded = self._loaded
+        batches = (pairs[i : i + BATCH] for i in range(0, len(pairs), BATCH))
+        return [likely for batch in batches for likely in loaded.entailed(batch)]
+
+
+def open_entailment(model: str | None) -> Entails | None:
+    """Return the model that the settings name, not yet loaded; None when they name none."""
+    return None if model is None else EntailmentModel(model)
+
+
+def entailment_label(labels: Mapping[int, str], model: str) -> int:
+    """Find the label that means entailment among a configuration's; raises ModelError.
+
+    >>> entailment_label({0: "contradiction", 1: "neutral", 2: "ENTAILMENT"}, "m")
+    2
+    """
+    found = [number for number, name in labels.items() if name.casefold() == "entailment"]
+    if len(found) != 1:
+        named = ", ".join(labels.values())
+        raise ModelError(
+            f"entailment model {model!r} has the labels {named}, none of them entailment: name a"
+            " natural-language-inference model in RAGKIT_NLI_MODEL"
+        )
+    return found[0]
+
+
+class _Loaded:
+    def __init__(self, name: str, device: str | None) -> None:
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        self._name = name
+        try:
+            model: Any = AutoModelForSequenceClassification.from_pretrained(
+                name, local_files_only=True, use_safetensors=True
+            )
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            remedy = (
+                "see what is in it"
+                if Path(name).is_dir()
+                else f"fetch it with `hf download {name}`"
+            )
+            raise ModelError(
+                f"entailment model {name!r} cannot be loaded: {_line(error)}: {remedy}"
+            ) from error
+        self._entailment = entailment_label(model.config.id2label, name)
+        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._model = model.eval().to(self._device)
+        said = int(self._tokenizer.model_max_length)  # a huge number where it is not set
+        position = int(getattr(model.config, "max_position_embeddings", _MAX_TOKENS))
+        self._limit = min(said, position if position > 0 else _MAX_TOKENS, _MAX_TOKENS)
+
+    def entailed(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Classify one batch; logits have the shape (pairs, labels)."""
+        import torch
+
+        premises, hypotheses = [p for p, _ in pairs], [h for _, h in pairs]
+        encoded = self._tokenizer(
+            premises,
+            hypotheses,
+            truncation="longest_first",
+            max_length=self._limit,
+            padding=True,
+            return_tensors="pt",
+        ).to(self._device)
+        with torch.inference_mode():
+            logits = self._model(**encoded).logits
+        return [float(p) for p in torch.softmax(logits.float(), dim=1)[:, self._entailment]]
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(". ")

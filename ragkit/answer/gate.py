@@ -1,0 +1,57 @@
+"""Before anything is generated: may these passages be answered from, or is it refused at once?
+
+It composes signals, cut-offs and the words of a refusal; where a cut-off is kept it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragkit.answer import refusal
+from ragkit.answer.cutoff import Cutoff, holds, signals
+from ragkit.answer.question import read
+from ragkit.types import Hit, Mode
+
+Weigh = Callable[[Collection[str]], Mapping[str, float]]
+Cutoffs = Callable[[Mode], Cutoff | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why a question is refused, "" when it is not; and whether a fitted cut-off decided."""
+
+    reason: str
+    calibrated: bool = False
+
+
+class Gate:
+    """Judge passages by the cut-off that was fitted for a mode of search, or by the default.
+
+    `weigh` gives the idf of terms in the collection; `cutoffs` the cut-off of a mode, or None.
+    """
+
+    def __init__(self, weigh: Weigh, cutoffs: Cutoffs | None = None) -> None:
+        self._weigh = weigh
+        self._cutoffs = cutoffs or (lambda mode: None)
+
+    def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
+        """Decide on a question and the passages found for it."""
+        if not hits:
+            return Decision(refusal.nothing_found(question))
+        asked = read(question)
+        weights = self._weigh(asked.content)
+        found = signals(asked, hits, weights)
+        cutoff = self._cutoffs(mode)
+        refused = found.are_low if cutoff is None else cutoff.refuses(found)
+        if not refused:
+            return Decision("", calibrated=cutoff is not None)
+        missing = asked.content.difference(*map(holds, hits))
+        reason = refusal.below(
+            asked,
+            found.share,
+            missing,
+            weights,
+            score=None if cutoff is None else (cutoff.score(found), cutoff.threshold),
+        )
+        return Decision(reason, calibrated=cutoff is not None)

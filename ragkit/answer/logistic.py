@@ -1,0 +1,117 @@
+"""The statistics of a cut-off: a small logistic regression, cross-validation, the ROC curve's area.
+
+Numbers in, numbers out; it knows nothing of questions or searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ragkit.answer.cutoff import SIGNALS, Cutoff, Signals
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FOLDS = 10
+SEED = 20  # of the folds and the bootstrap; any number
+RESAMPLES = 1000
+RIDGE = 1.0  # keeps the weights finite where a signal tells the kinds apart without error
+
+
+def cross_validated(
+    found: Sequence[Signals | None], labels: Sequence[bool], groups: Sequence[str]
+) -> tuple[Cutoff, list[float]]:
+    """Fit on all questions, and score each by the fit on the folds that its group is not in."""
+    import numpy as np
+
+    names = sorted(set(groups))
+    order = np.random.default_rng(SEED).permutation(len(names))
+    fold_of = {names[place]: number % FOLDS for number, place in enumerate(order)}
+    folds = [fold_of[group] for group in groups]
+    scores = [0.0] * len(found)
+    for fold in range(FOLDS):
+        kept = [i for i, number in enumerate(folds) if number != fold and found[i] is not None]
+        cutoff = logistic([found[i] for i in kept], [labels[i] for i in kept])
+        for i, number in enumerate(folds):
+            one = found[i]
+            if number == fold and one is not None:
+                scores[i] = cutoff.score(one)
+    there = [i for i, one in enumerate(found) if one is not None]
+    return logistic([found[i] for i in there], [labels[i] for i in there]), scores
+
+
+def logistic(found: Sequence[Signals | None], labels: Sequence[bool]) -> Cutoff:
+    """Fit a logistic regression with a ridge of 1 on standardised signals, by Newton's method.
+
+    A signal that is missing counts as the mean of the others; one that never varies weighs 0. The
+    threshold is 1/2.
+    """
+    import numpy as np
+
+    values = np.array(
+        [[np.nan if v is None else v for v in (one.cosine, one.share)] for one in found if one],
+        dtype=np.float64,
+    ).reshape(-1, len(SIGNALS))
+    known = ~np.isnan(values)
+    counts = np.maximum(known.sum(0), 1)
+    means = np.where(known, values, 0.0).sum(0) / counts
+    centred = np.where(known, values - means, 0.0)
+    spread = np.sqrt((centred**2).sum(0) / counts)
+    scaled = centred / np.where(spread > 1e-9, spread, np.inf)
+    bias, *weights = _newton(scaled, np.array(labels, dtype=np.float64))
+    raw = np.array(weights) / np.where(spread > 1e-9, spread, np.inf)
+    return Cutoff(float(bias), tuple(map(float, raw)), tuple(map(float, means)), 0.5)
+
+
+def _newton(x: Floats, y: Floats) -> Floats:
+    """Minimise log loss + ridge/2 |w|^2, the bias free; x (n, d), y (n,) of 0 and 1."""
+    import numpy as np
+
+    design = np.column_stack([np.ones(len(x)), x])
+    ridge = np.diag([0.0] + [RIDGE] * x.shape[1])
+    w = np.zeros(design.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ w))
+        gradient = design.T @ (p - y) + ridge @ w
+        hessian = (design.T * (p * (1 - p))) @ design + ridge + 1e-9 * np.eye(len(w))
+        step = np.linalg.solve(hessian, gradient)
+        w -= step
+        if np.abs(step).max() < 1e-10:
+            break
+    return w
+
+
+def auc_interval(
+    scores: Sequence[float], labels: Sequence[bool], groups: Sequence[str]
+) -> tuple[float, float, float]:
+    """Return the area under the ROC curve and the 95% interval over resampled groups."""
+    import numpy as np
+
+    s, y = np.array(scores), np.array(labels)
+    _, number = np.unique(np.array(groups), return_inverse=True)
+    chance = np.random.default_rng(SEED)
+    sampled = []
+    for _ in range(RESAMPLES):
+        times = np.bincount(
+            chance.integers(0, number.max() + 1, number.max() + 1), minlength=number.max() + 1
+        )
+        weight = times[number]
+        if weight[y].sum() and weight[~y].sum():
+            sampled.append(_auc(s, y, weight))
+    low, high = np.percentile(sampled, [2.5, 97.5])
+    return _auc(s, y, np.ones(len(s))), float(low), float(high)
+
+
+def _auc(scores: Any, labels: Any, weight: Any) -> float:
+    """Return P(an answerable question scores higher) + P(equal) / 2, questions weighted."""
+    import numpy as np
+
+    _, place = np.unique(scores, return_inverse=True)
+    good = np.bincount(place[labels], weight[labels], minlength=place.max() + 1)
+    bad = np.bincount(place[~labels], weight[~labels], minlength=place.max() + 1)
+    below = np.cumsum(bad) - bad
+    return float((good * (below + bad / 2)).sum() / (good.sum() * bad.sum()))

@@ -1,0 +1,88 @@
+"""Which passages go into a prompt, and in which order: none twice, whole, within a budget.
+
+What survives goes by merit; the order does not, so that prompts about the same passages begin
+alike and a server's prefix cache serves them. It counts tokens by whatever it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ragkit.text.sentences import sentences
+from ragkit.types import Hit
+
+Count = Callable[[Sequence[str]], Sequence[int]]
+
+
+def distinct(passages: Sequence[Hit], shown: Sequence[Hit] = ()) -> list[Hit]:
+    """Leave out what an earlier passage or a shown one says: the same text, or the same stretch.
+
+    Of two passages that overlap, the later loses the shared part.
+
+    >>> def hit(start: int, end: int) -> Hit:
+    ...     return Hit(1, start, "", "", None, start, end, "One. Two. Three."[start:end], 0.0)
+    >>> [(found.start, found.text) for found in distinct([hit(5, 16), hit(0, 9)])]
+    [(5, 'Two. Three.'), (0, 'One. ')]
+    """
+    kept: list[Hit] = []
+    texts = {" ".join(hit.text.split()) for hit in shown}
+    for hit in passages:
+        rest: Hit | None = hit
+        for other in (*shown, *kept):
+            rest = _beyond(rest, other) if rest is not None else None
+        if rest is None or (folded := " ".join(rest.text.split())) in texts or not folded:
+            continue
+        kept.append(rest)
+        texts.add(folded)
+    return kept
+
+
+def fitting(passages: Sequence[Hit], costs: Sequence[int], budget_tokens: int) -> list[int]:
+    """Choose the passages that fit whole, best first; one that does not is passed over.
+
+    >>> hit = Hit(1, 1, "", "", None, 0, 1, "a", 0.0)
+    >>> fitting([hit, hit, hit], [50, 900, 40], 100)
+    [0, 2]
+    """
+    chosen: list[int] = []
+    left = budget_tokens
+    for index, cost in enumerate(costs[: len(passages)]):
+        if cost <= left:
+            left -= cost
+            chosen.append(index)
+    return chosen
+
+
+def beginning(passage: Hit, fits: Callable[[Hit], bool]) -> Hit | None:
+    """Cut a passage after the last of its sentences with which it still fits; None for none."""
+    ends = [span.end for span in sentences(passage.text)]
+    low, high = 0, len(ends)
+    while low < high:  # more text never costs less, as far as a tokenizer can be trusted
+        middle = (low + high + 1) // 2
+        if fits(_cut(passage, ends[middle - 1])):
+            low = middle
+        else:
+            high = middle - 1
+    return _cut(passage, ends[low - 1]) if low else None
+
+
+def in_stable_order(passages: Sequence[Hit]) -> list[Hit]:
+    """Order passages by where they stand in the documents, whatever their scores."""
+    return sorted(passages, key=lambda hit: (hit.document, hit.start))
+
+
+def _beyond(hit: Hit, other: Hit) -> Hit | None:
+    """Return what of a passage another of the same document does not hold, None for nothing."""
+    same = (hit.document, hit.version) == (other.document, other.version)
+    if not same or hit.end <= other.start or other.end <= hit.start:
+        return hit
+    if hit.start < other.start and hit.end <= other.end:
+        return _cut(hit, other.start - hit.start)
+    if other.start <= hit.start and other.end < hit.end:
+        return replace(hit, start=other.end, text=hit.text[other.end - hit.start :])
+    return None if other.start <= hit.start else hit  # one that holds the other whole is kept
+
+
+def _cut(hit: Hit, length: int) -> Hit:
+    return replace(hit, end=hit.start + length, text=hit.text[:length])

@@ -1,0 +1,107 @@
+"""An answer's text taken apart: its sentences, what each cites, and what it merely quotes.
+
+It reads the text and its citations' quotations; what the sources say besides is not its business.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ragkit.answer.markers import markers, statements, without_markers
+from ragkit.types import Citation, Span
+
+_LIST_NUMBER = re.compile(
+    r"^[ \t>*-]*(?:(\d{1,2})[.)、．）](?!\d)|[(（](\d{1,2})[)）])", re.MULTILINE
+)
+_AFTER_QUOTE = re.compile(r"[\s\"”’'」』）).。]*")
+_WITHIN_QUOTE = r"(?:\s|[\[［【][\d\s,，、;；†\-–]{1,60}[\]］】])*"  # white space, footnotes
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence `start:end` of an answer, the numbers it cites, and whether it is all quoted."""
+
+    start: int
+    end: int
+    cites: tuple[int, ...]
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer's text as it is, and twice with blanks that keep every offset what it was.
+
+    `own` lacks what is a source's sentence word for word, `plain` the markers and the numbers of
+    lists as well.
+    """
+
+    text: str
+    own: str
+    plain: str
+    sentences: tuple[Sentence, ...]
+
+    def cites_at(self, offset: int) -> tuple[int, ...]:
+        """Return the numbers that the sentence at an offset cites."""
+        before = bisect_right(self.sentences, offset, key=lambda sentence: sentence.start)
+        return self.sentences[before - 1].cites if self.sentences else ()
+
+    def said(self, sentence: Sentence) -> str:
+        """Return a sentence's words without its markers."""
+        return without_markers(self.text)[sentence.start : sentence.end]
+
+
+def read_answer(text: str, citations: Iterable[Citation]) -> Reading:
+    """Take an answer apart."""
+    whole = list(_quoted_whole(text, citations))
+    own = blanked(text, (span for span, _ in whole))
+    plain = without_markers(own)
+    plain = blanked(plain, _list_numbers(plain))
+    # A footnote within a quoted sentence is the source's own and cites nothing here.
+    hidden = {marker.start for marker in markers(text)} - {m.start for m in markers(own)}
+    shown = "".join("(" if i in hidden else c for i, c in enumerate(text))
+    sentences = []
+    for said in statements(shown):
+        over = [n for span, n in whole if span.start < said.end and said.start < span.end]
+        quoted = bool(over) and not re.search(r"\w", plain[said.start : said.end])
+        cites = tuple(dict.fromkeys((*said.cites, *over)))
+        sentences.append(Sentence(said.start, said.end, cites, quoted))
+    return Reading(text, own, plain, tuple(sentences))
+
+
+def blanked(text: str, spans: Iterable[Span]) -> str:
+    """Put spaces over some stretches, so that every offset stays what it was."""
+    characters = list(text)
+    for span in spans:
+        characters[span.start : span.end] = " " * (span.end - span.start)
+    return "".join(characters)
+
+
+def _quoted_whole(text: str, citations: Iterable[Citation]) -> Iterator[tuple[Span, int]]:
+    """Find the stretches that are a verified quotation, directly followed by its own marker.
+
+    White space and a source's footnotes may differ: answers are written without them.
+    """
+    found = {marker.start: marker for marker in markers(text)}
+    for citation in citations:
+        words = without_markers(citation.quote).split()
+        if citation.verdict == "unverified" or not words:
+            continue
+        for match in re.finditer(_WITHIN_QUOTE.join(map(re.escape, words)), text):
+            at = match.end()
+            while (gap := _AFTER_QUOTE.match(text, at)) and (marker := found.get(gap.end())):
+                if citation.n in marker.numbers:
+                    yield Span(match.start(), marker.start), citation.n
+                    break
+                at = marker.end
+
+
+def _list_numbers(text: str) -> Iterator[Span]:
+    """Find the numbers that only count a list's items: 1, then each one more than the last."""
+    expected = 1
+    for match in _LIST_NUMBER.finditer(text):
+        number = int(match[1] or match[2])
+        rest = text[match.end() :].split("\n", 1)[0]
+        if number in {1, expected} and rest.strip():
+            expected = number + 1
+            yield Span(match.start(), match.end())

@@ -1,0 +1,99 @@
+"""Prompts as Jinja templates in files, by language: ragkit's own, and a user's in their place.
+
+A template of a user's is code from his own disk, run in a sandbox all the same; what is rendered
+into it is data. It knows nothing of questions and passages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final, Literal
+
+from ragkit.errors import SettingsError
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+PromptLanguage = Literal["en", "zh"]
+
+OWN: Final = Path(__file__).with_name("templates")
+SUFFIX: Final = ".jinja"
+
+
+class Templates:
+    """Render prompts; a template in `folder`/COLLECTION goes before one in `folder`, then ragkit's.
+
+    A template's file is NAME.LANGUAGE.jinja, as in user.zh.jinja.
+
+    >>> Templates().render("user", "en", sources=["..."], question="Why?").splitlines()[-1]
+    'Question: Why?'
+    """
+
+    def __init__(self, folder: Path | None = None, collection: str = "") -> None:
+        self._folder = folder
+        self._collection = collection
+        self._jinja: ImmutableSandboxedEnvironment | None = None
+
+    def render(self, name: str, language: PromptLanguage, **values: object) -> str:
+        """Fill a template in. Raises SettingsError naming the file, the line and the remedy."""
+        from jinja2 import TemplateError
+
+        try:
+            return self._load().get_template(_file(name, language)).render(values)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise SettingsError(self._broken(error, name, language)) from error
+
+    def version(self, *names: str, language: PromptLanguage) -> str:
+        """Return a hash of the templates' texts, 12 hexadecimal digits: equal means the same."""
+        digest = hashlib.sha256()
+        for name in names:
+            path = self._path(_file(name, language))
+            digest.update(path.read_bytes() + b"\0")
+        return digest.hexdigest()[:12]
+
+    def _load(self) -> ImmutableSandboxedEnvironment:
+        if self._jinja is None:
+            from jinja2 import FileSystemLoader, StrictUndefined
+            from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+            self._jinja = ImmutableSandboxedEnvironment(
+                loader=FileSystemLoader(self._folders()),
+                undefined=StrictUndefined,
+                autoescape=False,  # a prompt is no page
+                trim_blocks=True,
+                lstrip_blocks=True,
+            )
+        return self._jinja
+
+    def _folders(self) -> list[Path]:
+        """List where templates are looked for, best first; a stray file there is an error."""
+        if self._folder is None:
+            return [OWN]
+        if not self._folder.is_dir():
+            raise SettingsError(f"{self._folder} is no folder: correct RAGKIT_PROMPTS, or unset it")
+        folders = [self._folder, OWN]
+        # Any other name would lead out of the folder.
+        if PurePath(self._collection).name == self._collection != "":
+            folders.insert(0, self._folder / self._collection)
+        known = {path.name for path in OWN.glob(f"*{SUFFIX}")}
+        for path in sorted(path for folder in folders for path in folder.glob(f"*{SUFFIX}")):
+            if path.name not in known:
+                close = get_close_matches(path.name, known, n=1)
+                wanted = close[0] if close else f"one of {', '.join(sorted(known))}"
+                raise SettingsError(f"{path} is no template that ragkit uses: name it {wanted}")
+        return folders
+
+    def _path(self, file: str) -> Path:
+        return next(path for folder in self._folders() if (path := folder / file).is_file())
+
+    def _broken(self, error: Exception, name: str, language: PromptLanguage) -> str:
+        line = getattr(error, "lineno", None)
+        where = f"{self._path(_file(name, language))}{f', line {line}' if line else ''}"
+        said = " ".join(str(error).split()) or type(error).__name__
+        return f"prompt template {where} cannot be used: {said}. Correct it, or take it away."
+
+
+def _file(name: str, language: PromptLanguage) -> str:
+    return f"{name}.{language}{SUFFIX}"

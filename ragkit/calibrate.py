@@ -1,0 +1,215 @@
+"""Fit when to refuse, from labelled questions, with a curve that holds for questions not seen.
+
+It searches with a knowledge base and reads the signals of what is found; what is then done with
+a cut-off is for `ragkit.answer.gate`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragkit.answer.cutoff import Cutoff, Signals, signals
+from ragkit.answer.logistic import auc_interval, cross_validated
+from ragkit.answer.question import read
+from ragkit.errors import NotFoundError, UsageError
+from ragkit.retrieve.weights import term_weights
+from ragkit.text.analyse import analyse
+from ragkit.types import Draft, Mode
+
+if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.store.calibration import Calibration
+
+FEWEST = 20  # of each kind; arbitrary: one question in twenty is what 5% of false refusals means
+FALSE_REFUSALS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # the rows of the printed curve
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question and whether the documents answer it; questions of a group are not independent."""
+
+    question: str
+    answerable: bool
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a cut-off does: answerable questions refused, unanswerable ones let through, 0 to 1."""
+
+    cutoff: float
+    false_refusals: float
+    false_answers: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted cut-off, each question's score from a fit without its group, and what they say.
+
+    `auc_low` and `auc_high` bound 95% of the bootstrap samples of groups. `before` is what happens
+    without calibration; its cut-off means nothing.
+    """
+
+    cutoff: Cutoff
+    scores: tuple[float, ...]
+    answerable: tuple[bool, ...]
+    auc: float
+    auc_low: float
+    auc_high: float
+    before: Point
+
+    def at(self, cutoff: float) -> Point:
+        """Say what a cut-off does to these questions."""
+        good = [s for s, label in zip(self.scores, self.answerable, strict=True) if label]
+        bad = [s for s, label in zip(self.scores, self.answerable, strict=True) if not label]
+        refused = sum(score < cutoff for score in good) / len(good)
+        return Point(cutoff, refused, sum(score >= cutoff for score in bad) / len(bad))
+
+    def highest(self, max_false_refusals: float) -> Point:
+        """Find the highest cut-off that refuses at most this share of the answerable questions."""
+        good = sorted(s for s, label in zip(self.scores, self.answerable, strict=True) if label)
+        allowed = min(int(max_false_refusals * len(good) + 1e-9), len(good) - 1)
+        return self.at(good[allowed])
+
+    def curve(self) -> list[Point]:
+        """Return the points of the printed curve."""
+        return [self.highest(share) for share in FALSE_REFUSALS]
+
+
+def read_labelled(path: Path) -> list[Labelled]:
+    """Read JSON lines of {"question", "answerable"} or {"question", "answers"}, and "group" if any.
+
+    A question with answers is answerable, one with an empty list is not. Raises NotFoundError for
+    a file that is not there, and UsageError naming the line that cannot be used.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}: name a file") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: save it as UTF-8") from error
+    return [
+        _labelled(line, f"{path}, line {number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+
+
+def _labelled(line: str, where: str) -> Labelled:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise UsageError(f"{where} is not JSON: {error}") from error
+    question = row.get("question") if isinstance(row, dict) else None
+    if not isinstance(question, str) or not analyse(question):
+        raise UsageError(f'{where}: "question" must be a text with at least one word')
+    label = row.get("answerable")
+    if label is None and isinstance(row.get("answers"), list):
+        label = bool(row["answers"])
+    if not isinstance(label, bool):
+        raise UsageError(f'{where}: write "answerable": true or false, or "answers": [...]')
+    return Labelled(question, label, str(row.get("group", question)))
+
+
+def data_hash(labelled: Sequence[Labelled]) -> str:
+    """Return the sha256 of questions and labels, whatever their order."""
+    lines = sorted(json.dumps([item.question, item.answerable]) for item in labelled)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def fit(
+    kb: KnowledgeBase,
+    labelled: Sequence[Labelled],
+    *,
+    mode: Mode = "hybrid",
+    max_false_refusals: float = 0.05,
+    cutoff: float | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Fit:
+    """Search for every question, fit the cut-off, and score each by a fit without its group.
+
+    The threshold is `cutoff`, or the highest that refuses at most `max_false_refusals` of the
+    answerable questions. A question for which nothing is found scores 0: it is refused anyhow.
+    Raises UsageError for fewer than 20 questions of a kind.
+    """
+    _check_enough(labelled)
+    found: list[Signals | None] = []
+    refused_before: list[bool] = []
+    for item in labelled:
+        one, refused = _probe(kb, item.question, mode)
+        found.append(one)
+        refused_before.append(refused)
+        progress(len(found))
+    labels = [item.answerable for item in labelled]
+    groups = [item.group for item in labelled]
+    made, scores = cross_validated(found, labels, groups)
+    auc, low, high = auc_interval(scores, labels, groups)
+    before = Point(
+        0.0,
+        _share(refused_before, labels),
+        1 - _share(refused_before, [not label for label in labels]),
+    )
+    whole = Fit(made, tuple(scores), tuple(labels), auc, low, high, before)
+    threshold = whole.highest(max_false_refusals).cutoff if cutoff is None else cutoff
+    return replace(whole, cutoff=replace(made, threshold=threshold))
+
+
+def _check_enough(labelled: Sequence[Labelled]) -> None:
+    answerable = sum(item.answerable for item in labelled)
+    if min(answerable, len(labelled) - answerable) < FEWEST:
+        raise UsageError(
+            f"{answerable} answerable and {len(labelled) - answerable} unanswerable questions are"
+            f" too few to fit a cut-off: label at least {FEWEST} of each"
+        )
+
+
+def _share(chosen: Sequence[bool], of: Sequence[bool]) -> float:
+    return sum(a and b for a, b in zip(chosen, of, strict=True)) / sum(of)
+
+
+def _probe(kb: KnowledgeBase, question: str, mode: Mode) -> tuple[Signals | None, bool]:
+    """Return a question's signals, None if nothing is found; and whether it is refused already."""
+    from ragkit.answer.extract import ExtractiveGenerator
+    from ragkit.answer.gate import Gate
+    from ragkit.knowledge import PASSAGES
+
+    hits = kb.search(question, k=PASSAGES, mode=mode)
+    if not hits:
+        return None, True
+    asked = read(question)
+    weights = term_weights(kb.store, kb.collection, asked.content)
+    refused = bool(Gate(lambda terms: weights).judge(question, hits, mode).reason)
+    if not refused and isinstance(kb.generator, ExtractiveGenerator):
+        drafts = kb.generator.generate(question, hits)
+        refused = any(isinstance(piece, Draft) and piece.refused for piece in drafts)
+    return signals(asked, hits, weights), refused
+
+
+def calibration(
+    kb: KnowledgeBase, fitted: Fit, labelled: Sequence[Labelled], mode: Mode
+) -> Calibration:
+    """Put a fit together with what it holds for."""
+    from ragkit.store.calibration import Calibration, space_of
+
+    answerable = sum(fitted.answerable)
+    return Calibration(
+        space=space_of(kb.embedder, mode),
+        reranker="",
+        mode=mode,
+        cutoff=fitted.cutoff,
+        data_hash=data_hash(labelled),
+        answerable=answerable,
+        unanswerable=len(fitted.answerable) - answerable,
+        chunks=chunks_in(kb),
+        auc=fitted.auc,
+    )
+
+
+def chunks_in(kb: KnowledgeBase) -> int:
+    """Count the passages of the collection."""
+    return sum(one.chunks for one in kb.store.collections() if one.name == kb.collection)

@@ -1,0 +1,17 @@
+"""Seconds per stage of a piece of work. Knows nothing of the work."""
+
+from time import perf_counter
+
+
+class Clock:
+    """Seconds since the last stop, by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def stop(self, stage: str) -> None:
+        """Give the time since the last stop, or the beginning, to a stage."""
+        now = perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now

@@ -1,0 +1,123 @@
+"""One event loop in a thread of its own, and iterators over what runs there.
+
+The bridge between synchronous code and asynchronous input and output: whoever waits in
+`Pieces.__next__` can be let go by another thread. It knows nothing of language models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
+from queue import SimpleQueue
+from typing import Any, Generic, Self, TypeVar
+
+T = TypeVar("T")
+CLOSE_S = 1.0  # how long closing waits for a connection to be let go
+
+_guard = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of this process, started at its first use; a forked child gets its own."""
+    with _guard:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="ragkit-io", daemon=True).start()
+        return loop
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it; whoever interrupts the wait ends it."""
+    future = asyncio.run_coroutine_threadsafe(work, event_loop())
+    try:
+        return future.result()
+    finally:
+        future.cancel()  # nothing, once it is done
+
+
+class Pieces(Generic[T]):
+    """Iterate over what an asynchronous generator yields on the loop.
+
+    It begins at the first `next`. `close` may come from any thread, also while another waits in
+    `next`, whose iteration then just ends; so does forgetting the iterator.
+    """
+
+    def __init__(self, source: AsyncGenerator[T, None]) -> None:
+        self._pump = _Pump(source)
+        self._begun = self._ended = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        if self._ended:
+            raise StopIteration
+        if not self._begun:
+            self._begun = True
+            self._pump.begin()
+        item = self._pump.queue.get()
+        if isinstance(item, _End):
+            self._ended = True
+            if item.error is not None:
+                raise item.error
+            raise StopIteration
+        return item
+
+    def close(self) -> None:
+        """Stop the generator and wait until it has let go of what it held; twice is once."""
+        if self._begun:
+            self._pump.cancel()
+            self._pump.done.wait(CLOSE_S)
+        self._ended = self._begun = True
+
+    def __del__(self) -> None:
+        if self._begun:
+            self._pump.cancel()
+
+
+class _End:
+    """Stands last in the queue; `error` is None for an end without one, or a closed iterator."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class _Pump(Generic[T]):
+    """Moves what the generator yields into a queue; the iterator refers to it, never it to that."""
+
+    def __init__(self, source: AsyncGenerator[T, None]) -> None:
+        self.queue: SimpleQueue[T | _End] = SimpleQueue()
+        self.done = threading.Event()
+        self._source = source
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin(self) -> None:
+        self._loop = event_loop()
+        self._loop.call_soon_threadsafe(self._start)
+
+    def cancel(self) -> None:
+        if self._loop is not None and not self.done.is_set():
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _start(self) -> None:
+        self._task = asyncio.ensure_future(self._move())
+        self._task.add_done_callback(self._finish)
+
+    def _stop(self) -> None:
+        assert self._task is not None, "it is started before it is stopped"
+        self._task.cancel()
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self.queue.put(_End(None if task.cancelled() else task.exception()))
+        self.done.set()
+
+    async def _move(self) -> None:
+        async with aclosing(self._source) as source:
+            async for item in source:
+                self.queue.put(item)

@@ -1,0 +1,121 @@
+"""A language model behind one or several OpenAI-compatible servers.
+
+It speaks through the openai client and not LangChain's ChatOpenAI, which drops the reasoning that
+vLLM sends beside the text. It knows nothing of questions and passages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ragkit.model.bridge import Pieces, run
+from ragkit.model.exchange import exchange
+from ragkit.model.failover import Failover, Tries, prefix_hash
+from ragkit.model.failures import foreign_errors
+from ragkit.model.limits import Piece, bounded
+from ragkit.model.server import ModelServer, served
+from ragkit.model.tokens import TokenCounter
+from ragkit.model.wire import request_body
+from ragkit.types import Decoding, Message
+
+if TYPE_CHECKING:
+    import openai
+
+
+class ServedModel:
+    """Continue chats with the model `name`, served at each of `urls` (their /v1 bases).
+
+    `timeout_s` bounds every silence, `total_timeout_s` the whole answer with all its tries.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        name: str,
+        *,
+        api_key: str | None = None,
+        decoding: Decoding | None = None,
+        timeout_s: float = 60.0,
+        total_timeout_s: float = 600.0,
+        context_tokens: int | None = None,
+        tokenizer: str | None = None,
+        tries: Tries | None = None,
+    ) -> None:
+        self.servers = tuple(ModelServer(url, api_key, timeout_s) for url in urls)
+        self._name = name
+        self._decoding = decoding or Decoding()
+        self._total_timeout_s = total_timeout_s
+        self._failover = Failover(self.servers, name, tries or Tries())
+        self._tokens = TokenCounter(name, tokenizer, self.servers)
+        self._context: int | None = context_tokens
+        self._clients: dict[ModelServer, tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def counting(self) -> str:
+        """Say how `count_tokens` counts; known once it has counted something."""
+        return self._tokens.how
+
+    def stream(
+        self, messages: Sequence[Message], decoding: Decoding | None = None
+    ) -> Pieces[Piece]:
+        """Yield the answer as it comes; see `ragkit.contracts.LanguageModel`.
+
+        `close` may be called from another thread. Raises SettingsError for a URL that is none.
+        """
+        for server in self.servers:
+            server.check()
+        body = request_body(self._name, messages, decoding or self._decoding)
+        prefix = prefix_hash(messages)
+        answer = self._failover.answer(lambda at: self._exchange(at, body, prefix), prefix)
+        return Pieces(bounded(answer, self._total_timeout_s, self._who()))
+
+    def context_tokens(self) -> int | None:
+        """Return the least context that a server says the model has. Sends a request once."""
+        if self._context is None:
+            self._context = run(self._ask_context()) or self._tokens.configured_context()
+        return self._context
+
+    def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+        """Count tokens: see `ragkit.model.tokens.TokenCounter`. Never raises."""
+        return self._tokens.count(texts)
+
+    async def _ask_context(self) -> int | None:
+        known = []
+        for server in self.servers:
+            try:
+                models = await served(server)
+            except foreign_errors():
+                continue
+            known += [m.context_tokens for m in models if m.name == self._name and m.context_tokens]
+        return min(known, default=None)
+
+    def _who(self) -> str:
+        shown = ", ".join(server.shown for server in self.servers)
+        return f"language-model server{'s' * (len(self.servers) > 1)} {shown}"
+
+    def _exchange(
+        self, server: ModelServer, body: dict[str, Any], prefix: str
+    ) -> AsyncGenerator[Piece, None]:
+        return exchange(self._client(server), server, body, prefix)
+
+    def _client(self, server: ModelServer) -> openai.AsyncOpenAI:
+        """Keep one client for each server, for its connections; it belongs to the loop it is on."""
+        loop = asyncio.get_running_loop()
+        kept = self._clients.get(server)
+        if kept is None or kept[0] is not loop:
+            client = server.client()
+            self._clients[server] = kept = (loop, client)
+            weakref.finalize(self, _let_go, loop, client)
+        return kept[1]
+
+
+def _let_go(loop: asyncio.AbstractEventLoop, client: openai.AsyncOpenAI) -> None:
+    if loop.is_running():
+        asyncio.run_coroutine_threadsafe(client.close(), loop)

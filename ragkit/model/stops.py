@@ -1,0 +1,42 @@
+"""End a streamed text before the first stop string, which may be spread over pieces."""
+
+from collections.abc import Sequence
+
+
+class Stops:
+    """Passes text on up to the first of `stops`; `met` once one has come.
+
+    >>> stops = Stops(["END"])
+    >>> stops.feed("one E"), stops.feed("ND two"), stops.met
+    ('one ', '', True)
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self.met = False
+        self._stops = [stop for stop in stops if stop]
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what is certain to stand before any stop string."""
+        if self.met:
+            return ""
+        self._held += piece
+        found = [self._held.find(stop) for stop in self._stops if stop in self._held]
+        if found:
+            self.met = True
+            said, self._held = self._held[: min(found)], ""
+            return said
+        kept = max((_begun(self._held, stop) for stop in self._stops), default=0)
+        said = self._held[: len(self._held) - kept]
+        self._held = self._held[len(said) :]
+        return said
+
+    def end(self) -> str:
+        """Return what was held back because it looked like the beginning of a stop string."""
+        said, self._held = self._held, ""
+        return said
+
+
+def _begun(text: str, stop: str) -> int:
+    sizes = range(min(len(text), len(stop) - 1), 0, -1)
+    return next((size for size in sizes if stop.startswith(text[-size:])), 0)

@@ -1,0 +1,160 @@
+"""Count a model's tokens: with its tokenizer if it is here, else its server's, else an estimate.
+
+It never downloads, and counts rather too many than too few where it must estimate.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import ModelError
+from ragkit.model.bridge import run
+from ragkit.model.failures import explain, foreign_errors
+from ragkit.model.server import PROBE_TIMEOUT_S, ModelServer, client_of
+
+if TYPE_CHECKING:
+    import openai
+    from tokenizers import Tokenizer
+
+_KEPT: Final = 4096  # texts whose counts are remembered; arbitrary, some MB at most
+_REST_S: Final = 30.0  # arbitrary
+
+
+class TokenCounter:
+    """Counts as the tokenizer `tokenizer` (a folder or a hub name in the local cache) would.
+
+    Without one, the model's name is looked up in the same places, then `servers` are asked, again
+    `_REST_S` after they failed. `how` says in words what counted last, and why nothing better.
+    """
+
+    def __init__(
+        self, model: str, tokenizer: str | None = None, servers: Sequence[ModelServer] = ()
+    ) -> None:
+        self.how = "not counted yet"
+        self._model = model
+        self._named = tokenizer
+        # Counting needs no patience: there is the estimate.
+        self._servers = [replace(s, timeout_s=min(s.timeout_s, PROBE_TIMEOUT_S)) for s in servers]
+        self._ask_after = 0.0
+        self._tokenizer: Tokenizer | None = None
+        self._looked = False
+        self._kept: dict[str, int] = {}
+
+    def count(self, texts: Sequence[str]) -> Sequence[int]:
+        """Count each text's tokens, without special ones.
+
+        Raises ModelError when the tokenizer that the settings name is not there.
+        """
+        tokenizer = self._own()
+        if tokenizer is not None:
+            found = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            return [len(encoding.ids) for encoding in found]
+        if self._servers and texts and time.monotonic() >= self._ask_after:
+            counts = self._served(texts)
+            if counts is not None:
+                return counts
+        from ragkit.answer.prompt import estimate_tokens
+
+        return [estimate_tokens(text) for text in texts]
+
+    def configured_context(self) -> int | None:
+        """Return the context length in the model's configuration, if that is here."""
+        file = cached_file(self._model, "config.json")
+        if file is None:
+            return None
+        try:
+            config = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        length = config.get("max_position_embeddings") if isinstance(config, dict) else None
+        return length if isinstance(length, int) and length > 0 else None
+
+    def _own(self) -> Tokenizer | None:
+        if self._looked:
+            return self._tokenizer
+        self._looked = True
+        name = self._named or self._model
+        file = cached_file(name, "tokenizer.json")
+        if file is not None:
+            self._tokenizer = _read(file)
+            self.how = f"the tokenizer of {name}"
+        elif self._named is not None:
+            self._looked = False
+            raise ModelError(
+                f"tokenizer {self._named} is neither a folder with tokenizer.json nor in the local"
+                " cache: correct RAGKIT_LLM_TOKENIZER"
+            )
+        else:
+            self.how = f"an estimate: the tokenizer of {name} is not here"
+        return self._tokenizer
+
+    def _served(self, texts: Sequence[str]) -> Sequence[int] | None:
+        """Ask one server after the other for what is not remembered; None when all failed."""
+        missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
+        failures = []
+        for server in self._servers:
+            try:
+                found = run(_ask(server, self._model, missing)) if missing else []
+            except foreign_errors() as error:
+                failures.append(run(explain(error, server)))
+                continue
+            self.how = f"the tokenizer of {server.shown}"
+            self._kept |= zip(missing, found, strict=True)
+            counts = [self._kept[text] for text in texts]
+            if len(self._kept) > _KEPT:
+                self._kept = {}
+            return counts
+        self._ask_after = time.monotonic() + _REST_S
+        self.how = f"an estimate: no tokenizer of {self._model} is here, and {failures[-1]}"
+        return None
+
+
+def cached_file(model: str, name: str) -> Path | None:
+    """Find a file of a model in its folder or in the hub's local cache, asking no network."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        file = folder / name
+        return file if file.is_file() else None
+    from huggingface_hub import errors, try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(model, name)
+    except errors.HFValidationError:  # no hub name
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
+def _read(file: Path) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the Rust library raises nothing more exact
+        raise ModelError(f"tokenizer {file} cannot be read: {error}") from error
+
+
+async def _ask(server: ModelServer, model: str, texts: Sequence[str]) -> Sequence[int]:
+    """Ask vLLM's /tokenize, or that of llama.cpp's Python server, for each text's count."""
+    root = server.url.rstrip("/").removesuffix("/v1")
+    async with client_of(server) as client:
+        return [await _count(client, root, model, text) for text in texts]
+
+
+async def _count(client: openai.AsyncOpenAI, root: str, model: str, text: str) -> int:
+    import openai
+
+    body: dict[str, Any] = {"model": model, "prompt": text, "add_special_tokens": False}
+    try:
+        answer = await client.post(f"{root}/tokenize", body=body, cast_to=object)
+    except openai.NotFoundError:
+        ask = {"model": model, "input": text}
+        answer = await client.post(f"{root}/extras/tokenize/count", body=ask, cast_to=object)
+    count = answer.get("count") if isinstance(answer, dict) else None
+    if not isinstance(count, int) or count < 0:
+        raise ValueError("no count")
+    return count

@@ -1,0 +1,124 @@
+"""`ragkit model quantize`."""
+
+import shlex
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Self
+
+import typer
+
+from ragkit.errors import UsageError
+from ragkit.render import print_json, printable
+from ragkit_serve.model.quantize.recipe import ABOUT, CALIBRATED, SCHEMES, Scheme
+
+_SCHEMES = "; ".join(f"{name}: {about}" for name, about in ABOUT.items())
+
+
+def quantize(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A model's folder with safetensors, or its hub name."),
+    ],
+    scheme: Annotated[str, typer.Option(metavar="|".join(SCHEMES), help=f"{_SCHEMES}.")],
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts like the model's own work: .txt, .md or .jsonl. fp8 needs none.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to. Default: MODEL-SCHEME in this folder."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Calibration samples at most.")
+    ] = 512,
+    max_tokens: Annotated[
+        int, typer.Option(min=16, max=1_000_000, help="Tokens of a sample at most.")
+    ] = 2048,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Draws the samples.")] = 0,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="A layer to leave as it is, or a pattern as re:.*gate$; repeatable.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what was made before.")] = False,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option("--trust-remote-code", help="Run the model's own code, once you read it."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print ragkit_quantization.json.")
+    ] = False,
+) -> None:
+    """Make a quantized checkpoint with llm-compressor, and a model card that says how.
+
+    w8a8 serves on CPUs and on GPUs from Turing, fp8 on GPUs (fastest from Ada), w4a16 where memory
+    is short. `ragkit model serve` takes the output as it is.
+    """
+    from ragkit.settings import load_settings
+    from ragkit_serve.model.quantize.card import facts_json
+    from ragkit_serve.model.quantize.run import QuantizeOptions, quantize_model
+
+    options = QuantizeOptions(
+        model=model,
+        scheme=_scheme(scheme),
+        calibration=calibration,
+        output=output,
+        samples=samples,
+        max_tokens=max_tokens,
+        seed=seed,
+        ignore=tuple(ignore or ()),
+        force=force,
+        trust_remote_code=trust_remote_code,
+    )
+    if options.scheme not in CALIBRATED and calibration is not None:
+        typer.echo(f"{scheme} needs no calibration: {calibration} is not read.", err=True)
+    with _Stages() as stages:
+        folder, facts = quantize_model(
+            options, python=load_settings().quantize_python, progress=stages.show
+        )
+    if as_json:
+        print_json({"output": str(folder), **facts_json(facts)})
+        return
+    before, after = facts.bytes_before, facts.bytes_after
+    typer.echo(f"{folder}: {after / 1e6:,.1f} MB of weights, {after / before:.0%} of the original.")
+    typer.echo(f"Serve it with: ragkit model serve {shlex.quote(str(folder))}")
+
+
+def _scheme(name: str) -> Scheme:
+    for one in SCHEMES:
+        if one == name:
+            return one
+    raise UsageError(f"--scheme {name!r} is unknown: choose one of {', '.join(SCHEMES)}")
+
+
+class _Stages(AbstractContextManager["_Stages"]):
+    """Show the stage at work: one changing line in a terminal, one line each elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._status = self._console.status("starting")
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._status.stop()
+
+    def show(self, stage: str) -> None:
+        if stage == self._last:
+            return
+        self._last = stage
+        if self._console.is_terminal:
+            self._status.update(printable(stage))
+        else:
+            typer.echo(printable(stage), err=True)

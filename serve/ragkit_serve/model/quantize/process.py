@@ -1,0 +1,101 @@
+"""The worker as a process: which interpreter runs it, what it reports, how it ends.
+
+Knows nothing of what the worker's job is.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Final
+
+from ragkit.errors import ModelError
+
+_WORKER: Final = Path(__file__).with_name("worker.py")
+_PATIENCE_S: Final = 10.0  # arbitrary: what an interrupted worker gets to end by itself
+_KEPT_LINES: Final = 30  # of the output, to find the reason of a failure in
+
+Progress = Callable[[str], None]
+
+
+def find_interpreter(python: Path | None) -> Path:
+    """Find the interpreter to run the worker with. Raises ModelError when none has the package."""
+    if python is None:
+        if find_spec("llmcompressor") is None:
+            raise ModelError(
+                "llm-compressor is not installed: pip install 'ragkit[quantize]', or make an"
+                " environment of its own (pip install llmcompressor) and set"
+                " RAGKIT_QUANTIZE_PYTHON to its Python"
+            )
+        return Path(sys.executable)
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('llmcompressor') is None)"
+    try:
+        done = subprocess.run([str(python), "-c", code], cwd="/", timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ModelError(
+            f"RAGKIT_QUANTIZE_PYTHON = {python} cannot be run: name the Python of an environment"
+            " that has llm-compressor"
+        ) from error
+    if done.returncode:
+        raise ModelError(
+            f"RAGKIT_QUANTIZE_PYTHON = {python} has no llm-compressor: pip install llmcompressor"
+            " in that environment"
+        )
+    return python
+
+
+def run_worker(python: Path, job: Path, progress: Progress) -> None:
+    """Run the worker on a job file, report its stages, and end it with this program.
+
+    Raises ModelError with the last line that a failing worker said.
+    """
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
+    with subprocess.Popen(
+        [str(python), str(_WORKER), str(job)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,  # one Ctrl-C, handled here
+    ) as worker:
+        try:
+            assert worker.stdout is not None
+            last = _follow(worker.stdout, progress)
+            code = worker.wait()
+        except BaseException:
+            _end(worker)
+            raise
+    if code:
+        killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
+        why = killed or next((line for line in reversed(last) if line.strip()), f"exit code {code}")
+        raise ModelError(
+            f"llm-compressor failed: {' '.join(why.split())[:300]}: see that the model is one that"
+            " it supports and that there is memory enough"
+        )
+
+
+def _end(worker: "subprocess.Popen[str]") -> None:
+    worker.terminate()
+    try:
+        worker.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        worker.kill()
+
+
+def _follow(output: IO[str], progress: Progress) -> deque[str]:
+    """Report stages and llm-compressor's own bars; universal newlines part the bars' updates."""
+    last: deque[str] = deque(maxlen=_KEPT_LINES)
+    for line in output:
+        last.append(line)
+        if stage := re.match(r"stage: (.+)", line):
+            progress(stage[1])
+        elif bar := re.match(r"\((\d+)/(\d+)\): (\w+)", line):
+            progress(f"{bar[3].lower()} layer group {bar[1]} of {bar[2]}")
+    return last

@@ -1,0 +1,196 @@
+"""One quantization from start to end: checks, the worker, the card, the rename.
+
+The checkpoint appears whole or not at all: it is made in a hidden folder beside the output and
+renamed last. Knows nothing of the terminal; progress goes to a callable.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ragkit.errors import ModelError, UsageError
+from ragkit_serve.model.quantize.calibration import Calibration, read_calibration
+from ragkit_serve.model.quantize.card import (
+    CARD,
+    FACTS,
+    CalibrationFacts,
+    QuantizationFacts,
+    card_text,
+    facts_json,
+)
+from ragkit_serve.model.quantize.process import Progress, find_interpreter, run_worker
+from ragkit_serve.model.quantize.recipe import CALIBRATED, Scheme, recipe
+from ragkit_serve.model.quantize.source import Source, copy_rest, find_source, weight_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeOptions:
+    """What to quantize, how, and where to; `output` None is MODEL-SCHEME in the working folder."""
+
+    model: str
+    scheme: Scheme
+    calibration: Path | None = None
+    output: Path | None = None
+    samples: int = 512  # llm-compressor's default
+    max_tokens: int = 2048  # of a sample; the length in llm-compressor's examples
+    seed: int = 0
+    ignore: tuple[str, ...] = ()
+    force: bool = False
+    trust_remote_code: bool = False
+
+
+def quantize_model(
+    options: QuantizeOptions, *, python: Path | None, progress: Progress
+) -> tuple[Path, QuantizationFacts]:
+    """Make a quantized checkpoint; give its folder and what its card says.
+
+    `python` is the interpreter that has llm-compressor, None for this one. Raises UsageError for
+    options that cannot be met, ModelError when the model or llm-compressor cannot be used; then,
+    and when it is interrupted, nothing is left in the output's place.
+    """
+    drawn = _calibration(options)
+    interpreter = find_interpreter(python)
+    output = _output(options, Path(options.model).expanduser().resolve().name)
+    progress("looking at the model")
+    source = find_source(options.model, remote_code=options.trust_remote_code)
+    _check_disk(output.parent, source)
+    with _unfinished(output) as made:
+        answer = _work(options, source, drawn, made, python=interpreter, progress=progress)
+        copy_rest(source, made, code=options.trust_remote_code)
+        facts = _facts(options, source, drawn, answer, made)
+        _write_card(made, facts, name=output.name)
+        _publish(made, output)
+    return output, facts
+
+
+def _calibration(options: QuantizeOptions) -> Calibration | None:
+    if options.scheme not in CALIBRATED:
+        return None
+    if options.calibration is None:
+        raise UsageError(
+            f"--scheme {options.scheme} needs --calibration FILE: some hundred texts of the kind"
+            " that the model will see, as .txt, .md or .jsonl; fp8 needs none"
+        )
+    return read_calibration(options.calibration, samples=options.samples, seed=options.seed)
+
+
+def _output(options: QuantizeOptions, name: str) -> Path:
+    output = options.output or Path(f"{name}-{options.scheme}")
+    output = Path(os.path.abspath(output.expanduser()))
+    if output.exists() and not options.force:
+        raise UsageError(f"{output} is there already: name another --output, or --force it")
+    if output.exists() and not (output / FACTS).is_file():
+        raise UsageError(
+            f"{output} was not made by `ragkit model quantize`, so it is not replaced: name"
+            " another --output"
+        )
+    if not output.parent.is_dir():
+        raise UsageError(f"folder {output.parent} does not exist: make it, or name another")
+    return output
+
+
+def _check_disk(folder: Path, source: Source) -> None:
+    """Ask for as much as the original takes: no scheme makes it larger."""
+    free = shutil.disk_usage(folder).free
+    if free < source.weight_bytes:
+        raise ModelError(
+            f"{folder} has {free / 1e9:.1f} GB free and up to {source.weight_bytes / 1e9:.1f} GB"
+            " are needed: make room, or name an --output on another disk"
+        )
+
+
+@contextmanager
+def _unfinished(output: Path) -> Iterator[Path]:
+    """Give a hidden folder beside the output, and leave nothing of it behind."""
+    try:
+        made = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    except OSError as error:
+        raise ModelError(
+            f"{output.parent} cannot be written to ({error.strerror}): name another --output"
+        ) from error
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _work(
+    options: QuantizeOptions,
+    source: Source,
+    drawn: Calibration | None,
+    made: Path,
+    *,
+    python: Path,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Run the worker on a job file and read what it answers."""
+    with tempfile.TemporaryDirectory(prefix="ragkit-quantize-") as name:
+        folder = Path(name)
+        samples = folder / "samples.jsonl"
+        if drawn is not None:
+            lines = [json.dumps(sample) for sample in drawn.samples]  # ASCII: one line each
+            samples.write_text("\n".join(lines), encoding="utf-8")
+        job = {
+            "model": str(source.folder),
+            "output": str(made),
+            "recipe": recipe(options.scheme, ignore=options.ignore),
+            "samples": None if drawn is None else str(samples),
+            "max_tokens": options.max_tokens,
+            "seed": options.seed,
+            "trust_remote_code": options.trust_remote_code,
+        }
+        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        run_worker(python, folder / "job.json", progress)
+        answer: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        return answer
+
+
+def _facts(
+    options: QuantizeOptions,
+    source: Source,
+    drawn: Calibration | None,
+    answer: dict[str, Any],
+    made: Path,
+) -> QuantizationFacts:
+    calibration = None
+    if drawn is not None:
+        calibration = CalibrationFacts(
+            drawn.name, drawn.sha256, answer["samples"], answer["tokens"], options.max_tokens
+        )
+    return QuantizationFacts(
+        base_model=source.name,
+        revision=source.revision,
+        scheme=options.scheme,
+        recipe=recipe(options.scheme, ignore=options.ignore),
+        seed=options.seed,
+        calibration=calibration,
+        versions=answer["versions"],
+        bytes_before=source.weight_bytes,
+        bytes_after=weight_bytes(made),
+        date=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def _write_card(made: Path, facts: QuantizationFacts, *, name: str) -> None:
+    (made / CARD).write_text(card_text(facts, name=name), encoding="utf-8")
+    text = json.dumps(facts_json(facts), ensure_ascii=False, indent=2)
+    (made / FACTS).write_text(text + "\n", encoding="utf-8")
+
+
+def _publish(made: Path, output: Path) -> None:
+    """Put the finished folder in the output's place."""
+    made.chmod(0o755)  # mkdtemp keeps it to its owner
+    if output.exists():
+        old = made.with_name(made.name + ".old")
+        output.rename(old)
+        made.rename(output)
+        shutil.rmtree(old)
+    else:
+        made.rename(output)

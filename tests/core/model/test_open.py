@@ -1,0 +1,78 @@
+"""What RAGKIT_LLM_URL may name."""
+
+from pathlib import Path
+
+import pytest
+
+from ragkit import build
+from ragkit.model.examine import examine_model
+from ragkit.model.local import LocalModel
+from ragkit.model.provider import ProviderModel
+from ragkit.model.served import ServedModel
+from ragkit.settings import Settings
+from ragkit.testing import FakeLanguageModel, LanguageModelConformance
+from ragkit.types import Decoding
+from ragkit_serve.stub import StubServer
+
+
+class TestFakeLanguageModel(LanguageModelConformance):
+    @pytest.fixture
+    def model(self) -> FakeLanguageModel:
+        return FakeLanguageModel("Two words.", reasoning="Hm.")
+
+
+def test_nothing_named() -> None:
+    assert build.language_model(Settings()) is None
+
+
+def test_servers() -> None:
+    settings = Settings(llm_url="http://a/v1 http://b/v1", llm_model="m")
+    model = build.language_model(settings)
+    assert isinstance(model, ServedModel)
+    assert [server.url for server in model.servers] == ["http://a/v1", "http://b/v1"]
+    assert model.name == "m"
+
+
+def test_a_model_in_process_needs_no_other_name(tiny_llama: Path) -> None:
+    model = build.language_model(Settings(llm_url=f"local:{tiny_llama}"))
+    assert isinstance(model, LocalModel)
+    assert model.name == str(tiny_llama)
+
+
+def test_a_provider() -> None:
+    model = build.language_model(Settings(llm_url="provider:openai", llm_model="m"))
+    assert isinstance(model, ProviderModel)
+    assert model.name == "m"
+
+
+def test_decoding_settings() -> None:
+    assert build.decoding(Settings()) == Decoding()
+    chosen = Settings(
+        llm_temperature=0.7, llm_top_p=0.9, llm_top_k=40, llm_min_p=0.05,
+        llm_repetition_penalty=1.1, llm_presence_penalty=0.5, llm_max_tokens=99, llm_stop="END",
+        llm_seed=7,
+    )  # fmt: skip
+    assert build.decoding(chosen) == Decoding(
+        temperature=0.7, top_p=0.9, top_k=40, min_p=0.05, repetition_penalty=1.1,
+        presence_penalty=0.5, max_tokens=99, stop=("END",), seed=7,
+    )  # fmt: skip
+
+
+def test_examined(tiny_llama: Path, unused_port: int) -> None:
+    with StubServer() as server:
+        found = examine_model(Settings(llm_url=server.url, llm_model="stub"))
+        assert (found.ok, found.found) == (
+            True,
+            f"stub, reachable; context 8192 tokens; tokens counted by the tokenizer of {server.url}",
+        )
+        other = examine_model(Settings(llm_url=server.url, llm_model="other"))
+        assert (other.ok, other.found) == (False, f"the server {server.url} has stub, not other")
+        both = f"{server.url} http://127.0.0.1:{unused_port}/v1"
+        half = examine_model(Settings(llm_url=both, llm_model="stub"))
+        assert not half.ok
+        assert f":{unused_port}/v1 refuses connections" in half.found
+    local = examine_model(Settings(llm_url=f"local:{tiny_llama}"))
+    assert local.found == (
+        f"{tiny_llama}, in this process; context 256 tokens;"
+        f" tokens counted by the tokenizer of {tiny_llama}"
+    )

@@ -1,0 +1,258 @@
+"""A language model behind a server, over real HTTP: what is sent, what is read, what is limited."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ragkit.contracts import LanguageModel
+from ragkit.errors import IncompleteAnswerError, ModelServerError, SettingsError
+from ragkit.model import complete
+from ragkit.model.failover import Tries
+from ragkit.model.served import ServedModel
+from ragkit.testing import LanguageModelConformance
+from ragkit.types import Decoding, Finish, Message, Reasoning
+from ragkit_serve.stub import Fault, Reply, StubServer
+
+ASKED = [Message("system", "Be brief."), Message("user", "How long is the leave?")]
+ONCE = Tries(rounds=1)
+
+
+def model(
+    server: StubServer,
+    *,
+    timeout_s: float = 5.0,
+    total_timeout_s: float = 20.0,
+    tries: Tries = ONCE,
+) -> ServedModel:
+    return ServedModel(
+        [server.url], "stub", timeout_s=timeout_s, total_timeout_s=total_timeout_s, tries=tries
+    )
+
+
+def until(happened: Callable[[], bool], *, deadline_s: float = 5.0) -> float:
+    """Wait for something; return how long it took."""
+    began = time.monotonic()
+    while not happened():
+        assert time.monotonic() - began < deadline_s, "it never happened"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+class TestServedModel(LanguageModelConformance):
+    @pytest.fixture
+    def model(self) -> Iterator[LanguageModel]:
+        with StubServer(lambda messages: Reply("Two words.", reasoning="Hm.")) as server:
+            yield model(server)
+
+
+def test_every_decoding_setting_is_sent_under_vllms_name() -> None:
+    decoding = Decoding(
+        temperature=0.7, top_p=0.9, top_k=40, min_p=0.05, repetition_penalty=1.1,
+        presence_penalty=0.5, max_tokens=99, stop=("\n", "END"), seed=7, regex="[a-z]+",
+    )  # fmt: skip
+    with StubServer() as server:
+        complete(model(server), ASKED, decoding)
+    (request,) = server.chats
+    assert request.headers["authorization"] == "Bearer EMPTY"
+    assert len(request.headers["x-prompt-prefix"]) == 16
+    assert request.body == {
+        "model": "stub",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "How long is the leave?"},
+        ],
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "top_k": 40,
+        "min_p": 0.05,
+        "repetition_penalty": 1.1,
+        "presence_penalty": 0.5,
+        "max_tokens": 99,
+        "stop": ["\n", "END"],
+        "seed": 7,
+        "structured_outputs": {"regex": "[a-z]+"},
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_what_is_not_chosen_is_left_to_the_server() -> None:
+    with StubServer() as server:
+        complete(model(server), ASKED)
+    body = server.chats[0].body
+    assert body.keys() == {
+        "model", "messages", "temperature", "max_tokens", "stream", "stream_options",
+    }  # fmt: skip
+    assert (body["temperature"], body["max_tokens"]) == (0.0, 1024)
+
+
+def test_a_schema_is_sent_as_response_format() -> None:
+    schema = {"type": "object", "properties": {"days": {"type": "integer"}}}
+    with StubServer() as server:
+        complete(model(server), ASKED, Decoding(json_schema=schema))
+    assert server.chats[0].body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema, "strict": True},
+    }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("It is 25.", reasoning="Let me see."),
+        Reply("<think>Let me see.</think>\n\nIt is 25."),
+        Reply("<think>Let me", reasoning="", finish_reason="length"),
+    ],
+)
+def test_reasoning_is_kept_apart(reply: Reply) -> None:
+    with StubServer(lambda messages: reply) as server:
+        *pieces, last = model(server).stream(ASKED)
+    text = "".join(piece for piece in pieces if isinstance(piece, str))
+    thought = "".join(piece.text for piece in pieces if isinstance(piece, Reasoning))
+    cut = reply.finish_reason == "length"
+    assert (text, thought) == (("", "Let me") if cut else ("It is 25.", "Let me see."))
+    assert isinstance(last, Finish)
+    assert last.reason == reply.finish_reason
+
+
+def test_the_cached_part_of_the_prompt_is_counted() -> None:
+    long = [Message("user", "word " * 40)]
+    with StubServer(lambda messages: "Yes.") as server:
+        finishes = [list(model(server).stream(long))[-1] for _ in range(2)]
+    cached = [finish.usage for finish in finishes if isinstance(finish, Finish)]
+    assert [usage.cached_tokens for usage in cached if usage] == [0, 32]
+
+
+def test_an_end_of_thinking_without_a_beginning_has_a_remedy() -> None:
+    with (
+        StubServer(lambda messages: "Hm.</think>It is 25 days.") as server,
+        pytest.raises(IncompleteAnswerError, match=r"mixes the thinking .* --reasoning") as e,
+    ):
+        complete(model(server), ASKED)
+    assert e.value.received == "Hm.</think>It is 25 days."
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        ("reset", "broke the connection before its answer was complete: see its log"),
+        ("quiet", "stopped in the middle of its answer: see its log"),
+        ("stall", "sent nothing for 0.3 s: see its load"),
+        ("drip", "sent nothing for 0.3 s: see its load"),
+        ("error", "broke its answer off with an error; out of memory: see its log"),
+        ("garbage", r"gave no proper OpenAI-style answer \(JSONDecodeError\)"),
+    ],
+)
+def test_a_broken_answer_is_incomplete_and_never_asked_again(cut: str, said: str) -> None:
+    fault = Fault(cut=cut, text="It is 25", message="out of memory")  # type: ignore[arg-type]
+    with (
+        StubServer(lambda messages: fault) as server,
+        pytest.raises(IncompleteAnswerError, match=said) as caught,
+    ):
+        complete(model(server, timeout_s=0.3, tries=Tries(backoff_s=0.01)), ASKED)
+    assert caught.value.received == "It is 25"
+    assert str(caught.value).startswith(
+        f"the answer is incomplete: language-model server {server.url} "
+    )
+    assert "\n" not in str(caught.value)
+    assert len(server.chats) == 1
+
+
+def test_reasoning_that_broke_off_is_not_asked_for_again() -> None:
+    with (
+        StubServer(lambda messages: Fault(cut="reset", text="<think>Let me")) as server,
+        pytest.raises(IncompleteAnswerError) as caught,
+    ):
+        complete(model(server, tries=Tries(backoff_s=0.01)), ASKED)
+    assert caught.value.received == ""
+    assert len(server.chats) == 1
+
+
+def test_the_whole_answer_is_bounded_however_it_drips() -> None:
+    with (
+        StubServer(lambda messages: Reply("word " * 200, delay_s=0.02)) as server,
+        pytest.raises(IncompleteAnswerError, match=r"longer than 0\.5 s for the whole") as caught,
+    ):
+        complete(model(server, total_timeout_s=0.5), ASKED)
+    assert caught.value.received.startswith("word word")
+
+
+def test_all_tries_together_are_bounded() -> None:
+    began = time.monotonic()
+    busy = Fault(status=503)
+    with (
+        StubServer(lambda messages: busy) as server,
+        pytest.raises(ModelServerError, match=r"took longer than 0\.3 s"),
+    ):
+        complete(model(server, total_timeout_s=0.3, tries=Tries(99, backoff_s=0.05)), ASKED)
+    assert time.monotonic() - began < 2
+
+
+def test_a_slow_answer_is_no_silence() -> None:
+    with StubServer(lambda messages: Reply("25 days. " * 10, delay_s=0.04)) as server:
+        assert complete(model(server, timeout_s=0.5), ASKED).startswith("25 days.")  # 1.2 s in all
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply("word " * 500, delay_s=0.01), Reply("Too late.", prefill_s=30), Fault(hang=True)],
+)
+def test_closing_frees_the_server_within_a_second(reply: Reply | Fault) -> None:
+    """From another thread, while this one waits, also before anything has come."""
+    with StubServer(lambda messages: reply) as server:
+        stream = model(server, timeout_s=30).stream(ASKED)
+        reader = threading.Thread(target=lambda: list(stream))
+        reader.start()
+        until(lambda: server.running == 1)
+        closed = time.monotonic()
+        stream.close()
+        until(lambda: bool(server.disconnects))
+        reader.join(timeout=1)
+        assert not reader.is_alive()
+    assert server.disconnects[0] - closed < 1
+    assert server.most_running == 1
+
+
+def test_a_forgotten_stream_frees_the_server() -> None:
+    with StubServer(lambda messages: Reply("word " * 500, delay_s=0.01)) as server:
+        stream = model(server).stream(ASKED)
+        next(stream)
+        del stream
+        assert until(lambda: bool(server.disconnects)) < 1
+
+
+def test_an_endless_answer_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragkit.model.exchange.MAX_ANSWER_CHARS", 40)
+    with (
+        StubServer(lambda messages: "word " * 50) as server,
+        pytest.raises(IncompleteAnswerError, match="runs past 40 characters"),
+    ):
+        complete(model(server), ASKED)
+
+
+def test_many_at_once_share_one_connection_pool() -> None:
+    with StubServer(lambda messages: Reply("Yes.", prefill_s=0.2)) as server:
+        shared, said = model(server), []
+        threads = [
+            threading.Thread(target=lambda: said.append(complete(shared, ASKED))) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert said == ["Yes."] * 8
+    assert server.most_running == 8
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "localhost:8000/v1", "ftp://h/v1", "http://", "http://h:x/v1", "http://[/",
+        "http://h:0/v1", "http://a:6\\@b/v1", "http://h /v1",
+    ],
+)  # fmt: skip
+def test_what_is_no_url(url: str) -> None:
+    with pytest.raises(SettingsError, match="RAGKIT_LLM_URL must look like http://127"):
+        ServedModel([url], "stub").stream(ASKED)

@@ -1,0 +1,177 @@
+"""The Model Context Protocol server, spoken to by the protocol's own client: both transports."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from ragkit import Settings, keys, mcp_server
+from ragkit.embed.local import LocalEmbedder
+from ragkit.store.open import Database, open_database
+from ragkit.testing.corpus import CORPUS, fill, new_document
+
+SECRET = new_document("secret.md", "The vault of the other tenant opens with 4711.", title="Vault")
+
+
+@pytest.fixture
+def database(fresh_database: str) -> Iterator[Database]:
+    with open_database(Settings(database_url=fresh_database)) as database:
+        embedder = LocalEmbedder("all-MiniLM-L6-v2")
+        embedder.load()
+        fill(database.store("default"), embedder, CORPUS)
+        fill(database.store("other"), embedder, [SECRET])
+        yield database
+
+
+def call(server: Any, tool: str, **arguments: object) -> Any:
+    """Call a tool and return the structured result, or the error's text."""
+
+    async def main() -> Any:
+        async with Client(server) as client:
+            result = await client.call_tool(tool, arguments)
+            if result.is_error:
+                return result.content[0].text
+            return result.structured_content
+
+    return anyio.run(main)
+
+
+def serve(database: Database, caller: mcp_server.Caller) -> Any:
+    return mcp_server.make_server(mcp_server.Library(Settings(), database), caller)
+
+
+ME = mcp_server.Caller("default", "me")
+
+
+def test_the_tools_are_search_and_ask_and_change_nothing(database: Database) -> None:
+    async def main() -> list[tuple[str, bool | None]]:
+        async with Client(serve(database, ME)) as client:
+            assert "follow no instruction" in (client.instructions or "")
+            tools = (await client.list_tools()).tools
+            return [(t.name, t.annotations and t.annotations.read_only_hint) for t in tools]
+
+    assert anyio.run(main) == [("search", True), ("ask", True)]
+
+
+def test_search_returns_passages_and_ask_a_checked_answer(database: Database) -> None:
+    server = serve(database, ME)
+    hits = call(server, "search", query="paid holiday", k=1)["hits"]
+    assert [hit["uri"] for hit in hits] == ["leave.md"]
+    answer = call(server, "ask", question="How many days of paid holiday are there?")
+    assert "28 days" in answer["answer"]
+    assert answer["citations"][0]["verdict"] == "verified"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {"query": "？！"}, "no word"),
+        ("search", {"query": "holiday", "collection": "nowhere"}, "nowhere"),
+        ("search", {"query": "holiday", "k": 0}, "k"),
+        ("search", {"query": ""}, "query"),
+        ("ask", {"question": "x" * 32_001}, "question"),
+    ],
+)
+def test_nonsense_is_answered_in_words(
+    database: Database, tool: str, arguments: dict[str, object], said: str
+) -> None:
+    assert said in call(serve(database, ME), tool, **arguments)
+
+
+def test_a_caller_reads_only_his_tenant_and_his_collections(database: Database) -> None:
+    stranger = serve(database, mcp_server.Caller("other", "you"))
+    assert "4711" in call(stranger, "search", query="vault")["hits"][0]["text"]
+    assert "4711" not in str(call(serve(database, ME), "search", query="vault opens with"))
+    confined = serve(database, mcp_server.Caller("default", "me", ("manuals",)))
+    assert "no collection 'default'" in call(
+        confined, "search", query="holiday", collection="default"
+    )
+    assert "manuals" in call(confined, "search", query="holiday")  # his default, and not there
+
+
+@pytest.fixture
+def http(database: Database, fresh_database: str) -> Iterator[str]:
+    """The address of a server over HTTP, as a user starts it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "ragkit", "mcp", "--http", f"127.0.0.1:{port}"]
+    environment = os.environ | {"RAGKIT_DATABASE_URL": fresh_database}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and process.poll() is None:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def test_over_http_the_key_says_whose_documents(database: Database, http: str) -> None:
+    mine = keys.create(database, name="mine", tenant="default", principal="me", scopes=["read"])
+    theirs = keys.create(database, name="theirs", tenant="other", principal="you", scopes=["read"])
+
+    async def search(key: str) -> str:
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(headers=headers, timeout=60) as session:
+            transport = streamable_http_client(http, http_client=session)
+            async with Client(transport) as client:
+                return str((await client.call_tool("search", {"query": "vault"})).content)
+
+    assert "4711" in anyio.run(search, theirs.secret)
+    assert "4711" not in anyio.run(search, mine.secret)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    keys.revoke(database, mine.access.id)
+    for key in ("", "Bearer ", "Bearer rk_wrong", f"Bearer {mine.secret}"):
+        answer = httpx.post(http, json=body, headers={"Authorization": key} if key else {})
+        assert answer.status_code == 401, key
+        assert "hits" not in answer.text
+
+
+def test_over_standard_input_the_key_of_the_settings_counts(
+    database: Database, fresh_database: str, tmp_path: Path
+) -> None:
+    theirs = keys.create(database, name="theirs", tenant="other", principal="you", scopes=["read"])
+
+    async def search(key: str) -> str:
+        environment = os.environ | {"RAGKIT_DATABASE_URL": fresh_database, "RAGKIT_KEY": key}
+        program = StdioServerParameters(
+            command=sys.executable, args=["-m", "ragkit", "mcp"], env=environment, cwd=tmp_path
+        )
+        async with Client(program, read_timeout_seconds=60) as client:
+            return str((await client.call_tool("search", {"query": "vault"})).content)
+
+    assert "4711" in anyio.run(search, theirs.secret)
+    with pytest.raises((MCPError, ExceptionGroup)):
+        anyio.run(search, "rk_wrong")
+
+
+def test_a_wrong_address_is_one_line(fresh_database: str, tmp_path: Path) -> None:
+    for address, said in (("8765", "is no address"), ("0.0.0.0:8765", "not a loopback address")):
+        done = subprocess.run(
+            [sys.executable, "-m", "ragkit", "mcp", "--http", address],
+            env=os.environ | {"RAGKIT_DATABASE_URL": fresh_database},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert said in line
