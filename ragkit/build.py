@@ -46,6 +46,14 @@ def generator(
 
         return ExtractiveGenerator(lambda terms: term_weights(store, collection, terms))
     from ragkit.answer.llm import ChatGenerator
+    from ragkit.answer.templates import Templates
+    from ragkit.model.local import LocalModel
     from ragkit.model.open import decoding_of
 
-    return ChatGenerator(model, decoding=decoding or decoding_of(settings))
+    return ChatGenerator(
+        model,
+        decoding=decoding or decoding_of(settings),
+        budget_tokens=settings.llm_budget_tokens,
+        templates=Templates(settings.prompts, collection),
+        on_cpu=isinstance(model, LocalModel) and not model.on_gpu,
+    )

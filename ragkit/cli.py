@@ -5,26 +5,17 @@ Help must answer at once, so this file knows one line about each command and not
 
 import signal
 import sys
-from importlib import import_module
-from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
 
 from ragkit import __version__
-
-
-class Entry(NamedTuple):
-    """Where a command lives, "module:attribute" of a function or a Typer app, and its one line."""
-
-    target: str
-    help: str
-
+from ragkit.cli_lazy import Entry, lazy_group
 
 COMMANDS = {
     "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
+    "agent": Entry("ragkit.cli_agent:agent", "Answer by searching several times, step by step."),
     "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
     "conversations": Entry(
         "ragkit.cli_conversations:app", "List, show, export and delete conversations."
@@ -45,32 +36,8 @@ COMMANDS = {
 }
 
 
-class LazyGroup(TyperGroup):
-    """A group that imports a command's module only when that command is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute = COMMANDS[cmd_name].target.split(":")
-        target = getattr(import_module(module), attribute)
-        if not isinstance(target, typer.Typer):
-            app = typer.Typer(add_completion=False, rich_markup_mode=None)
-            app.command(name=cmd_name)(target)
-            target = app
-        command = typer.main.get_command(target)
-        command.name = cmd_name
-        return command
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
-
-
 app = typer.Typer(
-    cls=LazyGroup,
+    cls=lazy_group(COMMANDS),
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
-TEMPORARY = True
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
@@ -74,7 +73,7 @@ class KnowledgeBase(Closing):
         calibrations = Calibrations(database.pool, settings.tenant)
         gate = Gate(
             lambda terms: term_weights(store, name, terms),
-            None if TEMPORARY else CurrentCutoff(calibrations, name, model),
+            CurrentCutoff(calibrations, name, model),
         )
         return cls(
             store,
@@ -135,7 +134,7 @@ class KnowledgeBase(Closing):
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield self._verified(draft, question, hits, clock)
+        yield self.verified(draft, question, hits, clock)
 
     def _drafted(
         self, decision: Decision, question: str, hits: Sequence[Hit], history: Sequence[Turn]
@@ -150,7 +149,8 @@ class KnowledgeBase(Closing):
         pieces = generator.generate(question, hits, history=history)
         return pieces if _writes_data(generator) else without_strays(pieces, len(hits))
 
-    def _verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+    def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+        """Check a draft about these passages against the stored text, and make it an answer."""
         checked = Verified()
         if not _writes_data(self.generator):
             checked = verify(draft, self.store.text, hits, entails=self._entails)

@@ -59,8 +59,9 @@ def _server(settings: Settings, url: str) -> BaseChatModel:
 def _provider(settings: Settings, provider: str) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
+    assert settings.llm_model is not None, "the settings have a provider with a model"
     try:
-        chat: BaseChatModel = init_chat_model(
+        return init_chat_model(
             settings.llm_model,
             model_provider=provider,
             temperature=settings.llm_temperature,
@@ -69,4 +70,3 @@ def _provider(settings: Settings, provider: str) -> BaseChatModel:
     except (ImportError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ModelError(f"provider {provider!r} cannot be used: {reason}") from error
-    return chat

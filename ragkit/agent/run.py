@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from ragkit.agent.bounds import bounds
 from ragkit.agent.search import SearchTool
+from ragkit.answer.citations import cite
+from ragkit.answer.llm import refusal_in
+from ragkit.answer.prompt import REFUSAL, neutralise, prompt_language
+from ragkit.answer.strays import without_strays
+from ragkit.clock import Clock
+from ragkit.errors import ModelServerError
+from ragkit.model.thinking import Thinking
 from ragkit.types import Answer, Draft, Hit
 
 if TYPE_CHECKING:
@@ -20,8 +29,9 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
+    from langgraph.graph.state import CompiledStateGraph
 
-    from ragkit.answer.templates import Templates
+    from ragkit.answer.templates import PromptLanguage, Templates
     from ragkit.knowledge import KnowledgeBase
 
 # Arbitrary, and enough for a question that needs three searches and a second look.
@@ -73,42 +83,116 @@ class Agent:
         Raises QueryError for a question without a word, NotFoundError for an unknown collection,
         ModelServerError.
         """
-        started = perf_counter()
-        tool = SearchTool(self._knowledge, max_searches=2 * self._max_steps)
-        tool(question)  # what everybody would search first; it also refuses what cannot be asked
-        yield from _searches(tool)
-        said = ""
-        clock = perf_counter()
-        with closing(self._messages(question, tool)) as messages:
-            for message in messages:
-                yield from _searches(tool)
-                if message.type == "ai":
-                    said = "" if message.tool_calls else message.text
-                    yield _model_step(message, perf_counter() - clock)
-                clock = perf_counter()
-        yield from _searches(tool)
-        yield self._answer(question, said, tool, started)
+        from langchain_core.messages import AIMessage
 
-    def _messages(self, question: str, tool: SearchTool) -> Generator[AIMessage, None, None]:
-        """Run the loop and yield what the model says, message by message."""
+        clock = Clock()
+        tool = SearchTool(self._knowledge, max_searches=2 * self._max_steps)
+        first = tool(question)  # what everybody would search first; it refuses what has no word
+        yield from _searches(tool)
+        said, asked = "", perf_counter()
+        with closing(self._messages(question, first, tool)) as messages:
+            for message in messages:
+                seconds = perf_counter() - asked
+                yield from _searches(tool)
+                if isinstance(message, AIMessage):
+                    said = "" if message.tool_calls else _without_thoughts(message.text)
+                    yield Step("model", said or _wishes(message), (), seconds, _tokens(message))
+                asked = perf_counter()
+        draft = self._draft(question, said, tool)
+        clock.stop("agent")
+        yield self._knowledge.verified(draft, question, tool.hits, clock)
+
+    def _messages(
+        self, question: str, first: str, tool: SearchTool
+    ) -> Generator[BaseMessage, None, None]:
+        """Run LangChain's loop and yield every message as it comes."""
+        language = prompt_language(question)
+        agent = self._agent(language, tool)
+        asked = self._templates.render(
+            "user", language, sources=[first], question=neutralise(question)
+        )
+        updates = agent.stream({"messages": [("user", asked)]}, stream_mode="updates")
+        quiet = _untraced()
+        while True:
+            try:
+                update = quiet.run(next, updates, None)
+            except _foreign_errors() as error:
+                said = " ".join(str(error).split())[:300] or type(error).__name__
+                raise ModelServerError(
+                    f"the language model failed in agent mode: {said}"
+                ) from error
+            if update is None:
+                return
+            for node in update.values():
+                yield from (node or {}).get("messages", ())
+
+    def _agent(self, language: PromptLanguage, tool: SearchTool) -> CompiledStateGraph[Any]:
         from langchain.agents import create_agent
         from langchain.agents.middleware import ModelFallbackMiddleware
         from langchain_core.tools import StructuredTool
 
-        language = prompt_language(question)
-        middleware: list[Any] = [_bounds(self._max_steps, self._max_tokens)]
-        if self._chats[1:]:
-            middleware.append(ModelFallbackMiddleware(*self._chats[1:]))
-        agent = create_agent(
-            self._chats[0],
-            [
-                StructuredTool.from_function(
-                    tool.answer_to_model,
-                    name="search",
-                    description="Search the documents. Returns numbered sources.",
-                )
-            ],
-            system_prompt=self._templates.render("agent", language, refusal=REFUSAL[language]),
-            middleware=middleware,
+        first, *others = self._chats
+        search = StructuredTool.from_function(
+            tool.for_model,
+            name="search",
+            description="Search the documents with a short query. Returns numbered sources.",
         )
-        asked = self._templates.render("user", language, question=question, sources=[])
+        return create_agent(
+            first,
+            [search],
+            system_prompt=self._templates.render("agent", language, refusal=REFUSAL[language]),
+            middleware=[
+                bounds(self._max_steps, self._max_tokens),
+                *([ModelFallbackMiddleware(*others)] if others else []),
+            ],
+        )
+
+    def _draft(self, question: str, said: str, tool: SearchTool) -> Draft:
+        """Read the answer out of what was said last, or have the generator write one."""
+        if not said.strip():  # out of steps or tokens, or nothing but searches
+            pieces = self._knowledge.generator.generate(question, tool.hits)
+            return next(piece for piece in pieces if isinstance(piece, Draft))
+        kept = without_strays([said], len(tool.hits))
+        text = "".join(piece for piece in kept if isinstance(piece, str))
+        refused = refusal_in(text)
+        citations = () if refused else cite(text, tool.hits)
+        return Draft(text, citations, bool(refused), refused, used=tuple(tool.hits))
+
+
+def _without_thoughts(text: str) -> str:
+    thinking = Thinking()
+    pieces = [*thinking.feed(text), *thinking.end()]
+    return "".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def _foreign_errors() -> tuple[type[Exception], ...]:
+    """Name what chat models raise: each provider's own errors, all the odd bodies can provoke."""
+    import httpx
+    import openai
+    from langgraph.errors import GraphRecursionError
+
+    odd = (ValueError, KeyError, IndexError, TypeError, AttributeError, OSError)
+    return (openai.OpenAIError, httpx.HTTPError, GraphRecursionError, *odd)
+
+
+def _untraced() -> Context:
+    """Make a context in which LangChain reports to no tracing service, whatever the environment."""
+    from langsmith import tracing_context
+
+    with tracing_context(enabled=False):
+        return copy_context()
+
+
+def _searches(tool: SearchTool) -> Iterator[Step]:
+    """Yield the searches made since the last time."""
+    while tool.made:
+        made = tool.made.pop(0)
+        yield Step("search", made.query, made.found, made.seconds)
+
+
+def _wishes(message: AIMessage) -> str:
+    return "; ".join(f"{call['name']}({call['args']})" for call in message.tool_calls)
+
+
+def _tokens(message: AIMessage) -> int:
+    return message.usage_metadata["total_tokens"] if message.usage_metadata else 0

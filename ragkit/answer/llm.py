@@ -15,13 +15,15 @@ from ragkit.answer import refusal
 from ragkit.answer.citations import cite
 from ragkit.answer.markers import markers
 from ragkit.answer.numbers import numbers
-from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt
+from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget
+from ragkit.answer.templates import Templates
 from ragkit.errors import IncompleteAnswerError, ModelServerError
-from ragkit.types import Decoding, Draft, Finish, Hit, Message, Reasoning, Turn
+from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
 
+UNKNOWN_CONTEXT_TOKENS: Final = 4096  # arbitrary; few models since 2023 have less
 CUT_SHORT: Final = "the answer was cut off after {max_tokens} tokens"
 _SOFT = re.compile(r"[\s\"'“”「」*.。!！]+")
 
@@ -30,7 +32,8 @@ class ChatGenerator:
     """Write answers with a language model; `decoding` says how it chooses its tokens.
 
     An answer bound to a JSON schema or a regex is data: it is neither cited nor taken for a
-    refusal.
+    refusal. Passages take at most `budget_tokens` of a prompt; None: what the model's context
+    allows, less `on_cpu`, where reading a prompt is slow.
     """
 
     def __init__(
@@ -38,11 +41,15 @@ class ChatGenerator:
         model: LanguageModel,
         *,
         decoding: Decoding | None = None,
-        budget_tokens: int = 3000,
+        budget_tokens: int | None = None,
+        templates: Templates | None = None,
+        on_cpu: bool = False,
     ) -> None:
         self._model = model
         self._decoding = decoding or Decoding()
         self._budget_tokens = budget_tokens
+        self._templates = templates or Templates()
+        self._on_cpu = on_cpu
 
     @property
     def writes_data(self) -> bool:
@@ -53,8 +60,8 @@ class ChatGenerator:
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
     ) -> Iterator[str | Reasoning | Draft]:
         """Yield the answer as it is written, then its Draft; see `ragkit.contracts.Generator`."""
-        prompt = build_prompt(question, passages, budget_tokens=self._budget_tokens)
-        if not prompt.used:  # nothing to answer from: no need to ask
+        prompt = self._prompt(question, passages, history)
+        if prompt is None or not prompt.used:  # nothing to answer from: no need to ask
             text = refusal.statement(question)
             yield text
             yield Draft(text, refused=True, reason=refusal.nothing_found(question))
@@ -62,15 +69,37 @@ class ChatGenerator:
         said: list[str] = []
         thought: list[str] = []
         finish: Finish | None = None
-        stream = self._model.stream(_messages(prompt), self._decoding)
+        stream = self._model.stream(prompt.messages, self._decoding)
         with closing(cast("Any", stream)) as pieces:  # the contract says that it can be closed
             for piece in pieces:
                 if isinstance(piece, Finish):
                     finish = piece
                     continue
-                (thought.append(piece.text) if isinstance(piece, Reasoning) else said.append(piece))
+                if isinstance(piece, Reasoning):
+                    thought.append(piece.text)
+                else:
+                    said.append(piece)
                 yield piece
         yield self._draft("".join(said), "".join(thought), finish, prompt)
+
+    def _prompt(
+        self, question: str, passages: Sequence[Hit], history: Sequence[Turn]
+    ) -> Prompt | None:
+        if not passages and not any(turn.used for turn in history):
+            return None
+        context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
+        answer = self._decoding.max_tokens
+        budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
+        return build_prompt(
+            question,
+            passages,
+            budget_tokens=budget,
+            history=history,
+            count=self._model.count_tokens,
+            context_tokens=context,
+            max_answer_tokens=answer,
+            templates=self._templates,
+        )
 
     def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:
         if finish is None:
@@ -88,6 +117,7 @@ class ChatGenerator:
             usage=finish.usage,
             used=prompt.used,
             reasoning=reasoning,
+            prompt=prompt.version,
         )
 
     def _nothing_said(self, *, cut: bool) -> str:
@@ -98,10 +128,6 @@ class ChatGenerator:
                 " more (RAGKIT_LLM_MAX_TOKENS), or turn its thinking off"
             )
         return f"{who} answered nothing: check its chat template"
-
-
-def _messages(prompt: Prompt) -> Sequence[Message]:
-    return [Message(cast("Any", role), content) for role, content in prompt.messages]
 
 
 def refusal_in(text: str) -> str:

@@ -15,7 +15,6 @@ _LIST_NUMBER = re.compile(
     r"^[ \t>*-]*(?:(\d{1,2})[.)、．）](?!\d)|[(（](\d{1,2})[)）])", re.MULTILINE
 )
 _AFTER_QUOTE = re.compile(r"[\s\"”’'」』）).。]*")
-_WITHIN_QUOTE = r"(?:\s|[\[［【][\d\s,，、;；†\-–]{1,60}[\]］】])*"  # white space, footnotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +82,27 @@ def _quoted_whole(text: str, citations: Iterable[Citation]) -> Iterator[tuple[Sp
     White space and a source's footnotes may differ: answers are written without them.
     """
     found = {marker.start: marker for marker in markers(text)}
+    within, places = _squeezed(text)
     for citation in citations:
-        words = without_markers(citation.quote).split()
-        if citation.verdict == "unverified" or not words:
+        quote, _ = _squeezed(citation.quote)
+        if citation.verdict == "unverified" or not quote:
             continue
-        for match in re.finditer(_WITHIN_QUOTE.join(map(re.escape, words)), text):
-            at = match.end()
-            while (gap := _AFTER_QUOTE.match(text, at)) and (marker := found.get(gap.end())):
+        at = within.find(quote)
+        while at >= 0:
+            end = places[at + len(quote) - 1] + 1
+            while (gap := _AFTER_QUOTE.match(text, end)) and (marker := found.get(gap.end())):
                 if citation.n in marker.numbers:
-                    yield Span(match.start(), marker.start), citation.n
+                    yield Span(places[at], marker.start), citation.n
                     break
-                at = marker.end
+                end = marker.end
+            at = within.find(quote, at + len(quote))
+
+
+def _squeezed(text: str) -> tuple[str, list[int]]:
+    """Leave white space and markers out, and tell where each character that is left stood."""
+    plain = without_markers(text)
+    places = [i for i, character in enumerate(plain) if not character.isspace()]
+    return "".join(plain[i] for i in places), places
 
 
 def _list_numbers(text: str) -> Iterator[Span]:

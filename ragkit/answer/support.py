@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 from ragkit.answer.names import NameSet
 from ragkit.answer.numbers import NumberSet
@@ -33,27 +33,31 @@ _RUN = re.compile(f"[{CJK}]+")
 _FUNCTION = re.compile(FUNCTION_WORDS, re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a cited number stands for, ready for comparison."""
+    """What a cited number stands for: a passage, its title and headings; prepared when needed."""
 
-    pieces: tuple[str, ...]
-    folded: tuple[Folded, ...]
-    numbers: NumberSet
-    names: NameSet
-    terms: frozenset[str]
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self.pieces = tuple(pieces)
 
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> Evidence:
-        """Prepare the passage, its title and headings, or whatever else a number stands for."""
-        pieces = tuple(texts)
-        return cls(
-            pieces,
-            tuple(fold(piece) for piece in pieces),
-            NumberSet.of(pieces),
-            NameSet.of(pieces),
-            frozenset(term for piece in pieces for term in analyse(piece)),
-        )
+    @cached_property
+    def folded(self) -> tuple[Folded, ...]:
+        """The pieces as quotations are looked for in them."""
+        return tuple(map(fold, self.pieces))
+
+    @cached_property
+    def numbers(self) -> NumberSet:
+        """The numbers in the pieces."""
+        return NumberSet.of(self.pieces)
+
+    @cached_property
+    def names(self) -> NameSet:
+        """The words in the pieces, by which a name is looked up."""
+        return NameSet.of(self.pieces)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The analyser's terms of the pieces."""
+        return frozenset(term for piece in self.pieces for term in analyse(piece))
 
 
 def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
@@ -62,7 +66,7 @@ def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
     A content word counts 1 and is held when its stem is; a content character of Chinese counts
     1/2 and is held when a pair with its neighbour is.
 
-    >>> round(coverage("The pump weighs 40 kg", [Evidence.of(["Its weight: a 40 kg pump."])]), 2)
+    >>> round(coverage("The pump weighs 40 kg", [Evidence(["Its weight: a 40 kg pump."])]), 2)
     0.75
     """
     known = frozenset[str]().union(*(source.terms for source in evidence))

@@ -11,8 +11,8 @@ from ragkit.answer.markers import markers
 from ragkit.answer.names import names
 from ragkit.answer.numbers import numbers
 from ragkit.answer.quotations import locate, quotations
-from ragkit.answer.reading import Reading, blanked, read_answer
-from ragkit.answer.strays import is_json
+from ragkit.answer.reading import Reading, Sentence, blanked, read_answer
+from ragkit.answer.strays import Sieve, is_json
 from ragkit.answer.support import Evidence, coverage, has_content, judge
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Claim, Draft, Hit, Span
@@ -94,7 +94,7 @@ def _sources(
         pieces.update({text[hit.start : hit.end]: None for hit in around})
         pieces.update({name: None for hit in around for name in (hit.title, *hit.headings)})
         pieces[citation.quote] = None
-    return {n: Evidence.of(filter(None, pieces)) for n, pieces in pieces_of.items()}
+    return {n: Evidence(filter(None, pieces)) for n, pieces in pieces_of.items()}
 
 
 def _holds(hit: Hit, citation: Citation) -> bool:
@@ -148,14 +148,18 @@ def _claims(
             yield Claim(sentence.start, sentence.end, cites, "supported")
         else:
             missing = sum(sentence.start <= s.start < sentence.end for s in doubtful)
-            likely = _entailed(text, evidence, entails) if entails else None
+            likely = _entailed(reading, sentence, evidence, entails) if entails else None
             support = judge(coverage(text, evidence), missing, likely)
             yield Claim(sentence.start, sentence.end, cites, support)
 
 
-def _entailed(text: str, evidence: Sequence[Evidence], entails: Entails) -> float:
+def _entailed(
+    reading: Reading, sentence: Sentence, evidence: Sequence[Evidence], entails: Entails
+) -> float:
     """Ask for the best of the sources, each piece by itself and all of them joined."""
+    sieve = Sieve(0)
+    plain = sieve.take(reading.text[sentence.start : sentence.end]) + sieve.end()
     premises = [piece for source in evidence for piece in source.pieces]
     if len(premises) > 1:
         premises.append("\n".join(premises))
-    return max(entails([(premise, text) for premise in premises]))
+    return max(entails([(premise, plain) for premise in premises]))

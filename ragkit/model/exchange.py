@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_CHARS = 1_000_000  # arbitrary; far more than max_tokens allows an honest server
 PREFIX_HEADER: Final = "X-Prompt-Prefix"
+_NO_END: Final = frozenset({"", "abort", "error"})  # the latter are what vLLM says of its own doing
 
 
 async def exchange(
@@ -45,7 +46,7 @@ async def exchange(
                     " it and see its log",
                     again=False,
                 )
-    if not reason:
+    if reason in _NO_END:
         raise StreamFaultError(
             "stopped in the middle of its answer: see its log, then ask again", again=True
         )

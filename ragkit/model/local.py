@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from ragkit.errors import ModelError, ModelServerError
 from ragkit.model.bridge import Pieces
 from ragkit.model.limits import Piece, bounded
-from ragkit.model.local_generate import Loaded, generate, load
+from ragkit.model.local_generate import Loaded, generate, load, place
 from ragkit.model.stops import Stops
 from ragkit.model.thinking import Thinking
 from ragkit.types import Decoding, Finish, Message
@@ -49,6 +49,11 @@ class LocalModel:
     def counting(self) -> str:
         """Say how `count_tokens` counts."""
         return f"the tokenizer of {self._model}"
+
+    @property
+    def on_gpu(self) -> bool:
+        """Tell whether the model will run on a GPU."""
+        return place(self._device) != "cpu"
 
     def load(self) -> Loaded:
         """Load the model; a second call is quick. Raises ModelError when it cannot be had."""

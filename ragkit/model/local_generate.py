@@ -57,6 +57,13 @@ class Loaded:
         return ids.to(self.model.device)
 
 
+def place(device: str | None) -> str:
+    """Return the torch device that a model will be on: the named one, else a GPU, else the CPU."""
+    import torch
+
+    return device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
 _loading = threading.Lock()
 
 
@@ -74,14 +81,14 @@ def _load(model: str, device: str | None) -> Loaded:
     from ragkit.embed.precision import torch_dtype
 
     folder = _folder(model)
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = place(device)
     try:
         with _no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
             network: Any = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=torch_dtype(place), use_safetensors=True, trust_remote_code=False
+                folder, dtype=torch_dtype(device), use_safetensors=True, trust_remote_code=False
             )
-            network.to(torch.device(place)).eval()
+            network.to(torch.device(device)).eval()
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         words = " ".join(str(error).split())[:300]
         raise ModelError(

@@ -7,6 +7,7 @@ vLLM sends beside the text. It knows nothing of questions and passages.
 from __future__ import annotations
 
 import asyncio
+import time
 import weakref
 from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import foreign_errors
 from ragkit.model.limits import Piece, bounded
 from ragkit.model.server import ModelServer, served
-from ragkit.model.tokens import TokenCounter
+from ragkit.model.tokens import ASK_AGAIN_S, TokenCounter
 from ragkit.model.wire import request_body
 from ragkit.types import Decoding, Message
 
@@ -49,8 +50,9 @@ class ServedModel:
         self._decoding = decoding or Decoding()
         self._total_timeout_s = total_timeout_s
         self._failover = Failover(self.servers, name, tries or Tries())
-        self._tokens = TokenCounter(name, tokenizer, self.servers)
-        self._context: int | None = context_tokens
+        self._tokens = TokenCounter(name, tokenizer, self.servers, self._client)
+        self._context = context_tokens
+        self._ask_after = 0.0
         self._clients: dict[ModelServer, tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI]] = {}
 
     @property
@@ -77,13 +79,17 @@ class ServedModel:
         return Pieces(bounded(answer, self._total_timeout_s, self._who()))
 
     def context_tokens(self) -> int | None:
-        """Return the least context that a server says the model has. Sends a request once."""
-        if self._context is None:
+        """Return the least context that a server says the model has, else its configuration's.
+
+        The servers are asked until one has told, at most every `ASK_AGAIN_S`.
+        """
+        if self._context is None and time.monotonic() >= self._ask_after:
+            self._ask_after = time.monotonic() + ASK_AGAIN_S
             self._context = run(self._ask_context()) or self._tokens.configured_context()
         return self._context
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
-        """Count tokens: see `ragkit.model.tokens.TokenCounter`. Never raises."""
+        """Count tokens: see `ragkit.model.tokens.TokenCounter`."""
         return self._tokens.count(texts)
 
     async def _ask_context(self) -> int | None:
@@ -92,7 +98,7 @@ class ServedModel:
             try:
                 models = await served(server)
             except foreign_errors():
-                continue
+                continue  # it may be one of those that the answer can do without
             known += [m.context_tokens for m in models if m.name == self._name and m.context_tokens]
         return min(known, default=None)
 

@@ -5,9 +5,9 @@ It knows nothing of questions and answers, nor of what failures mean.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -74,19 +74,12 @@ class Served:
 
 
 async def served(server: ModelServer) -> Sequence[Served]:
-    """List the models that a server serves. Raises whatever the client raises."""
-    async with client_of(server) as client:
+    """List the models that a server serves. Raises TimeoutError and what the client raises."""
+    async with asyncio.timeout(min(server.timeout_s, PROBE_TIMEOUT_S)), server.client() as client:
         return [
             Served(str(model.id), _count((model.model_extra or {}).get("max_model_len")))
             for model in (await client.models.list()).data
         ]
-
-
-@asynccontextmanager
-async def client_of(server: ModelServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    """Open a client for a request or two that need no lasting connection."""
-    async with server.client() as client:
-        yield client
 
 
 def _count(value: object) -> int | None:

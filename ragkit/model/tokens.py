@@ -5,41 +5,46 @@ It never downloads, and counts rather too many than too few where it must estima
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import ModelError
 from ragkit.model.bridge import run
 from ragkit.model.failures import explain, foreign_errors
-from ragkit.model.server import PROBE_TIMEOUT_S, ModelServer, client_of
+from ragkit.model.server import PROBE_TIMEOUT_S, ModelServer
 
 if TYPE_CHECKING:
     import openai
     from tokenizers import Tokenizer
 
 _KEPT: Final = 4096  # texts whose counts are remembered; arbitrary, some MB at most
-_REST_S: Final = 30.0  # arbitrary
+ASK_AGAIN_S: Final = 30.0  # of servers that could not tell; arbitrary
 
 
 class TokenCounter:
     """Counts as the tokenizer `tokenizer` (a folder or a hub name in the local cache) would.
 
-    Without one, the model's name is looked up in the same places, then `servers` are asked, again
-    `_REST_S` after they failed. `how` says in words what counted last, and why nothing better.
+    Without one, the model's name is looked up in the same places, then `servers` are asked through
+    their `client`, again `ASK_AGAIN_S` after they failed. `how` says in words what counted last,
+    and why nothing better.
     """
 
     def __init__(
-        self, model: str, tokenizer: str | None = None, servers: Sequence[ModelServer] = ()
+        self,
+        model: str,
+        tokenizer: str | None = None,
+        servers: Sequence[ModelServer] = (),
+        client: Callable[[ModelServer], openai.AsyncOpenAI] = ModelServer.client,
     ) -> None:
         self.how = "not counted yet"
         self._model = model
         self._named = tokenizer
-        # Counting needs no patience: there is the estimate.
-        self._servers = [replace(s, timeout_s=min(s.timeout_s, PROBE_TIMEOUT_S)) for s in servers]
+        self._servers = tuple(servers)
+        self._client = client
         self._ask_after = 0.0
         self._tokenizer: Tokenizer | None = None
         self._looked = False
@@ -99,7 +104,7 @@ class TokenCounter:
         failures = []
         for server in self._servers:
             try:
-                found = run(_ask(server, self._model, missing)) if missing else []
+                found = run(self._ask(server, missing)) if missing else []
             except foreign_errors() as error:
                 failures.append(run(explain(error, server)))
                 continue
@@ -109,9 +114,17 @@ class TokenCounter:
             if len(self._kept) > _KEPT:
                 self._kept = {}
             return counts
-        self._ask_after = time.monotonic() + _REST_S
+        self._ask_after = time.monotonic() + ASK_AGAIN_S
         self.how = f"an estimate: no tokenizer of {self._model} is here, and {failures[-1]}"
         return None
+
+    async def _ask(self, server: ModelServer, texts: Sequence[str]) -> Sequence[int]:
+        """Ask vLLM's /tokenize, or that of llama.cpp's Python server, for each text's count."""
+        root = server.url.rstrip("/").removesuffix("/v1")
+        client = self._client(server)
+        # Counting needs no patience: there is the estimate.
+        async with asyncio.timeout(min(server.timeout_s, PROBE_TIMEOUT_S)):
+            return [await _count(client, root, self._model, text) for text in texts]
 
 
 def cached_file(model: str, name: str) -> Path | None:
@@ -136,13 +149,6 @@ def _read(file: Path) -> Tokenizer:
         return Tokenizer.from_file(str(file))
     except Exception as error:  # the Rust library raises nothing more exact
         raise ModelError(f"tokenizer {file} cannot be read: {error}") from error
-
-
-async def _ask(server: ModelServer, model: str, texts: Sequence[str]) -> Sequence[int]:
-    """Ask vLLM's /tokenize, or that of llama.cpp's Python server, for each text's count."""
-    root = server.url.rstrip("/").removesuffix("/v1")
-    async with client_of(server) as client:
-        return [await _count(client, root, model, text) for text in texts]
 
 
 async def _count(client: openai.AsyncOpenAI, root: str, model: str, text: str) -> int:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ragkit_serve import StubServer
+from ragkit_serve.stub import Fault, Reply, StubServer
 
 HANDBOOK = {
     "leave.md": "# Leave\n\nEvery employee has 26 days of annual leave.\n",
@@ -223,6 +223,49 @@ def test_a_language_model_that_is_down_is_one_line(ragkit: Commands) -> None:
         RAGKIT_LLM_MODEL="any",
     )
     assert "127.0.0.1:9" in line
+
+
+def test_decoding_options_reach_the_model_and_reasoning_stays_apart(ragkit: Commands) -> None:
+    reply = Reply("You have 26 days [1].", reasoning="Let me see.")
+    with StubServer(lambda messages: reply) as server:
+        done = ragkit(
+            *("ask", "How many days of annual leave?", "--show-reasoning"),
+            *("--temperature", "0.5", "--top-p", "0.9", "--top-k", "40", "--min-p", "0.1"),
+            *("--repetition-penalty", "1.1", "--presence-penalty", "0.2", "--max-tokens", "50"),
+            *("--stop", "END", "--stop", "FIN", "--seed", "7"),
+            RAGKIT_LLM_URL=server.url,
+            RAGKIT_LLM_MODEL="stub",
+            RAGKIT_LLM_TEMPERATURE="0.9",
+        )
+    assert done.stdout.startswith("You have 26 days [1].")
+    assert "Let me see." not in done.stdout
+    assert done.stderr == "Let me see.\n\n"
+    (request,) = server.chats
+    assert request.body == {
+        "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1, "repetition_penalty": 1.1,
+        "presence_penalty": 0.2, "max_tokens": 50, "stop": ["END", "FIN"], "seed": 7,
+        "model": "stub", "messages": request.body["messages"],
+        "stream": True, "stream_options": {"include_usage": True},
+    }  # fmt: skip
+
+
+def test_an_answer_that_breaks_off_is_printed_and_marked_incomplete(ragkit: Commands) -> None:
+    with StubServer(lambda messages: Fault(cut="quiet", text="You have 26")) as server:
+        asked = ("ask", "How many days of annual leave?")
+        named = {"RAGKIT_LLM_URL": server.url, "RAGKIT_LLM_MODEL": "stub"}
+        shown = ragkit(*asked, code=1, **named)
+        told = ragkit(*asked, "--json", code=1, **named)
+    assert shown.stdout == "You have 26\n"
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith("ragkit: the answer is incomplete: language-model server http://127")
+    assert told.stderr.splitlines() == [line]
+    assert json.loads(told.stdout) == {
+        "answer": "You have 26",
+        "refused": False,
+        "reason": line.removeprefix("ragkit: "),
+        "citations": [],
+        "incomplete": True,
+    }
 
 
 def test_help_lists_only_commands_that_exist(ragkit: Commands) -> None:

@@ -1,18 +1,19 @@
 """Search and ask as a whole, over the fakes: what a knowledge base adds to its parts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from ragkit import Answer, KnowledgeBase
+from ragkit.answer.cutoff import Cutoff
 from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.gate import Gate
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Generator
 from ragkit.errors import NotFoundError
-from ragkit.model.served import ServedModel
-from ragkit.testing import FakeEmbedder, FakeStore
-from ragkit.types import Chunk, NewDocument, Page
-from ragkit_serve import StubServer
+from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
+from ragkit.types import Chunk, Decoding, NewDocument, Page, Reasoning
 
 FIRST = "The bridge is painted grey."
 SECOND = "It was opened in 1932 by the king."
@@ -54,15 +55,115 @@ def test_a_stream_is_the_text_in_pieces_and_then_the_answer(store: FakeStore) ->
     *pieces, answer = knowledge_base(store, ExtractiveGenerator()).stream("When was it opened?")
     assert isinstance(answer, Answer)
     assert "".join(_texts(pieces)) == answer.text
-    assert set(answer.timings) == {"retrieve", "generate", "verify"}
+    assert list(answer.timings) == ["retrieve", "gate", "generate", "verify"]
 
 
 def test_a_language_models_wrong_number_is_marked(store: FakeStore) -> None:
-    with StubServer(lambda messages: "It was opened in 1933 [1].") as server:
-        generator = ChatGenerator(ServedModel([server.url], "stub"))
-        answer = knowledge_base(store, generator).ask("When was the bridge opened?")
+    model = FakeLanguageModel("It was opened in 1933 [1]. It is painted grey [1].")
+    answer = knowledge_base(store, ChatGenerator(model)).ask("When was the bridge opened?")
     assert answer.unverified == ("1933",)
-    assert [citation.verdict for citation in answer.citations] == ["verified"]
+    assert [citation.verdict for citation in answer.citations] == ["verified", "verified"]
+    assert [(answer.text[c.start : c.end], c.support) for c in answer.claims] == [
+        ("It was opened in 1933 [1].", "partly"),
+        ("It is painted grey [1].", "supported"),
+    ]
+    assert [hit.uri for hit in answer.used] == ["bridge.pdf"]
+
+
+def test_a_marker_without_a_source_is_neither_streamed_nor_kept(store: FakeStore) -> None:
+    model = FakeLanguageModel("It was opened in 1932 [1][9]. By the king [ 7 ].")
+    kb = knowledge_base(store, ChatGenerator(model))
+    *pieces, answer = kb.stream("When was the bridge opened?")
+    assert isinstance(answer, Answer)
+    assert answer.text == "It was opened in 1932 [1]. By the king."
+    assert "".join(_texts(pieces)) == answer.text
+    assert [(answer.text[c.start : c.end], c.cites, c.support) for c in answer.claims] == [
+        ("It was opened in 1932 [1].", (1,), "supported"),
+        ("By the king.", (), "not found"),
+    ]
+    assert answer.unverified == ()
+
+
+def test_data_is_left_as_it_is(store: FakeStore) -> None:
+    generator = ChatGenerator(FakeLanguageModel("[9]"), decoding=Decoding(regex=r"\[\d\]"))
+    answer = knowledge_base(store, generator).ask("When was the bridge opened?")
+    assert (answer.text, answer.claims, answer.unverified) == ("[9]", (), ())
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reason"),
+    [
+        (
+            "How much are bananas?",
+            "The sources do not answer this question.",
+            "looked at 1 passage of collection 'default': "
+            "the best passage holds 0% of what the question asks about; missing: bananas",
+        ),
+        (
+            "香蕉多少钱？",
+            "所给资料无法回答这个问题。",
+            "在文档集“default”中查看了1个段落：最好的段落含有所问内容的0%；缺少：香蕉",
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused_before_a_language_model_is_asked(
+    store: FakeStore, question: str, text: str, reason: str
+) -> None:
+    model = FakeLanguageModel("Bananas are free [1].")
+    *pieces, answer = knowledge_base(store, ChatGenerator(model)).stream(question)
+    assert isinstance(answer, Answer)
+    assert model.asked == []
+    assert (_texts(pieces), answer.text, answer.refused) == ([text], text, True)
+    assert answer.reason == reason
+    assert (answer.citations, answer.claims, answer.used) == ((), (), ())
+    assert len(answer.hits) == 1
+
+
+def test_an_empty_collection_is_refused_alike() -> None:
+    store = FakeStore()
+    store.create_collection("default")
+    model = FakeLanguageModel("Forty-two.")
+    for generator in (ChatGenerator(model), ExtractiveGenerator()):
+        answer = knowledge_base(store, generator).ask("How many?")
+        assert (answer.text, answer.refused) == ("The sources do not answer this question.", True)
+        assert answer.reason == "searched collection 'default': no passage was found"
+    assert model.asked == []
+
+
+def test_a_language_models_own_refusal_says_what_was_searched(store: FakeStore) -> None:
+    model = FakeLanguageModel("The sources do not answer this question.")
+    answer = knowledge_base(store, ChatGenerator(model)).ask("Who painted the bridge?")
+    assert answer.refused
+    assert answer.reason.startswith("looked at 1 passage of collection 'default': ")
+
+
+@pytest.mark.parametrize(("threshold", "refused"), [(0.9, True), (0.0, False)])
+def test_a_fitted_cutoff_decides_for_every_generator(
+    store: FakeStore, threshold: float, refused: bool
+) -> None:
+    """The extractive generator's own measure is not asked besides: the words are not there."""
+    cutoff = Cutoff(bias=0.0, weights=(0.0, 0.0), means=(0.0, 0.0), threshold=threshold)
+    gate = Gate(lambda terms: dict.fromkeys(terms, 1.0), lambda mode: cutoff)
+    question = "Which king of the lost ancient golden southern empires?"
+    assert knowledge_base(store, ExtractiveGenerator()).ask(question).refused
+    for generator in (ExtractiveGenerator(), ChatGenerator(FakeLanguageModel("The king [1]."))):
+        kb = KnowledgeBase(store, FakeEmbedder(), generator, collection="default", gate=gate)
+        answer = kb.ask(question)
+        assert answer.refused is refused
+        assert ("they score 0.500, below the cut-off 0.900" in answer.reason) is refused
+
+
+def test_passages_from_before_are_considered_too(store: FakeStore) -> None:
+    (hit,) = knowledge_base(store, ExtractiveGenerator()).search("bridge", k=1)
+    earlier = replace(hit, chunk=99, text="Bananas cost two euros.", start=0, end=23)
+    model = FakeLanguageModel("Two euros [2].")
+    kb = knowledge_base(store, ChatGenerator(model))
+    answer = kb.ask("How much are bananas?")
+    assert answer.refused
+    *_, last = kb.stream("And bananas?", query="How much are bananas?", candidates=[earlier])
+    assert isinstance(last, Answer)
+    assert not last.refused
+    assert [h.chunk for h in last.hits] == [hit.chunk, 99]
 
 
 def test_an_unknown_collection_is_named(store: FakeStore) -> None:
@@ -71,6 +172,6 @@ def test_an_unknown_collection_is_named(store: FakeStore) -> None:
         kb.ask("When?")
 
 
-def _texts(pieces: Sequence[str | Answer]) -> list[str]:
+def _texts(pieces: Sequence[str | Reasoning | Answer]) -> list[str]:
     assert all(isinstance(piece, str) for piece in pieces)
     return [piece for piece in pieces if isinstance(piece, str)]

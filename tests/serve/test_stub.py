@@ -1,8 +1,12 @@
 """The stub server speaks the wire format that real clients read."""
 
 import json
+import select
 import subprocess
 import sys
+import threading
+import time
+from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,8 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
-from ragkit_serve.stub import Fault, Reply, StubServer
+from ragkit_serve.stub import Fault, Reply, StubServer, ToolCall
+from ragkit_serve.stub_cache import PrefixCache
 
 QUESTION: Any = [{"role": "user", "content": "How many?"}]
 
@@ -150,3 +155,125 @@ def test_command_says_where_it_serves() -> None:
         line = process.stdout.readline()
         process.terminate()
     assert line.startswith("serving model tiny at http://127.0.0.1:")
+
+
+def test_length_of_the_context_and_tokens_are_told() -> None:
+    with StubServer(models=("a",), max_model_len=99) as server:
+        (model,) = client(server).models.list().data
+        assert (model.model_extra or {})["max_model_len"] == 99
+        root = b'{"model": "a", "prompt": "one two", "add_special_tokens": false}'
+        status, data = post(server, "/tokenize", root)
+        assert (status, json.loads(data)["count"]) == (200, 2)
+    with StubServer(max_model_len=None, tokenize=False) as server:
+        assert client(server).models.list().data[0].model_extra == {}
+        assert post(server, "/tokenize", root)[0] == 404
+    assert [request.path for request in server.requests] == ["/v1/models", "/tokenize"]
+    assert server.chats == []
+
+
+def test_retry_after_as_a_date() -> None:
+    with (
+        StubServer(lambda messages: Fault(status=429, retry_date_s=60)) as server,
+        pytest.raises(openai.RateLimitError) as caught,
+    ):
+        client(server).chat.completions.create(model="stub", messages=QUESTION)
+    date = parsedate_to_datetime(caught.value.response.headers["retry-after"])
+    assert 50 < date.timestamp() - time.time() <= 60
+
+
+@pytest.mark.parametrize(
+    ("cut", "end"),
+    [
+        (
+            "error",
+            b'data: {"error": {"message": "no room", "type": "stub_error", "code": 500}}\n\n',
+        ),
+        ("garbage", b'data: {"choices": [{"delta"\n\n'),
+    ],
+)
+def test_streams_that_go_wrong_half_way(cut: Any, end: bytes) -> None:
+    body = json.dumps({"model": "stub", "messages": QUESTION, "stream": True}).encode()
+    with StubServer(lambda messages: Fault(cut=cut, text="Half", message="no room")) as server:
+        status, data = post(server, "/v1/chat/completions", body)
+    assert status == 200
+    assert b'"content": "Half"' in data
+    assert data.endswith(end)
+
+
+@pytest.mark.parametrize(("cut", "more"), [("stall", False), ("drip", True)])
+def test_streams_that_do_not_end(cut: Any, more: bool) -> None:
+    body = json.dumps({"model": "stub", "messages": QUESTION, "stream": True}).encode()
+    with StubServer(lambda messages: Fault(cut=cut, text="Half")) as server:
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        connection.request("POST", "/v1/chat/completions", body)
+        response = connection.getresponse()
+        assert b"Half" in response.readline()
+        assert response.readline() == b"\n"
+        assert connection.sock is not None
+        assert bool(select.select([connection.sock], [], [], 0.2)[0]) is more
+        left = time.monotonic()
+        response.close()
+        connection.close()
+        while not server.disconnects:
+            assert time.monotonic() < left + 1
+            time.sleep(0.005)
+    assert 0 <= server.disconnects[0] - left < 1
+
+
+def test_what_runs_at_once_is_counted() -> None:
+    with StubServer(lambda messages: Reply("Yes.", prefill_s=0.2)) as server:
+        ask = client(server).chat.completions.create
+        threads = [
+            threading.Thread(target=lambda: ask(model="stub", messages=QUESTION)) for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (server.most_running, server.running, server.disconnects) == (3, 0, [])
+
+
+def test_a_tool_is_called_whole_and_streamed() -> None:
+    call = ToolCall("search", {"query": "请假"})
+    with StubServer(lambda messages: Reply(tool_calls=(call,))) as server:
+        create = client(server).chat.completions.create
+        whole = create(model="stub", messages=QUESTION).choices[0]
+        chunks = list(create(model="stub", messages=QUESTION, stream=True))
+    assert whole.finish_reason == "tool_calls"
+    assert whole.message.tool_calls is not None
+    (called,) = whole.message.tool_calls
+    assert called.type == "function"
+    assert (called.function.name, json.loads(called.function.arguments)) == (
+        "search",
+        {"query": "请假"},
+    )
+    (streamed,) = [c.choices[0].delta.tool_calls for c in chunks if c.choices[0].delta.tool_calls]
+    assert streamed[0].function is not None
+    assert streamed[0].function.name == "search"
+    assert chunks[-1].choices[0].finish_reason == "tool_calls"
+
+
+def test_the_share_of_cached_prefixes() -> None:
+    prompts: list[Any] = [
+        [{"role": "user", "content": "word " * 32 + ending}] for ending in ("one", "two", "one")
+    ]
+    with StubServer(lambda messages: "Yes.") as server:
+        usages = [
+            client(server).chat.completions.create(model="stub", messages=prompt).usage
+            for prompt in prompts
+        ]
+    cached = [
+        u.prompt_tokens_details.cached_tokens for u in usages if u and u.prompt_tokens_details
+    ]
+    assert cached == [0, 32, 32]
+    assert (server.cache.tokens, server.cache.cached_tokens) == (3 * 33, 64)
+    assert server.cache.share == 64 / 99
+
+
+def test_a_prefix_is_cached_only_as_a_whole() -> None:
+    cache = PrefixCache()
+    assert cache.share == 0.0
+    first = [str(n) for n in range(48)]
+    assert cache.see(first) == 0
+    assert cache.see(["other", *first[1:]]) == 0  # later blocks are the same, their beginning not
+    assert cache.see(first[:31]) == 16

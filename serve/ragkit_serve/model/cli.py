@@ -1,13 +1,28 @@
-"""`ragkit model`: its commands, each in a file of its own."""
+"""`ragkit model`: a table of its commands, each in a file of its own."""
 
 import typer
 
-from ragkit_serve.model.cli_bench import bench
-from ragkit_serve.model.cli_gateway import gateway
-from ragkit_serve.model.cli_plan import plan
-from ragkit_serve.model.cli_quantize import quantize
-from ragkit_serve.model.cli_serve import serve
+from ragkit.cli_lazy import Entry, lazy_group
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
-for command in (serve, plan, quantize, bench, gateway):
-    app.command()(command)
+COMMANDS = {
+    "serve": Entry("ragkit_serve.model.cli_serve:serve", "Serve a model and keep it running."),
+    "plan": Entry("ragkit_serve.model.cli_plan:plan", "Say what fits before anything loads."),
+    "quantize": Entry("ragkit_serve.model.cli_quantize:quantize", "Make a smaller checkpoint."),
+    "bench": Entry("ragkit_serve.model.cli_bench:bench", "Measure a server; compare two runs."),
+    "gateway": Entry(
+        "ragkit_serve.model.cli_gateway:gateway", "Put several servers behind one address."
+    ),
+}
+
+app = typer.Typer(
+    cls=lazy_group(COMMANDS),
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _model() -> None:
+    """Serve, plan, quantize, measure and balance language models on your own machines."""

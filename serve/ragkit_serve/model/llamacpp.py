@@ -24,6 +24,17 @@ _FIND: Final = (
     " sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))"
 )
 
+_PYTHON_SERVER: Final = (
+    *("--n_gpu_layers", "-1"),  # all of them; a build for the CPU does not look at it
+    *("--chat_format", "chat_template.default"),  # the model's own, never a guess
+    # Otherwise a second question ends a stream in the middle, as if it were complete.
+    *("--interrupt_requests", "false"),
+    # Otherwise the logits of every token of the context are kept: 5 GB at 8192 tokens of a
+    # vocabulary of 152,000. The price: no logprobs.
+    *("--logits_all", "false"),
+    *("--verbose", "false"),
+)
+
 # llama_cpp.server (0.3.36) reads each of its settings from a variable of that name as well, HOST
 # and PORT even before its arguments: none of them may slip in from the user's shell.
 ITS_VARIABLES: Final = frozenset(
@@ -41,11 +52,14 @@ ITS_VARIABLES: Final = frozenset(
 )
 
 
+_NATIVE: Final = "llama-server"
+
+
 @dataclass(frozen=True, slots=True)
 class LlamacppCommand:
     """A command line and the whole environment that it is to run in, the key in the latter.
 
-    `ready` is the path that answers once the model is loaded, with the key.
+    `ready` is the path that answers 200 once the model is loaded, asked with the key.
     """
 
     argv: tuple[str, ...]
@@ -61,7 +75,7 @@ def find_llamacpp(python: Path | None) -> Path:
     if python is not None:
         _check_python(python)
         return python
-    native = shutil.which("llama-server")
+    native = shutil.which(_NATIVE)
     if native is not None:
         return Path(native)
     try:
@@ -110,55 +124,33 @@ def llamacpp_command(
     key: str,
     name: str,
     context_tokens: int | None = None,
+    extra: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> LlamacppCommand:
     """Make the command that serves a GGUF file under `name`.
 
-    `server` is a `llama-server` or a Python interpreter, as `find_llamacpp` gives it; `environment`
-    is what the command inherits, this process's by default. Raises as `check_gguf` does, and
-    UsageError for a context longer than the model's.
+    `server` is a `llama-server` or a Python interpreter, as `find_llamacpp` gives it; `extra` are
+    arguments of its own; `environment` is what the command inherits, this process's by default.
+    Raises as `check_gguf` does, and UsageError for a context longer than the model's.
     """
     file, header = check_gguf(model)
-    context = _context_tokens(header, context_tokens)
+    common = (
+        *("--host", host, "--port", str(port)),
+        *("--model", str(file)),
+    )
+    context = str(_context_tokens(header, context_tokens))
     inherited = os.environ if environment is None else environment
-    if server.name.startswith("llama-server"):
-        argv = _native(server, file, host=host, port=port, name=name, context=context)
+    if server.name == _NATIVE:
+        # --jinja: the model's own chat template
+        argv = (str(server), *common, "--alias", name, "--ctx-size", context, "--jinja", *extra)
         return LlamacppCommand(argv, {**inherited, "LLAMA_API_KEY": key}, ready="/health")
+    argv = (
+        *(str(server), "-m", "llama_cpp.server", *common),
+        *("--model_alias", name, "--n_ctx", context, *_PYTHON_SERVER, *extra),
+    )
     kept = {one: value for one, value in inherited.items() if one.upper() not in ITS_VARIABLES}
     its = {"API_KEY": key, "HOST": host, "PORT": str(port)}
-    argv = _python(server, file, host=host, port=port, name=name, context=context)
     return LlamacppCommand(argv, {**kept, **its}, ready="/v1/models")
-
-
-def _native(
-    server: Path, file: Path, *, host: str, port: int, name: str, context: int
-) -> tuple[str, ...]:
-    return (
-        str(server),
-        *("--model", str(file), "--alias", name),
-        *("--host", host, "--port", str(port)),
-        *("--ctx-size", str(context)),
-        "--jinja",  # the model's own chat template
-    )
-
-
-def _python(
-    server: Path, file: Path, *, host: str, port: int, name: str, context: int
-) -> tuple[str, ...]:
-    return (
-        *(str(server), "-m", "llama_cpp.server"),
-        *("--model", str(file), "--model_alias", name),
-        *("--host", host, "--port", str(port)),
-        *("--n_ctx", str(context)),
-        *("--n_gpu_layers", "-1"),  # all of them; a build for the CPU does not look at it
-        *("--chat_format", "chat_template.default"),  # the model's own, never a guess
-        # Otherwise a second question ends a stream in the middle, as if it were complete.
-        *("--interrupt_requests", "false"),
-        # Otherwise the logits of every token of the context are kept: 5 GB at 8192 tokens of a
-        # vocabulary of 152,000. The price: no logprobs.
-        *("--logits_all", "false"),
-        *("--verbose", "false"),
-    )
 
 
 def _context_tokens(header: GgufHeader, wanted: int | None) -> int:

@@ -61,6 +61,8 @@ def choose_quantization(
             f"vLLM {offered.version} does not offer {method} on {_hardware(offered)}: choose one"
             f" of {have}, or leave --quantization out"
         )
+    if method in _PLUGINS:  # whose loaders read what safetensors' does not
+        return ("--quantization", name, "--load-format", name)
     return ("--quantization", name)
 
 

@@ -1,5 +1,6 @@
 """A natural-language-inference model, on a tiny classifier made on the spot."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    PreTrainedTokenizerFast(
+    fast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", model_max_length=32
-    ).save_pretrained(folder)
+    )
+    fast.save_pretrained(folder)
     torch.manual_seed(7)
     config = BertConfig(
         vocab_size=len(vocabulary),
@@ -44,7 +46,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         intermediate_size=32,
         max_position_embeddings=32,
         initializer_range=1.0,
-        num_labels=3,
         id2label={0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"},
         label2id={"CONTRADICTION": 0, "ENTAILMENT": 1, "NEUTRAL": 2},
     )
@@ -103,20 +104,24 @@ def test_the_label_is_read_from_the_configuration() -> None:
         entailment_label({0: "LABEL_0", 1: "LABEL_1"}, "m")
 
 
-def test_it_judges_what_words_cannot() -> None:
-    """A denial in the source's words, and a paraphrase in others."""
+@pytest.mark.parametrize(
+    ("said", "likely", "support"),
+    [
+        ("The pump never weighs 40 kg.", 0.02, "partly"),  # a denial in the source's words
+        ("This machine is rather heavy.", 0.97, "supported"),  # a paraphrase in others
+        ("This machine weighs 50 kg.", 0.97, "partly"),
+        ("Bananas are yellow.", 0.02, "not found"),
+    ],
+)
+def test_it_judges_what_words_cannot(said: str, likely: float, support: str) -> None:
     text = "The pump weighs 40 kg."
     hit = Hit(1, 1, "d", "", None, 0, len(text), text, 1.0)
 
-    def entails(pairs: object) -> list[float]:
+    def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
         assert pairs == [(text, said)]
         return [likely]
 
-    def judged(answer: str) -> tuple[Claim, ...]:
-        draft = Draft(answer, cite(answer, [hit]))
-        return verify(draft, {1: text}.__getitem__, [hit], entails=entails).claims
-
-    said, likely = "The pump never weighs 40 kg     .", 0.02
-    assert [claim.support for claim in judged("The pump never weighs 40 kg [1].")] == ["partly"]
-    said, likely = "This machine is rather heavy    .", 0.97
-    assert [c.support for c in judged("This machine is rather heavy [1].")] == ["supported"]
+    answer = said.replace(".", " [1].")
+    draft = Draft(answer, cite(answer, [hit]))
+    (claim,) = verify(draft, {1: text}.__getitem__, [hit], entails=entails).claims
+    assert claim == Claim(0, len(answer), (1,), support)  # type: ignore[arg-type]

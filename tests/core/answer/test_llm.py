@@ -1,16 +1,20 @@
-"""The language-model path over real HTTP, against a scripted server."""
+"""Answers of a language model: over real HTTP against a scripted server, and from a fake."""
 
-import socket
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from ragkit.answer.llm import CUT_SHORT, ChatGenerator, probe, refusal_in
-from ragkit.answer.model_server import ModelServer
-from ragkit.answer.thinking import without_thinking
-from ragkit.errors import ModelServerError, SettingsError
-from ragkit.types import Citation, Draft, Hit, Usage
+from ragkit import build
+from ragkit.answer.llm import CUT_SHORT, ChatGenerator, refusal_in
+from ragkit.answer.prompt import build_prompt
+from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.model.served import ServedModel
+from ragkit.settings import Settings
+from ragkit.testing import FakeLanguageModel, FakeStore
+from ragkit.types import Citation, Decoding, Draft, Hit, Message, Reasoning, Turn, Usage
 from ragkit_serve.stub import Fault, Reply, Script, StubServer
 
 TEXT = "Offices open at nine. Annual leave is 25 days. Leave must be booked in May."
@@ -20,30 +24,32 @@ LEAVE = Hit(
 )  # fmt: skip
 
 
-def ask(
-    server: StubServer, *, api_key: str | None = None, timeout_s: float = 5.0
-) -> list[str | Draft]:
-    generator = ChatGenerator(
-        server.url, "stub", api_key=api_key, timeout_s=timeout_s, max_retries=0, max_tokens=99
-    )
-    return list(generator.generate("How long is annual leave?", [LEAVE]))
+ASKED = "How long is annual leave?"
+DECODING = Decoding(max_tokens=99)
+
+
+def ask(server: StubServer) -> list[str | Reasoning | Draft]:
+    model = ServedModel([server.url], "stub", timeout_s=5)
+    return list(ChatGenerator(model, decoding=DECODING).generate(ASKED, [LEAVE]))
+
+
+def draft_of(pieces: Sequence[str | Reasoning | Draft]) -> Draft:
+    *said, draft = pieces
+    assert isinstance(draft, Draft)
+    assert "".join(piece for piece in said if isinstance(piece, str)) == draft.text
+    assert "".join(piece.text for piece in said if isinstance(piece, Reasoning)) == draft.reasoning
+    return draft
 
 
 def answer(script: Script) -> Draft:
     with StubServer(script) as server:
-        *pieces, draft = ask(server)
-    assert isinstance(draft, Draft)
-    assert "".join(str(piece) for piece in pieces) == draft.text
-    return draft
+        return draft_of(ask(server))
 
 
-def failure(script: Script, *, timeout_s: float = 5.0) -> str:
+def failure(script: Script) -> str:
     with StubServer(script) as server, pytest.raises(ModelServerError) as caught:
-        ask(server, timeout_s=timeout_s)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith(f"language-model server {server.url}")
-    return message.removeprefix(f"language-model server {server.url}")
+        ask(server)
+    return str(caught.value)
 
 
 def test_answer_streams_and_ends_with_a_cited_draft() -> None:
@@ -61,37 +67,19 @@ def test_answer_streams_and_ends_with_a_cited_draft() -> None:
                 start=122, end=146, quote="Annual leave is 25 days.",
             ),
         ),
-        usage=Usage(draft.usage.prompt_tokens, 9),
+        usage=Usage(draft.usage.prompt_tokens, 9, 0),
+        used=(LEAVE,),
+        prompt=build_prompt(ASKED, [LEAVE], budget_tokens=3000).version,
     )  # fmt: skip
-
-
-def test_what_is_sent() -> None:
-    with StubServer() as server:
-        ask(server)
-    (request,) = server.requests
-    assert request.path == "/v1/chat/completions"
-    assert request.headers["authorization"] == "Bearer EMPTY"
-    assert {key: request.body[key] for key in request.body if key != "messages"} == {
-        "model": "stub",
-        "temperature": 0.0,
-        "max_tokens": 99,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
 
 
 def test_braces_in_a_document_are_no_template() -> None:
     text = "Use {question} and {{x}} for %s."
-    with StubServer() as server:
-        list(
-            ChatGenerator(server.url, "stub", timeout_s=5).generate(
-                "Which {braces}?", [replace(LEAVE, text=text)]
-            )
-        )
-    content = server.requests[0].body["messages"][1]["content"]
-    assert f"\n{text}\n" in content
-    assert content.endswith("Question: Which {braces}?")
+    model = FakeLanguageModel()
+    list(ChatGenerator(model).generate("Which {braces}?", [replace(LEAVE, text=text)]))
+    ((messages, _),) = model.asked
+    assert f"\n{text}\n" in messages[-1].content
+    assert messages[-1].content.endswith("Question: Which {braces}?")
 
 
 def test_default_stub_quotes_what_can_be_cited() -> None:
@@ -115,13 +103,12 @@ def test_refusal() -> None:
 
 
 def test_no_passages_asks_nobody() -> None:
-    with StubServer() as server:
-        generator = ChatGenerator(server.url, "stub")
-        said = list(generator.generate("谁有权批准？", []))
-    assert server.requests == []
+    model = FakeLanguageModel()
+    said = list(ChatGenerator(model).generate("谁有权批准？", []))
+    assert model.asked == []
     assert said == [
         "所给资料无法回答这个问题。",
-        Draft("所给资料无法回答这个问题。", refused=True, reason="所给资料无法回答这个问题。"),
+        Draft("所给资料无法回答这个问题。", refused=True, reason="没有找到任何段落"),
     ]
 
 
@@ -134,34 +121,14 @@ def test_number_without_a_source_is_no_citation_and_stays_visible() -> None:
     "reply",
     [
         Reply("<think>25? [2] Yes.</think>\n\nIt is 25 days [1]."),
-        Reply("It is 25 days [1].", reasoning="25? Yes."),
-        Reply("\n<think>\n</think> <think>a</think>It is 25 days [1]."),
+        Reply("It is 25 days [1].", reasoning="25? [2] Yes."),
     ],
 )
-def test_thinking_is_kept_out(reply: Reply) -> None:
-    assert answer(lambda messages: reply).text == "It is 25 days [1]."
-
-
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        (["a <think> b"], "a <think> b"),
-        (["<", "think", ">x", "</", "think", ">", " y"], "y"),
-        (["<thi"], "<thi"),
-        (["<thinly veiled"], "<thinly veiled"),
-        (["<think>never ends"], ""),
-        ([" ", "\n", "z "], "z "),
-        ([], ""),
-    ],
-)
-def test_thinking_over_pieces(pieces: Sequence[str], expected: str) -> None:
-    assert "".join(without_thinking(pieces)) == expected
-
-
-def test_bare_end_of_thinking_is_an_error_with_its_remedy() -> None:
-    said = failure(lambda messages: "Hm.</think>It is 25 days [1].")
-    assert "mixes the thinking of model 'stub' into its answer" in said
-    assert "--reasoning-parser" in said
+def test_reasoning_is_in_the_draft_and_never_in_the_answer(reply: Reply) -> None:
+    draft = answer(lambda messages: reply)
+    assert draft.text == "It is 25 days [1]."
+    assert draft.reasoning == "25? [2] Yes."
+    assert [citation.n for citation in draft.citations] == [1]
 
 
 def test_cut_by_max_tokens_says_so() -> None:
@@ -170,192 +137,87 @@ def test_cut_by_max_tokens_says_so() -> None:
     assert not draft.refused
     said = failure(lambda messages: Reply("<think>long", finish_reason="length"))
     assert said == (
-        ": model 'stub' used up its 99 tokens before answering: allow it more, or turn its"
-        " thinking off"
+        "model 'stub' used up its 99 tokens before answering: allow it more"
+        " (RAGKIT_LLM_MAX_TOKENS), or turn its thinking off"
     )
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (Fault(status=401), " denies access (401; no API key was given): set RAGKIT_LLM_API_KEY"),
-        (
-            Fault(status=429, message="slow down", retry_after_s=30),
-            " takes no more requests now (429; slow down): try again in 30 s",
-        ),
-        (
-            Fault(status=429, message=""),
-            " takes no more requests now (429): try again later",
-        ),
-        (
-            Fault(status=500, message="a\nb\x1b[31m"),
-            " failed (500; a b [31m): see its log, or try again later",
-        ),
-        (
-            Fault(status=503, message="queue full"),
-            " failed (503; queue full): see its log, or try again later",
-        ),
-        (
-            Fault(status=400, message="maximum context length is 512"),
-            " rejects the request (400; maximum context length is 512): if it is too long, use a"
-            " smaller context budget or serve the model with a longer context",
-        ),
-        (
-            Fault(cut="reset", text="It is"),
-            " broke the connection before its answer was complete: see its log, then ask again",
-        ),
-        (
-            Fault(cut="quiet", text="It is"),
-            " stopped in the middle of its answer: see its log, then ask again",
-        ),
-        (
-            Fault(malformed=True),
-            " gave no proper OpenAI-style answer (JSONDecodeError): see its log, and check that"
-            " RAGKIT_LLM_URL is such an API's base, usually ending in /v1",
-        ),
-    ],
-)  # fmt: skip
-def test_failures_are_one_line_with_a_remedy(fault: Fault, said: str) -> None:
-    assert failure(lambda messages: fault) == said
-
-
-def test_silence_is_bounded() -> None:
-    said = failure(lambda messages: Fault(hang=True), timeout_s=0.2)
-    assert said == " sent nothing for 0.2 s: see its load, or allow it a longer timeout"
-
-
-def test_silence_in_the_middle_is_bounded_and_slow_answers_are_not() -> None:
-    said = failure(lambda messages: Reply("It is", delay_s=1.0), timeout_s=0.2)
-    assert said.startswith(" sent nothing for 0.2 s")
-    with StubServer(lambda messages: Reply("25 days. " * 10, delay_s=0.04)) as server:
-        assert isinstance(ask(server, timeout_s=1.0)[-1], Draft)  # 1.3 s altogether
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_empty_answer(text: str) -> None:
     assert failure(lambda messages: text) == (
-        ": model 'stub' answered nothing: check its chat template"
+        "model 'stub' answered nothing: check its chat template"
     )
 
 
-def test_unknown_model_lists_those_served() -> None:
-    with StubServer(models=("qwen", "llama")) as server, pytest.raises(ModelServerError) as caught:
+def test_a_broken_answer_holds_what_came() -> None:
+    with (
+        StubServer(lambda messages: Fault(cut="quiet", text="It is 25")) as server,
+        pytest.raises(IncompleteAnswerError, match="stopped in the middle") as caught,
+    ):
         ask(server)
-    assert str(caught.value) == (
-        f"language-model server {server.url} does not serve 'stub' but qwen, llama:"
-        " set RAGKIT_LLM_MODEL to one it serves"
-    )
-
-
-def test_url_without_the_api_path() -> None:
-    with StubServer() as server:
-        url = server.url.removesuffix("/v1")
-        with pytest.raises(ModelServerError, match=r"no such path \(404\): .* ending in /v1"):
-            list(ChatGenerator(url, "stub", max_retries=0).generate("How long?", [LEAVE]))
-
-
-def test_wrong_key_is_not_repeated_to_the_user() -> None:
-    with StubServer(api_key="right") as server, pytest.raises(ModelServerError) as caught:
-        ask(server, api_key="sk-secret")
-    assert str(caught.value).endswith("(401; the API key is wrong): set RAGKIT_LLM_API_KEY")
-    echo = Fault(status=500, message="bad key sk-secret")
-    with StubServer(lambda messages: echo) as server, pytest.raises(ModelServerError) as caught:
-        ask(server, api_key="sk-secret")
-    assert "500; bad key ***" in str(caught.value)
-    assert "sk-secret" not in repr(ModelServer("http://h/v1", "sk-secret"))
-
-
-def test_right_key_is_sent() -> None:
-    with StubServer(api_key="right") as server:
-        assert isinstance(ask(server, api_key="right")[-1], Draft)
-        assert probe(server.url, "right", timeout_s=5) == ["stub"]
-
-
-def unused_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def test_refused_connection_masks_credentials() -> None:
-    url = f"http://ann:pw@127.0.0.1:{unused_port()}/v1"
-    shown = url.replace("ann:pw", "***")
-    remedy = (
-        f"language-model server {shown} refuses connections: start it, or correct RAGKIT_LLM_URL"
-    )
-    with pytest.raises(ModelServerError) as caught:
-        list(ChatGenerator(url, "stub", max_retries=0).generate("How long?", [LEAVE]))
-    assert str(caught.value) == remedy
-    with pytest.raises(ModelServerError) as caught:
-        probe(url, timeout_s=5)
-    assert str(caught.value) == remedy
-    assert ModelServer("https://h/v1?key=abc&b=c").shown == "https://h/v1?***"
-    with pytest.raises(SettingsError, match=r"URL '\*\*\*@h/v1' is not one"):
-        probe("ann:pw@h/v1")
-
-
-def test_unresolved_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(*args: object, **kwargs: object) -> list[object]:
-        raise socket.gaierror(-2, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(ModelServerError, match="host name that does not resolve: correct RAGKIT"):
-        probe("http://nowhere.invalid:8000/v1", timeout_s=5)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "", "localhost:8000/v1", "ftp://h/v1", "http://", "http://h:x/v1", "http://[/",
-        "http://h:0/v1", "http://a:6\\@b/v1", "http://h /v1",
-    ],
-)  # fmt: skip
-def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(SettingsError, match="RAGKIT_LLM_URL must look like http://127"):
-        ChatGenerator(url, "stub").load()
-    with pytest.raises(SettingsError, match="RAGKIT_LLM_URL"):
-        probe(url)
-
-
-def test_one_retry_before_an_answer_has_begun() -> None:
-    answers: Iterator[str | Fault] = iter([Fault(status=503), "It is 25 days [1]."])
-    with StubServer(lambda messages: next(answers)) as server:
-        generator = ChatGenerator(server.url, "stub", timeout_s=5, max_retries=1)
-        draft = list(generator.generate("How long?", [LEAVE]))[-1]
-    assert isinstance(draft, Draft)
-    assert len(server.requests) == 2
-
-
-def test_nothing_is_traced_whatever_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    with StubServer() as server, StubServer() as tracing:
-        endpoint = tracing.url.removesuffix("/v1")
-        for name in ("LANGSMITH", "LANGCHAIN"):
-            monkeypatch.setenv(f"{name}_TRACING", "true")
-            monkeypatch.setenv(f"{name}_TRACING_V2", "true")
-            monkeypatch.setenv(f"{name}_ENDPOINT", endpoint)
-            monkeypatch.setenv(f"{name}_API_KEY", "key")
-        monkeypatch.delenv(
-            "LANGCHAIN_TRACING"
-        )  # the first version of tracing: LangChain refuses it
-        assert isinstance(ask(server)[-1], Draft)
-        from langchain_core.tracers.langchain import wait_for_all_tracers
-
-        wait_for_all_tracers()
-    assert tracing.requests == []
+    assert caught.value.received == "It is 25"
 
 
 def test_a_reader_who_leaves_ends_the_request() -> None:
     with StubServer(lambda messages: Reply("word " * 50, delay_s=0.01)) as server:
-        pieces = ChatGenerator(server.url, "stub", timeout_s=5).generate("How long?", [LEAVE])
+        model = ServedModel([server.url], "stub", timeout_s=5)
+        pieces = ChatGenerator(model).generate(ASKED, [LEAVE])
         assert next(pieces) == "word"
         pieces.close()  # type: ignore[attr-defined]
-    assert len(server.requests) == 1
+        closed = time.monotonic()
+        while not server.disconnects:
+            assert time.monotonic() < closed + 1
+            time.sleep(0.005)
+    assert len(server.chats) == 1
 
 
-def test_an_endless_answer_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragkit.answer.llm.MAX_ANSWER_CHARS", 40)
-    with (
-        StubServer(lambda messages: "word " * 50) as server,
-        pytest.raises(ModelServerError, match="runs past 40 characters"),
-    ):
-        ask(server)
+@pytest.mark.parametrize("decoding", [Decoding(json_schema={}), Decoding(regex=".*")])
+def test_an_answer_that_is_data_is_neither_cited_nor_a_refusal(decoding: Decoding) -> None:
+    said = '{"answer": "25 days", "sources": [1]}'
+    generator = ChatGenerator(FakeLanguageModel(said), decoding=decoding)
+    draft = draft_of(list(generator.generate(ASKED, [LEAVE])))
+    assert generator.writes_data
+    assert (draft.text, draft.citations, draft.refused) == (said, (), False)
+    refusal = ChatGenerator(
+        FakeLanguageModel("The sources do not answer this question."), decoding=decoding
+    )
+    assert not draft_of(list(refusal.generate(ASKED, [LEAVE]))).refused
+
+
+def test_turns_before_and_the_decoding_reach_the_model() -> None:
+    model = FakeLanguageModel()
+    history = [Turn("When do you open?", "At nine [1].", (replace(LEAVE, chunk=2),))]
+    list(ChatGenerator(model, decoding=DECODING).generate(ASKED, [LEAVE], history=history))
+    ((messages, decoding),) = model.asked
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2] == Message("assistant", "At nine [1].")
+    assert decoding == DECODING
+
+
+def test_the_prompt_and_the_answer_fit_the_models_context() -> None:
+    model = FakeLanguageModel(context_tokens=400)
+    passages = [
+        replace(LEAVE, chunk=n, document=n, start=0, end=300, text=f"word{n} " * 50)
+        for n in range(9)
+    ]
+    draft = draft_of(
+        list(ChatGenerator(model, decoding=Decoding(max_tokens=40)).generate(ASKED, passages))
+    )
+    ((messages, _),) = model.asked
+    assert sum(model.count_tokens([message.content for message in messages])) <= 400 - 40
+    assert 0 < len(draft.used) < 9
+
+
+def test_the_settings_make_the_generator(tmp_path: Path) -> None:
+    (tmp_path / "user.en.jinja").write_text("{{ sources | join }} My own words: {{ question }}")
+    with StubServer() as server:
+        settings = Settings(
+            llm_url=server.url, llm_model="stub", llm_max_tokens=77, prompts=tmp_path
+        )
+        generator = build.generator(settings, FakeStore(), "default")
+        list(generator.generate(ASKED, [LEAVE]))
+        told = build.generator(settings, FakeStore(), "default", decoding=DECODING)
+        list(told.generate(ASKED, [LEAVE]))
+    assert [request.body["max_tokens"] for request in server.chats] == [77, 99]
+    content = server.chats[0].body["messages"][-1]["content"]
+    assert content.endswith("My own words: How long is annual leave?")

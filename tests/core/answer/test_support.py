@@ -13,8 +13,8 @@ from ragkit.answer.numbers import numbers
 from ragkit.answer.support import Evidence, coverage, has_content, judge
 from ragkit.text.sentences import sentences
 
-PUMP = Evidence.of(["The pump weighs 40 kg. Never open its lid while it runs."])
-LEAVE = Evidence.of(["员工每年享有二十五天年假。申请须提前三个工作日提交。"])
+PUMP = Evidence(["The pump weighs 40 kg. Never open its lid while it runs."])
+LEAVE = Evidence(["员工每年享有二十五天年假。申请须提前三个工作日提交。"])
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def cmrc(data: Path) -> Iterator[Example]:
     paragraphs = [p for article in articles["data"] for p in article["paragraphs"]][1::2]
     chance = random.Random(2)
     asked = [
-        (number, question, match[0], answer)
+        (number, question, asking[0], answer)
         for number, paragraph in enumerate(paragraphs)
         for qa in paragraph["qas"]
         for question, answer in [(qa["question"].rstrip("？?。 "), qa["answers"][0]["text"])]
-        if len(match := list(INTERROGATIVE.finditer(question))) == 1 and len(answer) <= 20
+        if len(asking := list(INTERROGATIVE.finditer(question))) == 1 and len(answer) <= 20
     ]
     chance.shuffle(asked)
     for number, question, match, answer in asked[:300]:
@@ -146,7 +146,7 @@ def supported(examples: Iterator[Example]) -> dict[str, float]:
     """Return the share of sentences that are judged supported, by what was done to them."""
     judged: dict[str, list[bool]] = {}
     for kind, claim, source in examples:
-        evidence = Evidence.of([source])
+        evidence = Evidence([source])
         missing = sum(number not in evidence.numbers for number in numbers(claim))
         missing += sum(claim[s.start : s.end] not in evidence.names for s in names(claim))
         verdict = judge(coverage(claim, [evidence]), missing)

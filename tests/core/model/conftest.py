@@ -6,6 +6,7 @@ it says nonsense, but always the same for the same seed.
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,15 +27,16 @@ def write_tiny_llama(folder: Path, *, context: int = 256, template: bool = True)
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    wrapped = PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast  # unannotated
+    wrapped = fast(
         tokenizer_object=tokenizer, eos_token="</s>", additional_special_tokens=special[1:]
     )
     wrapped.chat_template = TEMPLATE if template else None
     wrapped.save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=len(vocabulary),
-        hidden_size=32,
-        intermediate_size=64,
+        hidden_size=64,
+        intermediate_size=128,
         num_hidden_layers=1,
         num_attention_heads=2,
         max_position_embeddings=context,

@@ -63,7 +63,8 @@ def test_examined(tiny_llama: Path, unused_port: int) -> None:
         found = examine_model(Settings(llm_url=server.url, llm_model="stub"))
         assert (found.ok, found.found) == (
             True,
-            f"stub, reachable; context 8192 tokens; tokens counted by the tokenizer of {server.url}",
+            "stub, reachable; context 8192 tokens;"
+            f" tokens counted by the tokenizer of {server.url}",
         )
         other = examine_model(Settings(llm_url=server.url, llm_model="other"))
         assert (other.ok, other.found) == (False, f"the server {server.url} has stub, not other")

@@ -160,6 +160,15 @@ def test_a_broken_answer_is_incomplete_and_never_asked_again(cut: str, said: str
     assert len(server.chats) == 1
 
 
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_an_answer_that_the_server_gave_up_is_incomplete(reason: str) -> None:
+    with (
+        StubServer(lambda messages: Reply("It is 25", finish_reason=reason)) as server,
+        pytest.raises(IncompleteAnswerError, match="stopped in the middle"),
+    ):
+        complete(model(server), ASKED)
+
+
 def test_reasoning_that_broke_off_is_not_asked_for_again() -> None:
     with (
         StubServer(lambda messages: Fault(cut="reset", text="<think>Let me")) as server,

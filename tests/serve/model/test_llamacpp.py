@@ -3,13 +3,20 @@
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ragkit.errors import ModelError, UsageError
-from ragkit_serve.model.llamacpp import check_gguf, find_llamacpp, llamacpp_command
+from ragkit_serve.model.llamacpp import (
+    LlamacppCommand,
+    check_gguf,
+    find_llamacpp,
+    llamacpp_command,
+)
 
 STRING, U16, U32 = 8, 2, 4
+PYTHON = Path("/opt/llama/bin/python")
 ARCHITECTURE = ("general.architecture", STRING, "llama")
 TEMPLATE = ("tokenizer.chat_template", STRING, "{{ messages }}")
 CONTEXT = ("llama.context_length", U32, 32_768)
@@ -32,49 +39,40 @@ def model(tmp_path: Path) -> str:
     return write(tmp_path / "model.gguf", ARCHITECTURE, TEMPLATE, CONTEXT)
 
 
+def command(model: str, **others: Any) -> LlamacppCommand:
+    wanted = {"server": PYTHON, "host": "127.0.0.1", "port": 8100, "key": "sk-secret"} | others
+    return llamacpp_command(model, name="tiny", **wanted)
+
+
 def test_the_python_server_gets_its_key_by_environment_and_nothing_slips_in(model: str) -> None:
-    command = llamacpp_command(
-        model,
-        server=Path("/opt/llama/bin/python"),
-        host="127.0.0.1",
-        port=8100,
-        key="sk-secret",
-        name="tiny",
-        environment={"HOST": "0.0.0.0", "CONFIG_FILE": "x", "n_ctx": "1", "PATH": "/bin"},
-    )
-    assert command.argv == (
+    stray = {"HOST": "0.0.0.0", "CONFIG_FILE": "x", "n_ctx": "1", "PATH": "/bin"}
+    made = command(model, environment=stray, extra=("--n_threads", "2"))
+    assert made.argv == (
         *("/opt/llama/bin/python", "-m", "llama_cpp.server"),
-        *("--model", model, "--model_alias", "tiny", "--host", "127.0.0.1", "--port", "8100"),
+        *("--host", "127.0.0.1", "--port", "8100", "--model", model, "--model_alias", "tiny"),
         *("--n_ctx", "8192", "--n_gpu_layers", "-1", "--chat_format", "chat_template.default"),
         *("--interrupt_requests", "false", "--logits_all", "false", "--verbose", "false"),
+        *("--n_threads", "2"),
     )
-    assert command.environment == {
+    assert made.environment == {
         "API_KEY": "sk-secret",
         "HOST": "127.0.0.1",
         "PORT": "8100",
         "PATH": "/bin",
     }
-    assert command.ready == "/v1/models"
-    assert "sk-secret" not in repr(command)
+    assert made.ready == "/v1/models"
+    assert "sk-secret" not in repr(made)
 
 
 def test_the_native_server_gets_its_key_by_environment(model: str) -> None:
-    command = llamacpp_command(
-        model,
-        server=Path("/usr/bin/llama-server"),
-        host="127.0.0.1",
-        port=8100,
-        key="sk-secret",
-        name="tiny",
-        context_tokens=4096,
-        environment={"PATH": "/bin"},
+    native = Path("/usr/bin/llama-server")
+    made = command(model, server=native, context_tokens=4096, environment={"PATH": "/bin"})
+    assert made.argv == (
+        *("/usr/bin/llama-server", "--host", "127.0.0.1", "--port", "8100", "--model", model),
+        *("--alias", "tiny", "--ctx-size", "4096", "--jinja"),
     )
-    assert command.argv == (
-        *("/usr/bin/llama-server", "--model", model, "--alias", "tiny"),
-        *("--host", "127.0.0.1", "--port", "8100", "--ctx-size", "4096", "--jinja"),
-    )
-    assert command.environment == {"PATH": "/bin", "LLAMA_API_KEY": "sk-secret"}
-    assert command.ready == "/health"
+    assert made.environment == {"PATH": "/bin", "LLAMA_API_KEY": "sk-secret"}
+    assert made.ready == "/health"
 
 
 @pytest.mark.parametrize(
@@ -86,20 +84,13 @@ def test_a_context_is_the_models_own_up_to_8192_or_as_wanted(
 ) -> None:
     length = [("llama.context_length", U32, limit)] if limit else []
     model = write(tmp_path / "m.gguf", ARCHITECTURE, TEMPLATE, *length)
-    argv = _argv(model, wanted)
+    argv = command(model, context_tokens=wanted).argv
     assert argv[argv.index("--n_ctx") + 1] == context
 
 
 def test_a_context_above_the_models_own_is_one_line(model: str) -> None:
     with pytest.raises(UsageError, match="at most 32768 tokens, not 32769"):
-        _argv(model, 32_769)
-
-
-def _argv(model: str, wanted: int | None) -> tuple[str, ...]:
-    python = Path("/opt/python")
-    return llamacpp_command(
-        model, server=python, host="h", port=1, key="k", name="n", context_tokens=wanted
-    ).argv
+        command(model, context_tokens=32_769)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +131,7 @@ def test_the_server_is_the_named_python_then_the_program_then_this_python(
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert find_llamacpp(None) == program
-    with pytest.raises(ModelError, match="has no llama.cpp server: pip install"):
+    with pytest.raises(ModelError, match=r"has no llama\.cpp server: pip install"):
         find_llamacpp(Path(sys.executable))
     with pytest.raises(ModelError, match="cannot be run"):
         find_llamacpp(tmp_path / "nowhere")

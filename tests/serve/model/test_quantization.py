@@ -120,9 +120,9 @@ def test_a_plug_in_brings_its_method_back() -> None:
         plugins=frozenset({"vllm-gguf-plugin", "vllm-bnb-plugin"}),
     )
     gguf = choose_quantization("gguf", Checkpoint("gguf"), with_both, model="m.gguf")
-    assert gguf == ("--quantization", "gguf")
+    assert gguf == ("--quantization", "gguf", "--load-format", "gguf")
     bnb = choose_quantization("bitsandbytes", PLAIN, with_both, model="m")
-    assert bnb == ("--quantization", "bitsandbytes")
+    assert bnb == ("--quantization", "bitsandbytes", "--load-format", "bitsandbytes")
 
 
 def test_a_plug_in_that_registers_nothing_is_named() -> None:

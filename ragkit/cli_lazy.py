@@ -1,0 +1,42 @@
+"""A command made of commands, each imported only when it is called: help answers at once."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+
+class Entry(NamedTuple):
+    """Where a command lives, "module:attribute" of a function or a Typer app, and its one line."""
+
+    target: str
+    help: str
+
+
+def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
+    """Make the class of a group that has these commands."""
+
+    class LazyGroup(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(commands)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            if cmd_name not in commands:
+                return None
+            module, attribute = commands[cmd_name].target.split(":")
+            target = getattr(import_module(module), attribute)
+            if not isinstance(target, typer.Typer):
+                app = typer.Typer(add_completion=False, rich_markup_mode=None)
+                app.command(name=cmd_name)(target)
+                target = app
+            command = typer.main.get_command(target)
+            command.name = cmd_name
+            return command
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, entry.help) for name, entry in commands.items()])
+
+    return LazyGroup

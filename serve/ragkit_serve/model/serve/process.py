@@ -1,0 +1,91 @@
+"""One run of a model server: a process group of its own, its log line by line, its end.
+
+Nothing of it outlives ragkit: the group is ended on the way out, and the kernel ends the server
+when ragkit itself is killed. It knows nothing of readiness or of starting again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from ragkit.errors import ModelError
+from ragkit.render import printable
+from ragkit_serve.model.serve.options import Launch
+
+LAST_LINES: Final = 200  # of the log, in which the reason of a crash is looked for
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class ServerProcess:
+    """A started server; `on_line` gets each line of its log, without the key, from a thread."""
+
+    def __init__(self, launch: Launch, on_line: Callable[[str], None]) -> None:
+        self._launch = launch
+        self._on_line = on_line
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        try:
+            self._process = subprocess.Popen(
+                launch.argv,
+                env=dict(launch.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ragkit's to handle
+                # Safe beside threads: the library is loaded, and the child only makes one call.
+                preexec_fn=_end_with_parent,  # noqa: PLW1509
+            )
+        except OSError as error:
+            raise ModelError(f"{launch.argv[0]} cannot be started: {error.strerror}") from error
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """The code it ended with, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for its end, at most so long, and return what `exit_code` then says."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+        return self.exit_code
+
+    def stop(self, grace_s: float) -> None:
+        """Ask it to end, let running answers finish for `grace_s`, then end the whole group."""
+        try:
+            if self.exit_code is None:
+                self._process.terminate()
+                self.wait(grace_s)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the group at once, helpers that outlived their server included."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(5)  # a stranger that inherited the pipe must not hold us
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for raw in self._process.stdout:
+            text = _COLOUR.sub("", raw.decode(errors="replace")).rstrip()
+            line = printable(text.replace(self._launch.key, "***"))
+            self.last_lines.append(line)
+            self._on_line(line)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel send SIGTERM to the server when ragkit dies, however it dies."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
