@@ -7,14 +7,15 @@ own words, looks supported. `ragkit.answer.entailment` can be asked about that.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ragkit.answer.names import NameSet
-from ragkit.answer.numbers import NumberSet
+from ragkit.answer.numbers import NumberSet, numbers
 from ragkit.answer.question import FUNCTION_WORDS
 from ragkit.answer.quotations import Folded, fold
 from ragkit.text.analyse import CJK, analyse
+from ragkit.text.sentences import sentences
 from ragkit.types import Support
 
 # Fitted on half of CLAPNQ's human answers and of CMRC 2018's questions with their answers put in,
@@ -25,6 +26,11 @@ from ragkit.types import Support
 SUPPORTED = 0.75
 NOT_FOUND = 0.35
 ENTAILED = 0.5  # more likely than not
+# A number must stand in a sentence of the source that holds this share of what the whole source
+# holds of the claim. Of sentences with another number of the same passage in a number's place, 82%
+# (English) and 64% (Chinese) fail, of the true ones 5% and 3%; 0.4 gives 92% and 71%, 9% and 5%.
+NEAR = 0.3
+_SHORT = 5  # terms; a table's row or a list's item is read with its neighbours
 
 _CHINESE_FUNCTION = frozenset(
     "的是在了和与與及等于於有由被为為从從到對对中上下里裏以所而其也都就这這那個个共一位"
@@ -59,6 +65,11 @@ class Evidence:
         """The analyser's terms of the pieces."""
         return frozenset(term for piece in self.pieces for term in analyse(piece))
 
+    @cached_property
+    def places(self) -> tuple[tuple[NumberSet, frozenset[str]], ...]:
+        """The numbers of each sentence, and the terms of it, or of it and its neighbours."""
+        return tuple(place for piece in self.pieces for place in _places(piece))
+
 
 def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
     """Return the share of a sentence's content that its evidence holds; 1 when it has none.
@@ -69,7 +80,38 @@ def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
     >>> round(coverage("The pump weighs 40 kg", [Evidence(["Its weight: a 40 kg pump."])]), 2)
     0.75
     """
-    known = frozenset[str]().union(*(source.terms for source in evidence))
+    return _share(claim, frozenset[str]().union(*(source.terms for source in evidence)))
+
+
+def misplaced(claim: str, evidence: Sequence[Evidence]) -> int:
+    """Count a sentence's numbers that its evidence has, but says of something else.
+
+    >>> pump = Evidence(["The pump needs 230 volts when it runs. Its dry weight is 40 kg in all."])
+    >>> [misplaced(f"The pump needs {n} volts.", [pump]) for n in (230, 40)]
+    [0, 1]
+    """
+    found = numbers(claim)
+    whole = coverage(claim, evidence) if found else 0.0
+    count = 0
+    for number in found:
+        rest = f"{claim[: number.start]} {claim[number.end :]}"
+        places = [place for source in evidence for place in source.places if number in place[0]]
+        near = max((_share(rest, terms) for _, terms in places), default=1.0)
+        count += near < NEAR * whole
+    return count
+
+
+def _places(piece: str) -> Iterator[tuple[NumberSet, frozenset[str]]]:
+    spans = sentences(piece)
+    texts = [piece[span.start : span.end] for span in spans]
+    terms = [frozenset(analyse(text)) for text in texts]
+    for i, text in enumerate(texts):
+        short = len(terms[i]) < _SHORT or text.startswith("|")
+        near = terms[max(0, i - 1) : i + 2] if short else terms[i : i + 1]
+        yield NumberSet.of([text]), frozenset[str]().union(*near)
+
+
+def _share(claim: str, known: Collection[str]) -> float:
     plain = _FUNCTION.sub(" ", claim)
     words = [term for term in dict.fromkeys(analyse(plain)) if not _RUN.match(term)]
     whole = float(len(words))

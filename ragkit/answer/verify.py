@@ -13,7 +13,7 @@ from ragkit.answer.numbers import numbers
 from ragkit.answer.quotations import locate, quotations
 from ragkit.answer.reading import Reading, Sentence, blanked, read_answer
 from ragkit.answer.strays import Sieve, is_json
-from ragkit.answer.support import Evidence, coverage, has_content, judge
+from ragkit.answer.support import Evidence, coverage, has_content, judge, misplaced
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Claim, Draft, Hit, Span
 
@@ -148,6 +148,7 @@ def _claims(
             yield Claim(sentence.start, sentence.end, cites, "supported")
         else:
             missing = sum(sentence.start <= s.start < sentence.end for s in doubtful)
+            missing += misplaced(text, evidence)
             likely = _entailed(reading, sentence, evidence, entails) if entails else None
             support = judge(coverage(text, evidence), missing, likely)
             yield Claim(sentence.start, sentence.end, cites, support)

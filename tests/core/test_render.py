@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit import render
-from ragkit.types import Answer, Citation, Hit
+from ragkit.types import Answer, Citation, Claim, Hit
 
 HOSTILE = "wing\x1b[2J\x1b]0;owned\x07 \x9b31m red\r"
 
@@ -29,3 +29,22 @@ def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_table_in_a_pipe_has_one_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
     render.print_table(["uri"], [["/very/long/" + "x" * 300], ["年假"]], empty="")
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_what_its_sources_do_not_support_stands_below_an_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "It is grey [1]. It is\x1b 90 m long."
+    claims = (Claim(0, 15, (1,), "supported"), Claim(16, 33, (), "not found"))
+    answer = Answer(text, False, "", claims=claims, used=(Hit(1, 2, "a", "", 3, 0, 5, "x", 1.0),))
+    render.print_citations(answer)
+    printed = capsys.readouterr().out
+    assert "    not found: It is\ufffd 90 m long.\n" in printed
+    assert "grey" not in printed
+    shown = render.answer_json(answer)
+    assert shown["claims"][0] == {
+        "start": 0, "end": 15, "text": "It is grey [1].", "cites": [1], "support": "supported"
+    }  # fmt: skip
+    assert shown["used"] == [
+        {"document": 1, "version": 1, "uri": "a", "page": 3, "start": 0, "end": 5}
+    ]

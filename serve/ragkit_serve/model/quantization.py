@@ -94,7 +94,7 @@ def _check_model(method: Method, checkpoint: Checkpoint | None, model: str) -> N
     raise UsageError(
         f"the weights of {model} are not quantized, and {method} cannot be made while they load:"
         f" make a checkpoint with `ragkit model quantize {model} --scheme {scheme} --calibration"
-        " FILE`, or choose fp8 on a GPU"
+        " FILE`, or choose fp8"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ragkit.answer.names import names
 from ragkit.answer.numbers import numbers
-from ragkit.answer.support import Evidence, coverage, has_content, judge
+from ragkit.answer.support import Evidence, coverage, has_content, judge, misplaced
 from ragkit.text.sentences import sentences
 
 PUMP = Evidence(["The pump weighs 40 kg. Never open its lid while it runs."])
@@ -52,6 +52,26 @@ def test_several_sources_support_together() -> None:
     assert coverage(claim, [PUMP]) < 0.75
     assert coverage(claim, [PUMP, LEAVE]) == 1.0
     assert coverage(claim, []) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "count"),
+    [
+        ("The pump needs 230 volts.", 0),
+        ("The pump needs 40 volts.", 1),
+        ("It weighs 40 kg in all.", 0),
+        ("The weight is 12 kg.", 0),  # a row is short: its neighbours count
+        ("The pump needs 999 volts.", 0),  # nowhere: that is counted elsewhere
+        ("40.", 0),
+        ("水泵需要230伏", 0),
+        ("重量为230公斤", 1),
+    ],
+)
+def test_a_number_must_stand_near_what_it_is_said_of(claim: str, count: int) -> None:
+    english = "The pump needs 230 volts when it runs. Its dry weight is 40 kg in all.\n\n"
+    table = "| part | weight |\n| lid | 12 kg |\n\n"
+    source = english + table + "水泵运行时需要电压为230伏。它的重量为四十公斤整。"
+    assert misplaced(claim, [Evidence([source])]) == count
 
 
 def test_a_sentence_of_function_words_has_no_content() -> None:
@@ -110,11 +130,16 @@ def clapnq(data: Path) -> Iterator[Example]:
             new = str(chance.randint(2, 5000))
             if not re.search(rf"\b{new}\b", source):
                 yield "number", text[: found.start] + new + text[found.end :], source
+        said_already = {n.value for n in numbers(text)}
+        elsewhere = [n for n in numbers(source) if n.value not in said_already]
+        for found, beside in zip(numbers(text)[:1], elsewhere[:1], strict=False):
+            other = source[beside.start : beside.end]
+            yield "other number", text[: found.start] + other + text[found.end :], source
         for match in list(CAPITALISED.finditer(text))[:1]:
             known = set(source.casefold().split())
             others = [name for name in everyone if not known & set(name.casefold().split())]
-            other = chance.choice(others)
-            yield "name", text[: match.start()] + other + text[match.end() :], source
+            name = chance.choice(others)
+            yield "name", text[: match.start()] + name + text[match.end() :], source
 
 
 def cmrc(data: Path) -> Iterator[Example]:
@@ -149,6 +174,7 @@ def supported(examples: Iterator[Example]) -> dict[str, float]:
         evidence = Evidence([source])
         missing = sum(number not in evidence.numbers for number in numbers(claim))
         missing += sum(claim[s.start : s.end] not in evidence.names for s in names(claim))
+        missing += misplaced(claim, [evidence])
         verdict = judge(coverage(claim, [evidence]), missing)
         judged.setdefault(kind, []).append(verdict == "supported")
     return {kind: sum(verdicts) / len(verdicts) for kind, verdicts in judged.items()}
@@ -160,6 +186,7 @@ def test_what_people_wrote_in_english_is_told_from_what_was_changed(data: Path) 
     assert shares["number"] < 0.02
     assert shares["name"] < 0.03
     assert shares["passage"] < 0.02
+    assert shares["other number"] < 0.35  # one of the same passage's
 
 
 def test_what_people_wrote_in_chinese_is_told_from_what_was_changed(data: Path) -> None:

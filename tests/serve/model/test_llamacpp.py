@@ -40,7 +40,8 @@ def model(tmp_path: Path) -> str:
 
 
 def command(model: str, **others: Any) -> LlamacppCommand:
-    wanted = {"server": PYTHON, "host": "127.0.0.1", "port": 8100, "key": "sk-secret"} | others
+    wanted: dict[str, Any] = {"server": PYTHON, "host": "127.0.0.1", "port": 8100}
+    wanted |= {"key": "sk-secret"} | others
     return llamacpp_command(model, name="tiny", **wanted)
 
 

@@ -65,7 +65,7 @@ def started(
     argv: Sequence[str], environment: Mapping[str, str], *, port: int, ready: str, log: Path
 ) -> Iterator[Started]:
     """Run a server until the block ends; its log is shown when it does not become ready."""
-    key = environment.get("API_KEY") or environment.get("VLLM_API_KEY") or ""
+    key = environment["RAGKIT_LLM_API_KEY"]
     server = Started(f"http://127.0.0.1:{port}", key)
     with log.open("wb") as sink:
         process = subprocess.Popen(

@@ -1,7 +1,8 @@
-"""A real llama.cpp server on a GGUF file written on the spot."""
+"""A real llama.cpp server, run by `ragkit model serve`, on a GGUF file written on the spot."""
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.error import HTTPError
 import pytest
 
 from ragkit_serve.model.gguf_header import FILE_TYPES, read_gguf
-from ragkit_serve.model.llamacpp import ITS_VARIABLES, find_llamacpp, llamacpp_command
+from ragkit_serve.model.llamacpp import ITS_VARIABLES, find_llamacpp
 from tests.serve.vllm.memorised import ANSWERS, TEMPLATE, make_memorised_llama
 from tests.serve.vllm.started import ROOT, Started, free_port, started
 
@@ -49,19 +50,12 @@ def server(
 ) -> Iterator[Started]:
     port = free_port()
     stray = {"HOST": "0.0.0.0", "PORT": "1", "CONFIG_FILE": "x", "n_ctx": "64", "N_CTX": "64"}
-    command = llamacpp_command(
-        str(model),
-        server=python,
-        host="127.0.0.1",
-        port=port,
-        key="sk-test",
-        name="tiny",
-        environment={**os.environ, **stray},
-    )
+    ours = {"RAGKIT_LLAMACPP_PYTHON": str(python), "RAGKIT_LLM_API_KEY": "sk-test"}
+    argv = [sys.executable, "-m", "ragkit", "model", "serve", str(model), "--engine", "llamacpp"]
+    argv += ["--port", str(port)]
     log = tmp_path_factory.mktemp("log") / "server.log"
-    with started(
-        command.argv, command.environment, port=port, ready=command.ready, log=log
-    ) as server:
+    environment = {**os.environ, **stray, **ours}
+    with started(argv, environment, port=port, ready="/v1/models", log=log) as server:
         yield server
 
 

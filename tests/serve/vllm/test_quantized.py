@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from ragkit_serve.model.offered import Offered, ask_offered
-from ragkit_serve.model.quantization import require_quantization
 from tests.serve.vllm.memorised import ANSWERS, make_memorised_llama, prompt
 from tests.serve.vllm.started import ROOT, Started, free_port, started
 
@@ -145,14 +144,11 @@ def server(
 ) -> Iterator[Started]:
     folder = original.parent / "tiny-w8a8"
     port = free_port()
-    argv = [
-        *(str(vllm), "-m", "vllm.entrypoints.openai.api_server"),
-        *("--model", str(folder), "--served-model-name", "tiny"),
-        *("--host", "127.0.0.1", "--port", str(port), "--max-model-len", "256"),
-        *("--enforce-eager", "--dtype", "bfloat16"),
-        *require_quantization("int8", vllm, model=str(folder)),
-    ]
-    environment = {**os.environ, "VLLM_API_KEY": "sk-test", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    argv = [sys.executable, "-m", "ragkit", "model", "serve", str(folder), "--name", "tiny"]
+    argv += ["--port", str(port), "--quantization", "int8", "--dtype", "bfloat16"]
+    argv += ["--max-model-len", "256", "--cpu-kv-cache-gib", "1", "--enforce-eager"]
+    ours = {"RAGKIT_VLLM_PYTHON": str(vllm), "RAGKIT_LLM_API_KEY": "sk-test"}
+    environment = {**os.environ, **ours}
     log = tmp_path_factory.mktemp("log") / "server.log"
     with started(argv, environment, port=port, ready="/v1/models", log=log) as server:
         yield server

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Final
@@ -74,11 +74,18 @@ def run_worker(python: Path, job: Path, progress: Progress) -> None:
             raise
     if code:
         killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
-        why = killed or next((line for line in reversed(last) if line.strip()), f"exit code {code}")
+        why = killed or _reason(last) or f"exit code {code}"
         raise ModelError(
             f"llm-compressor failed: {' '.join(why.split())[:300]}: see that the model is one that"
             " it supports and that there is memory enough"
         )
+
+
+def _reason(lines: Iterable[str]) -> str:
+    """Find the exception in the end of an output: its line, or the last that says something."""
+    said = [line.strip() for line in lines if line.strip()]
+    raised = [line for line in said if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    return next(reversed(raised or said), "")
 
 
 def _end(worker: "subprocess.Popen[str]") -> None:

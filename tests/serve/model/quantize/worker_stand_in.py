@@ -24,7 +24,9 @@ if '"hang"' in job["recipe"]:
 if '"die"' in job["recipe"]:
     os.kill(os.getpid(), signal.SIGKILL)
 if '"fail"' in job["recipe"]:
-    sys.exit("Traceback\nValueError: this architecture is not supported\n")
+    sys.exit(
+        "Traceback\nValueError: this architecture is not supported\n\nUpgrade and try again.\n"
+    )
 print("(1/3): Calibrating:  50%|##   | 1/2\r(1/3): Calibrating: 100%|####| 2/2", flush=True)
 rows = Path(job["samples"]).read_text(encoding="utf-8").splitlines() if job["samples"] else []
 answer = {"samples": len(rows), "tokens": 10 * len(rows), "versions": {"llmcompressor": "0.14.0"}}

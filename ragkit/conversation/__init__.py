@@ -1,0 +1,5 @@
+"""Conversations over a knowledge base: memory, follow-up questions, summaries, export."""
+
+
+
+

@@ -1,0 +1,314 @@
+"""The written configuration in a real nginx before real servers: routes, streams, failures."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ragkit_serve.model.gateway import config, nginx
+from ragkit_serve.model.gateway.backends import parse_backend
+from ragkit_serve.model.gateway.config import Gateway
+from ragkit_serve.stub import Fault, Reply, StubServer
+
+PROGRAM = nginx.find_nginx()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed")
+
+KEY, SERVERS_KEY = "Client-key.1234", "servers-key-5678"
+HEADERS = {"Authorization": f"Bearer {KEY}"}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def poll(condition: Callable[[], bool], seconds: float = 15) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (so := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return so
+
+
+@contextmanager
+def running(folder: Path, *urls: str, **options: object) -> Iterator[str]:
+    """Run the gateway before these servers; gives its address without /v1."""
+    assert PROGRAM is not None
+    port = free_port()
+    gateway = Gateway(
+        backends=[parse_backend(url) for url in urls],
+        listen=f"127.0.0.1:{port}",
+        client_keys=[KEY],
+        backend_key=SERVERS_KEY,
+        **options,  # type: ignore[arg-type]
+    )
+    config.write(config.files(gateway, folder), folder)
+    nginx.check(PROGRAM, folder)
+    command = [str(PROGRAM), "-p", str(folder), "-c", str(folder / config.CONFIG)]
+    with subprocess.Popen([*command, "-e", "stderr", "-g", "daemon off;"]) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            assert poll(lambda: answers(url))
+            yield url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def body(text: str, *, stream: bool = False) -> dict[str, object]:
+    return {"messages": [{"role": "user", "content": text}], "model": "stub", "stream": stream}
+
+
+def chat(url: str, text: str = "hello", **headers: str) -> httpx.Response:
+    return httpx.post(
+        f"{url}/v1/chat/completions", json=body(text), headers=HEADERS | headers, timeout=30
+    )
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[StubServer, StubServer]]:
+    with (
+        StubServer(lambda messages: "I am A", api_key=SERVERS_KEY) as a,
+        StubServer(lambda messages: "I am B", api_key=SERVERS_KEY) as b,
+    ):
+        yield a, b
+
+
+def said(response: httpx.Response) -> str:
+    assert response.status_code == 200, response.text
+    return str(response.json()["choices"][0]["message"]["content"])
+
+
+def test_one_key_outside_another_inside_and_both_servers_work(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    with running(tmp_path, *(server.url for server in servers)) as url:
+        assert {said(chat(url)) for _ in range(20)} == {"I am A", "I am B"}
+        models = httpx.get(f"{url}/v1/models", headers=HEADERS).json()
+        assert models["data"][0]["id"] == "stub"
+        headers = servers[0].requests[0].headers
+        assert headers["authorization"] == f"Bearer {SERVERS_KEY}"
+        assert "x-request-id" in headers
+        log = (tmp_path / "access.log").read_text()
+        assert "POST /v1/chat/completions 200" in log
+        assert "hello" not in log
+        assert KEY not in log
+    for name in ("clients.conf", "backends.conf", "nginx.conf"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Bearer wrong", f"Bearer {KEY.lower()}", f"Bearer {KEY}x", f"Basic {KEY}"],
+)
+def test_no_or_a_wrong_key_gets_nowhere(
+    tmp_path: Path, servers: tuple[StubServer, StubServer], authorization: str
+) -> None:
+    with running(tmp_path, servers[0].url) as url:
+        refused = chat(url, Authorization=authorization)
+        assert refused.status_code == 401
+        assert refused.json()["error"]["type"] == "authentication_error"
+        doubled = [("Authorization", authorization or "x"), ("Authorization", f"Bearer {KEY}")]
+        twice = httpx.post(f"{url}/v1/chat/completions", json=body("hello"), headers=doubled)
+        assert twice.status_code in {400, 401}
+        assert servers[0].requests == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/metrics"),
+        ("POST", "/invocations"),
+        ("POST", "/tokenize"),
+        ("POST", "/v1/load_lora_adapter"),
+        ("POST", "/v1/chat/completions/"),
+        ("POST", "/v1/chat/completions;x"),
+        ("POST", "/v1/chat/completions%2f..%2f..%2finvocations"),
+        ("POST", "/v1/../invocations"),
+        ("POST", "/v1/%2e%2e/invocations"),
+        ("POST", "//invocations"),
+        ("POST", "/V1/chat/completions"),
+        ("GET", "/v1/chat/completions"),
+        ("DELETE", "/v1/models"),
+        ("GET", "/"),
+    ],
+)
+def test_every_other_path_is_absent_even_with_the_key(
+    tmp_path: Path, servers: tuple[StubServer, StubServer], method: str, path: str
+) -> None:
+    with running(tmp_path, servers[0].url) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        request = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        with socket.create_connection((host, int(port))) as raw:  # no client tidies the path up
+            raw.sendall(f"{request}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
+            answer = b"".join(iter(lambda: raw.recv(65536), b"")).decode()
+        assert answer.startswith("HTTP/1.1 404")
+        assert "nginx/" not in answer
+        assert json.loads(answer.partition("\r\n\r\n")[2])["error"]["type"] == "not_found_error"
+        assert servers[0].requests == []
+
+
+def test_a_path_written_otherwise_arrives_as_what_it_was_let_in_for(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    with running(tmp_path, servers[0].url) as url:
+        odd = httpx.post(f"{url}//v1/%63hat/completions", json=body("hello"), headers=HEADERS)
+        assert said(odd) == "I am A"
+        assert servers[0].requests[-1].path == "/v1/chat/completions"
+
+
+def test_tokens_pass_as_they_come(tmp_path: Path, servers: tuple[StubServer, StubServer]) -> None:
+    servers[0].script = lambda messages: Reply("word " * 20, delay_s=0.05)
+    with running(tmp_path, servers[0].url) as url:
+        arrivals = []
+        request = body("hello", stream=True)
+        with httpx.stream(
+            "POST", f"{url}/v1/chat/completions", json=request, headers=HEADERS
+        ) as lines:
+            for line in lines.iter_lines():
+                if line:
+                    arrivals.append(time.monotonic())
+        assert line in {"", "data: [DONE]"}
+        assert len(arrivals) > 20
+        gaps = [after - before for before, after in pairwise(arrivals)]
+        assert max(gaps) < 0.5 * (arrivals[-1] - arrivals[0])
+
+
+def test_a_full_server_hands_on_and_two_say_when_to_come_back(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    a, b = servers
+    a.script = lambda messages: Fault(status=503, message="queue full")
+    with running(tmp_path, a.url, b.url) as url:
+        assert {said(chat(url)) for _ in range(10)} == {"I am B"}
+        b.script = a.script
+        full = chat(url)
+        assert full.status_code == 503
+        assert full.headers["retry-after"] == "1"
+    with running(tmp_path / "down", "http://127.0.0.1:1") as url:
+        down = chat(url)
+        assert down.status_code == 503
+        assert "no model server answers" in down.json()["error"]["message"]
+
+
+def test_prompts_that_begin_alike_go_to_one_server_and_move_only_when_it_is_down(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    a, b = servers
+    with running(tmp_path, a.url, b.url, balance="prefix", prefix_chars=200, max_body_mb=1) as url:
+        prompts = [f"prompt {n} " + "x" * 300 for n in range(24)]
+        before = [said(chat(url, prompt + "one")) for prompt in prompts]
+        assert set(before) == {"I am A", "I am B"}
+        assert [said(chat(url, prompt + "two")) for prompt in prompts] == before
+        named = [said(chat(url, f"{n}", **{"X-Prompt-Prefix": "abcdef0123"})) for n in range(6)]
+        assert len(set(named)) == 1
+        long = said(chat(url, "长" * 200_000))  # beyond any buffer's first page
+        assert long in {"I am A", "I am B"}
+        a.script = lambda messages: Fault(status=503)
+        after = [said(chat(url, prompt)) for prompt in prompts]
+        assert set(after) == {"I am B"}
+
+
+def test_a_client_that_leaves_frees_its_server(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    servers[0].script = lambda messages: Reply("word " * 2000, delay_s=0.02)
+    with running(tmp_path, servers[0].url) as url:
+        with httpx.stream(
+            "POST", f"{url}/v1/chat/completions", json=body("hello", stream=True), headers=HEADERS
+        ) as lines:
+            next(lines.iter_lines())
+        left = time.monotonic()
+        assert poll(lambda: servers[0].running == 0, 5)
+        assert servers[0].disconnects[0] - left < 1
+
+
+def test_bodies_and_connections_are_bounded(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    servers[0].script = lambda messages: Reply("word", prefill_s=0.5)
+    with running(tmp_path, servers[0].url, max_body_mb=1, connections=2) as url:
+        large = chat(url, "x" * 1_100_000)
+        assert large.status_code == 413
+        assert large.json()["error"]["type"] == "invalid_request_error"
+        with ThreadPoolExecutor(6) as pool:
+            codes = [r.status_code for r in pool.map(lambda n: chat(url, str(n)), range(6))]
+        assert 429 in codes
+        assert set(codes) == {200, 429}
+
+
+def test_killing_a_server_under_load_cuts_no_answer_silently_and_loses_no_request(
+    tmp_path: Path,
+) -> None:
+    """40 streams over two processes, one killed while it answers; then 20 more."""
+    program = str(Path(__file__).with_name("backend.py"))
+    ports = free_port(), free_port()
+    processes = [
+        subprocess.Popen([sys.executable, program, str(port)], stdout=subprocess.PIPE)
+        for port in ports
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+        with running(tmp_path, *(f"http://127.0.0.1:{port}" for port in ports)) as url:
+            begun: list[float] = []
+            with ThreadPoolExecutor(40) as pool:
+                early = [pool.submit(stream, url, begun) for _ in range(20)]
+                assert poll(lambda: len(begun) == 20)
+                late = [pool.submit(stream, url, begun) for _ in range(20)]
+                processes[0].kill()
+                outcomes = [future.result(60) for future in early + late]
+                again = [pool.submit(stream, url, []) for _ in range(20)]
+                after = [future.result(60) for future in again]
+        assert set(outcomes) <= {"whole", "broken"}
+        assert "broken" in outcomes[:20]  # it was in the middle of some
+        assert outcomes.count("broken") <= 20  # none that came after had to suffer
+        assert after == ["whole"] * 20
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def stream(url: str, begun: list[float]) -> str:
+    """Say how a streamed answer ended: "whole", "broken" (the client knows), "cut" (it does not),
+    or a status.
+    """
+    lines: list[str] = []
+    try:
+        with httpx.stream(
+            "POST",
+            f"{url}/v1/chat/completions",
+            json=body("go on", stream=True),
+            headers=HEADERS,
+            timeout=30,
+        ) as response:
+            if response.status_code != 200:
+                return str(response.status_code)
+            for line in response.iter_lines():
+                if line and not lines:
+                    begun.append(time.monotonic())
+                lines.append(line)
+    except httpx.TransportError:
+        return "broken"
+    return "whole" if "data: [DONE]" in lines else "cut"
