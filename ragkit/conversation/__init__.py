@@ -1,5 +1,1 @@
 """Conversations over a knowledge base: memory, follow-up questions, summaries, export."""
-
-
-
-

@@ -7,6 +7,7 @@ for, and a lack of content words. It knows nothing of what was answered.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from ragkit.answer.question import has_cjk, read
@@ -51,7 +52,7 @@ def standalone(question: str, before: str) -> str:
     added = _content_words(before, question)
     if not added:
         return question
-    return f"{question}（{' '.join(added)}）" if has_cjk(question) else f"{question} ({' '.join(added)})"
+    return f"{question} ({' '.join(added)})"
 
 
 def follows_on(question: str) -> bool:
@@ -81,12 +82,20 @@ def _stands_open(question: str, pronouns: re.Pattern[str]) -> bool:
 
 
 def _content_words(before: str, question: str) -> list[str]:
-    """List the runs of the question before that hold content, as it writes them."""
-    content = read(before).content
-    known = read(question).content
+    """List the words of the question before that hold content, as it writes them."""
+    content = read(before).content - read(question).content
     words: list[str] = []
     for run in _RUN.findall(before):
-        kept = [term for term in analyse(run) if term in content and term not in known]
-        if kept:
-            words.append(run if not has_cjk(run) else " ".join(kept))
-    return words[:MAX_ADDED]
+        if not has_cjk(run):
+            words += [run] if content.intersection(analyse(run)) else []
+        elif has_cjk(question):  # an English question stays one
+            words += _stretches(run, content)
+    return list(dict.fromkeys(words))[:MAX_ADDED]
+
+
+def _stretches(run: str, content: Collection[str]) -> list[str]:
+    """Cut a run of Chinese into the stretches that its pairs of content cover."""
+    pairs = [run[i : i + 2] in content for i in range(len(run) - 1)] or [run in content]
+    covered = [i for i in range(len(run)) if any(pairs[max(i - 1, 0) : i + 1])]
+    marked = "".join(run[i] if i in covered else " " for i in range(len(run)))
+    return marked.split()

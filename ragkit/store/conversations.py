@@ -43,7 +43,7 @@ _IDS = """
 """
 _TURNS = """
     SELECT ordinal, question, query, answer, refused, reason, citations, claims, unverified, used,
-        first_source, trace, timings, created_at
+        first_source, cited, trace, timings, created_at
     FROM turn WHERE tenant = %s AND principal = %s AND conversation_id = %s ORDER BY ordinal
 """
 _CREATE = """
@@ -78,10 +78,11 @@ _FINISH = """
 """
 _ADD_TURN = """
     INSERT INTO turn (tenant, principal, conversation_id, ordinal, question, query, answer, refused,
-        reason, citations, claims, unverified, used, first_source, trace, timings)
+        reason, citations, claims, unverified, used, first_source, cited, trace,
+        timings)
     SELECT %(tenant)s, %(principal)s, %(id)s, coalesce(max(ordinal), 0) + 1, %(question)s,
         %(query)s, %(answer)s, %(refused)s, %(reason)s, %(citations)s, %(claims)s, %(unverified)s,
-        %(used)s, %(first_source)s, %(trace)s, %(timings)s
+        %(used)s, %(first_source)s, %(cited)s, %(trace)s, %(timings)s
     FROM turn WHERE tenant = %(tenant)s AND principal = %(principal)s AND conversation_id = %(id)s
     RETURNING ordinal, created_at
 """
@@ -123,7 +124,7 @@ class StoredTurn:
     """A question as it was asked and as it was searched for, with everything of its answer.
 
     `used` are the passages first shown for this turn; as sources they were numbered from
-    `first_source`. `trace` says how the query was made and how much of the history was shown.
+    `first_source`. `cited` are the chunks that its citations are of. `trace` says how the query was made and how much of the history was shown.
     `ordinal` counts from 1; it and `created_at` are given by the database.
     """
 
@@ -137,6 +138,7 @@ class StoredTurn:
     unverified: tuple[str, ...] = ()
     used: tuple[UsedPassage, ...] = ()
     first_source: int = 1
+    cited: tuple[int, ...] = ()
     trace: Mapping[str, str] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     ordinal: int = 0
@@ -279,6 +281,7 @@ def _values(turn: StoredTurn) -> dict[str, object]:
         "unverified": [storable(piece) for piece in turn.unverified],
         "used": Jsonb([asdict(passage) for passage in turn.used]),
         "first_source": turn.first_source,
+        "cited": list(turn.cited),
         "trace": Jsonb({name: storable(said) for name, said in turn.trace.items()}),
         "timings": Jsonb(dict(turn.timings)),
     }
@@ -286,7 +289,7 @@ def _values(turn: StoredTurn) -> dict[str, object]:
 
 def _turn(row: Sequence[Any]) -> StoredTurn:
     ordinal, question, query, answer, refused, reason, citations, claims, unverified = row[:9]
-    used, first_source, trace, timings, created_at = row[9:]
+    used, first_source, cited, trace, timings, created_at = row[9:]
     return StoredTurn(
         question=question,
         query=query,
@@ -298,6 +301,7 @@ def _turn(row: Sequence[Any]) -> StoredTurn:
         unverified=tuple(unverified),
         used=tuple(UsedPassage(**one) for one in used),
         first_source=first_source,
+        cited=tuple(cited),
         trace=trace,
         timings=timings,
         ordinal=ordinal,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
 from ragkit.answer.cutoff import Cutoff, Signals, signals
@@ -247,7 +248,7 @@ def test_clapnqs_questions_are_told_apart_better_than_by_words_alone(
             text = f"{passage['title']}\n\n{passage['text']}"
             (tmp_path / f"{row['id']}.txt").write_text(text, encoding="utf-8")
             questions.append(Labelled(row["input"], kind == "answerable", passage["title"]))
-    settings = Settings(database_url=fresh_database)
+    settings = Settings(database_url=SecretStr(fresh_database))
     assert not ingest([tmp_path], settings=settings).failures
     with KnowledgeBase.open(settings) as kb:
         fitted = fit(kb, questions)

@@ -33,6 +33,7 @@ CREATE TABLE turn (
     unverified      text[]      NOT NULL,
     used            jsonb       NOT NULL,  -- the passages shown for it: chunk, document, version, span
     first_source    integer     NOT NULL,  -- the number that the first of them had
+    cited           bigint[]    NOT NULL,  -- the chunks that the citations are of
     trace           jsonb       NOT NULL,
     timings         jsonb       NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT now(),

@@ -1,0 +1,55 @@
+"""One short text asked of a language model, within a time and whole, or not at all.
+
+It knows nothing of what the text is for.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from ragkit.errors import ModelServerError
+from ragkit.types import Decoding, Finish, Message
+
+if TYPE_CHECKING:
+    from ragkit.contracts import LanguageModel
+
+
+def tell(model: LanguageModel, prompt: str, *, max_tokens: int, timeout_s: float) -> str:
+    """Return a model's whole text, stripped and without its reasoning.
+
+    Raises ModelServerError, also when the text takes too long, is cut off, or is empty.
+    """
+    stream = cast("Any", model.stream([Message("user", prompt)], Decoding(max_tokens=max_tokens)))
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        with suppress(ValueError):  # a plain generator at work: it is left at its next piece
+            stream.close()
+
+    timer = threading.Timer(timeout_s, stop)
+    timer.daemon = True
+    timer.start()
+    said: list[str] = []
+    finish: Finish | None = None
+    try:
+        with closing(stream) as pieces:
+            for piece in pieces:
+                if late.is_set():
+                    break
+                if isinstance(piece, str):
+                    said.append(piece)
+                elif isinstance(piece, Finish):
+                    finish = piece
+    finally:
+        timer.cancel()
+    text = "".join(said).strip()
+    if late.is_set():
+        raise ModelServerError(f"model {model.name!r} took longer than {timeout_s:g} s")
+    if finish is None or finish.reason == "length":
+        raise ModelServerError(f"model {model.name!r} was cut off after {max_tokens} tokens")
+    if not text:
+        raise ModelServerError(f"model {model.name!r} answered nothing")
+    return text

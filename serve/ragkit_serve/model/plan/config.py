@@ -1,0 +1,71 @@
+"""A model's configuration: from its folder, a config.json, the hub's cache, or the hub.
+
+Only that one small file is fetched. It knows nothing of memory.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragkit.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+def read_config(model: str) -> dict[str, Any]:
+    """Read a model's config.json. Raises UsageError, ModelError."""
+    path = Path(model).expanduser()
+    if path.is_dir():
+        path /= "config.json"
+    elif not path.exists():
+        path = _from_hub(model)
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"{path.parent} has no config.json: name a model's folder") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is no model's config.json: {error}") from error
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise UsageError(f"{path} names no model_type: it is no model's config.json")
+    return config
+
+
+def parse_config(config: dict[str, Any]) -> PretrainedConfig:
+    """Have transformers understand a configuration; the language model's part of a larger one.
+
+    Raises ModelError for an architecture that it does not know.
+    """
+    from transformers import AutoConfig
+
+    values = {name: value for name, value in config.items() if name != "quantization_config"}
+    kind = values.pop("model_type")
+    try:
+        parsed = AutoConfig.for_model(kind, **values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        known = "is not known to this transformers" if isinstance(error, ValueError) else "is odd"
+        raise ModelError(
+            f"architecture {kind!r} {known}: upgrade transformers, or plan with the figures of the"
+            " model's card"
+        ) from error
+    text: PretrainedConfig = parsed.get_text_config()
+    return text
+
+
+def _from_hub(model: str) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        return Path(hf_hub_download(model, "config.json"))
+    except HFValidationError as error:
+        raise UsageError(
+            f"{model!r} is neither a folder, nor a config.json, nor a hub name: name one of them"
+        ) from error
+    except (OSError, HfHubHTTPError, ValueError) as error:
+        raise ModelError(
+            f"the configuration of {model} is not in the local cache and the hub did not give it:"
+            " check the name and the network, or name a folder with its config.json"
+        ) from error
