@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
 
     # None: answers are quoted sentences. Otherwise the base URLs of OpenAI-compatible servers with
-    # spaces between them, or local:MODEL, or provider:NAME (see ragkit.answer.backends).
+    # spaces between them, or local:MODEL, or provider:NAME (see ragkit.model.open).
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None

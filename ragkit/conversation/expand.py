@@ -47,7 +47,7 @@ def standalone(question: str, before: str) -> str:
     >>> standalone("How long is the notice period?", "What is the probation period?")
     'How long is the notice period?'
     """
-    if not follows_on(question):
+    if not analyse(question) or not follows_on(question):
         return question
     added = _content_words(before, question)
     if not added:

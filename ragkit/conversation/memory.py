@@ -19,8 +19,7 @@ from ragkit.text.analyse import analyse
 from ragkit.types import Hit, Turn
 
 if TYPE_CHECKING:
-    from ragkit.answer.prompt import PromptLanguage
-    from ragkit.answer.templates import Templates
+    from ragkit.answer.templates import PromptLanguage, Templates
     from ragkit.contracts import LanguageModel
 
 # A summary stands in a prompt as the answer to this.
@@ -55,19 +54,18 @@ def recall(
     shown without sources. A single turn over the budget is cut.
     """
     rest = [turn for turn in turns if turn.ordinal > stored.summarised]
-    costs = list(count([_text(turn) for turn in rest] + [stored.summary]))
-    spoken = costs.pop() if stored.summary else costs.pop() * 0
-    first = _first_kept(costs, budget_tokens - spoken)
-    kept = list(_numbered(rest[first:], passages))
-    if not kept and rest:
-        kept = [_cut(rest[-1], count, budget_tokens - spoken)]
-        first = len(rest) - 1
+    *costs, spoken = count([*map(_text, rest), stored.summary])
+    left = budget_tokens - (spoken if stored.summary else 0)
+    first = _first_kept(costs, left)
+    kept = _numbered(rest[first:], passages)
+    if rest and not kept:
+        first -= 1
+        kept = [_cut(rest[-1], count, left)]
     note = f"{len(kept)} of {len(turns)} turns shown"
-    if stored.summarised:
+    if stored.summary:
+        asked = ASKED[prompt_language(turns[-1].question)]
+        kept.insert(0, Turn(asked, stored.summary))
         note += f", {stored.summarised} in a summary"
-        kept.insert(
-            0, Turn(ASKED[prompt_language(rest[-1].question if rest else "")], stored.summary)
-        )
     if first:
         note += f", {first} left out for want of room"
     return Memory(tuple(kept), note)
@@ -87,7 +85,7 @@ def condense(
     the others take half of the budget. Raises ModelError, SettingsError.
     """
     rest = [turn for turn in turns if turn.ordinal > stored.summarised]
-    costs = model.count_tokens([_text(turn) for turn in rest] + [stored.summary])
+    costs = model.count_tokens([*map(_text, rest), stored.summary])
     if sum(costs) <= budget_tokens or len(rest) < 2:
         return None
     keep = min(_first_kept(costs[:-1], budget_tokens // 2), len(rest) - 1)
@@ -100,7 +98,7 @@ def condense(
         "summary",
         prompt_language(old[-1].question),
         summary=neutralise(stored.summary),
-        turns=[{"question": neutralise(t.question), "answer": _answer(t)} for t in old],
+        turns=[{"question": neutralise(t.question), "answer": _plain(t)} for t in old],
         words=max(budget_tokens // 4 // TOKENS_PER_WORD, 20),
     )
     most = max(budget_tokens // 2, 64)
@@ -132,7 +130,7 @@ def _numbered(turns: Sequence[StoredTurn], passages: Mapping[int, Hit]) -> list[
             shown.append(Turn(turn.question, turn.answer, hits))
             number += len(hits)
         else:
-            shown.append(Turn(turn.question, _answer(turn)))
+            shown.append(Turn(turn.question, without_markers(turn.answer)))
     return shown
 
 
@@ -146,7 +144,7 @@ def _part(hit: Hit | None, passage: UsedPassage) -> Hit | None:
 
 def _cut(turn: StoredTurn, count: Count, budget_tokens: int) -> Turn:
     """Keep the beginning of an answer that is too long."""
-    text = _answer(turn)
+    text = without_markers(turn.answer)
     cost = count([_text(turn)])[0]
     while text and cost > budget_tokens:
         text = text[: len(text) * max(budget_tokens, 0) // (cost + 1)]
@@ -158,5 +156,5 @@ def _text(turn: StoredTurn) -> str:
     return f"{turn.question}\n{turn.answer}"
 
 
-def _answer(turn: StoredTurn) -> str:
+def _plain(turn: StoredTurn) -> str:
     return neutralise(" ".join(without_markers(turn.answer).split()))

@@ -27,7 +27,7 @@ TIMEOUT_S: Final = 30.0  # arbitrary; the user waits for it
 MAX_CHARS: Final = 300  # arbitrary, or twice the question's length: longer is no question
 
 _LABEL = re.compile(
-    r"(?:(?:the )?(?:rewritten|standalone|next) question|改写后的?问题|接下来的问题|问题)\s*[:：]\s*",
+    r"(?:(?:the )?(?:rewritten|standalone|next) question|(?:改写后的?|接下来的)?问题)\s*[:：]\s*",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"[\"“「'](.+)[\"”」']", re.DOTALL)

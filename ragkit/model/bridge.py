@@ -111,7 +111,7 @@ class _Pump(Generic[T]):
 
     def _stop(self) -> None:
         assert self._task is not None, "it is started before it is stopped"
-        pass
+        self._task.cancel()
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         self.queue.put(_End(None if task.cancelled() else task.exception()))

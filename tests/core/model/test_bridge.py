@@ -42,7 +42,7 @@ def test_a_waiting_thread_is_let_go() -> None:
             if number == 2:
                 two.set()
 
-    reader = threading.Thread(target=read)
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
     assert two.wait(5)
     pieces.close()

@@ -137,7 +137,7 @@ def test_closing_stops_the_model_within_a_second(tiny_llama: Path, tmp_path: Pat
     loaded = model.load()
     endless = Decoding(max_tokens=90_000, temperature=1.5, repetition_penalty=1.01)
     stream = model.stream(ASKED, endless)
-    reader = threading.Thread(target=lambda: list(stream))
+    reader = threading.Thread(target=lambda: list(stream), daemon=True)
     reader.start()
     deadline = time.monotonic() + 10
     while not loaded.turn.locked():

@@ -9,6 +9,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langsmith import utils as langsmith_utils
 
 from ragkit.contracts import LanguageModel
 from ragkit.errors import IncompleteAnswerError, ModelError, ModelServerError
@@ -138,8 +139,11 @@ def test_nothing_is_traced_whatever_the_environment(
             monkeypatch.setenv(f"{name}_ENDPOINT", endpoint)
             monkeypatch.setenv(f"{name}_API_KEY", "key")
         monkeypatch.delenv("LANGCHAIN_TRACING")  # the first version: LangChain refuses it
+        forget: Any = langsmith_utils.get_env_var  # what it read before is cached
+        forget.cache_clear()
         assert complete(openai_model(), ASKED) == "Two words."
         from langchain_core.tracers.langchain import wait_for_all_tracers
 
         wait_for_all_tracers()
+    forget.cache_clear()
     assert tracing.requests == []

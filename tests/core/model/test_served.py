@@ -212,7 +212,7 @@ def test_closing_frees_the_server_within_a_second(reply: Reply | Fault) -> None:
     """From another thread, while this one waits, also before anything has come."""
     with StubServer(lambda messages: reply) as server:
         stream = model(server, timeout_s=30).stream(ASKED)
-        reader = threading.Thread(target=lambda: list(stream))
+        reader = threading.Thread(target=lambda: list(stream), daemon=True)
         reader.start()
         until(lambda: server.running == 1)
         closed = time.monotonic()

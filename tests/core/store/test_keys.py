@@ -63,9 +63,7 @@ def test_whatever_is_invalid_looks_the_same(database: Database) -> None:
     expired = keys.create(database, name="expired", expires_at=soon)
     assert keys.verify(database, expired.secret) is not None
     with database.pool.connection() as conn:
-        conn.execute(
-            "UPDATE access_key SET expires_at = now() WHERE id = %s", (expired.access.id,)
-        )
+        conn.execute("UPDATE access_key SET expires_at = now() WHERE id = %s", (expired.access.id,))
     valid = keys.create(database, name="valid").secret
     for presented in (
         *(revoked.secret, expired.secret, "rk_" + "0" * 64),

@@ -39,8 +39,11 @@ def parse_backend(text: str) -> Backend:
     except ValueError:
         parts, port = urlsplit(""), 0
     host = parts.netloc.rpartition(":")[0] if re.search(r":\d+$", parts.netloc) else parts.netloc
-    sound = parts.scheme in {"http", "https"} and port and _HOST.fullmatch(host)
-    sound = sound and not re.search(r"[\s\x00-\x1f]", text)  # urlsplit drops some of them
+    sound = (
+        parts.scheme in {"http", "https"}
+        and bool(port and _HOST.fullmatch(host))
+        and not re.search(r"[\s\x00-\x1f]", text)  # urlsplit drops some of them
+    )
     if not sound or parts.path.rstrip("/") not in {"", "/v1"} or parts.query or parts.fragment:
         raise UsageError(f"backend {text!r} is no address: write it as http://10.0.0.5:8000")
     return Backend(f"{host}:{port}", tls=parts.scheme == "https")

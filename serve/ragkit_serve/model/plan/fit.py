@@ -10,6 +10,7 @@ from ragkit.errors import UsageError
 from ragkit_serve.model.plan.config import parse_config
 from ragkit_serve.model.plan.memory import (
     SCHEMES,
+    KVCache,
     Scheme,
     kv_cache,
     weight_bytes,
@@ -95,7 +96,8 @@ def quantized_as(config: dict[str, Any]) -> str:
         groups = own.get("config_groups") or {}
         weights = next((g.get("weights") or {} for g in groups.values()), {})
         bits = weights.get("num_bits")
-        name = {8: "fp8" if weights.get("type") == "float" else "int8", 4: method}.get(bits, "")
+        eight = "fp8" if weights.get("type") == "float" else "int8"
+        name = eight if bits == 8 else method if bits == 4 else ""
     else:
         name = method if method in {scheme.name for scheme in SCHEMES} else ""
     if not name or (name in {"awq", "gptq"} and bits not in {4, None}):
@@ -114,18 +116,17 @@ def _row(config: PretrainedConfig, size: Size, scheme: Scheme, wish: Wish) -> Ro
     room = int(wish.memory_bytes * wish.share) - wish.others_bytes - weights - working
     needed = -(-cache.sequence_bytes(wish.context) * wish.concurrency // wish.gpus)
     limit = int(getattr(config, "max_position_embeddings", 0) or wish.context)
-    longest = _longest(
-        lambda n: cache.sequence_bytes(n) * wish.concurrency, room * wish.gpus, limit
-    )
+    longest = _longest(cache, room * wish.gpus // wish.concurrency, limit)
     return Row(scheme, weights, needed, working, room - needed, longest, room >= needed)
 
 
-def _longest(cost: Any, room: int, limit: int) -> int:
-    """Return the most tokens, at most `limit`, whose cost is within the room."""
+def _longest(cache: KVCache, room: int, limit: int) -> int:
+    """Return the most tokens of one sequence, at most `limit`, whose cache is within the room."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle) <= room else (low, middle - 1)
+        fits = cache.sequence_bytes(middle) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
     return low
 
 

@@ -39,7 +39,7 @@ def doubts(options: ServeOptions, *, cpu: bool) -> Iterator[str]:
     if cpu and (options.kv_cache_dtype or "").startswith("fp8"):
         yield "--kv-cache-dtype fp8 saves memory on a CPU, but no time: leave it out if you can"
     if cpu and options.gpu_memory_utilization is not None:
-        yield "--gpu-memory-utilization means nothing on a CPU: use --cpu-kv-cache-gib"
+        yield "--gpu-memory-utilization yields to --cpu-kv-cache-gib on a CPU: set the latter"
     if cpu and options.tensor_parallel_size > 1:
         yield "--tensor-parallel-size on a CPU takes one NUMA node each: `lscpu` counts them"
     if not cpu and options.cpu_kv_cache_gib is not None:

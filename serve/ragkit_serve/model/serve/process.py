@@ -21,18 +21,21 @@ from ragkit.errors import ModelError
 from ragkit.render import printable
 from ragkit_serve.model.serve.options import Launch
 
-LAST_LINES: Final = 200  # of the log, in which the reason of a crash is looked for
+LAST_LINES: Final = 400  # of the log, in which the reason of a crash is looked for
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SECRETS: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # beside the key; some logs hold them
 
 
 class ServerProcess:
-    """A started server; `on_line` gets each line of its log, without the key, from a thread."""
+    """A started server; `on_line` gets each line of its log, without secrets, from a thread."""
 
     def __init__(self, launch: Launch, on_line: Callable[[str], None]) -> None:
         self._launch = launch
         self._on_line = on_line
+        known = [launch.key, *(launch.environment.get(name, "") for name in _SECRETS)]
+        self._secrets = [secret for secret in known if secret]
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         try:
             self._process = subprocess.Popen(
@@ -41,6 +44,8 @@ class ServerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",  # and \r ends a line, as progress bars write it
                 start_new_session=True,  # Ctrl-C is ragkit's to handle
                 # Safe beside threads: the library is loaded, and the child only makes one call.
                 preexec_fn=_end_with_parent,  # noqa: PLW1509
@@ -49,6 +54,11 @@ class ServerProcess:
             raise ModelError(f"{launch.argv[0]} cannot be started: {error.strerror}") from error
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """The server's process id, which is its group's as well."""
+        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
@@ -62,7 +72,10 @@ class ServerProcess:
         return self.exit_code
 
     def stop(self, grace_s: float) -> None:
-        """Ask it to end, let running answers finish for `grace_s`, then end the whole group."""
+        """Ask it to end, let running answers finish for `grace_s`, then end the whole group.
+
+        Only the server itself is asked: vLLM's engine would drop its answers on a signal.
+        """
         try:
             if self.exit_code is None:
                 self._process.terminate()
@@ -75,15 +88,20 @@ class ServerProcess:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._launch.cleanup:
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(self._launch.cleanup, capture_output=True, timeout=60, check=False)
         self._reader.join(5)  # a stranger that inherited the pipe must not hold us
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for raw in self._process.stdout:
-            text = _COLOUR.sub("", raw.decode(errors="replace")).rstrip()
-            line = printable(text.replace(self._launch.key, "***"))
-            self.last_lines.append(line)
-            self._on_line(line)
+        for text in self._process.stdout:
+            for secret in self._secrets:
+                text = text.replace(secret, "***")
+            line = printable(_COLOUR.sub("", text).rstrip())
+            if line:
+                self.last_lines.append(line)
+                self._on_line(line)
 
 
 def _end_with_parent() -> None:

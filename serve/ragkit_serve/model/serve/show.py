@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
+from pathlib import Path
 from typing import Final
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ragkit.render import print_json
 from ragkit_serve.model.serve.log import stage
 from ragkit_serve.model.serve.options import Launch
 from ragkit_serve.model.serve.supervise import Watch
@@ -17,56 +21,96 @@ _CONSOLE: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Shown:
-    """The log and the stage on standard error, the address on standard output."""
+    """The log on standard error, below it how far the server is; its address on standard output.
 
-    def __init__(self, launch: Launch, name: str, *, tell_key: bool, quiet: bool) -> None:
+    `key_shown` is what to write for the key: the key itself where nobody else knows it.
+    """
+
+    def __init__(
+        self, launch: Launch, name: str, *, key_shown: str, quiet: bool, as_json: bool
+    ) -> None:
         self._launch = launch
         self._name = name
-        self._tell_key = tell_key
+        self._key_shown = key_shown
         self._quiet = quiet
+        self._as_json = as_json
         self._started = time.monotonic()
-        self._stage = "starting"
-        self._status = _CONSOLE.status("starting")
+        self._stage = ""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=_CONSOLE, transient=True)
+        self._task = self._progress.add_task("")
 
     def __enter__(self) -> Watch:
-        if _CONSOLE.is_terminal:
-            self._status.start()
-        return Watch(self._line, self._ready, self._restart)
+        self._begin()
+        return Watch(self._line, self._ready, self._restart, self._stopping)
 
     def __exit__(self, *reason: object) -> None:
-        self._status.stop()
+        self._progress.stop()
+
+    def _begin(self) -> None:
+        self._started = time.monotonic()
+        self._stage = ""
+        self._progress.reset(self._task)
+        if _CONSOLE.is_terminal:
+            self._progress.start()
+        self._say_stage(f"starting {self._launch.program}")
 
     def _line(self, line: str) -> None:
         if found := stage(line):
             self._say_stage(found)
         if not self._quiet:
-            _CONSOLE.print(line, style="dim", markup=False)
+            _CONSOLE.print(f"{self._launch.program} | {line}", style="dim", markup=False)
 
     def _say_stage(self, found: str) -> None:
-        seconds = time.monotonic() - self._started
-        if found != self._stage and not _CONSOLE.is_terminal:
-            _CONSOLE.print(f"ragkit: {found} ({seconds:.0f} s)", markup=False)
+        if found == self._stage:
+            return
         self._stage = found
-        self._status.update(f"{found} ({seconds:.0f} s)")
+        self._progress.update(self._task, description=found)
+        if not _CONSOLE.is_terminal:
+            seconds = time.monotonic() - self._started
+            _CONSOLE.print(f"ragkit: {found} ({seconds:.0f} s)", markup=False)
 
     def _ready(self) -> None:
-        self._status.stop()
+        self._progress.stop()
         seconds = time.monotonic() - self._started
+        if self._as_json:
+            self._print_json(seconds)
+            return
         where = self._launch.unix_socket or self._launch.base_url
         typer.echo(f"Ready after {seconds:.0f} s: {self._name} at {where}")
         if self._launch.unix_socket:
-            typer.echo(
-                "A unix socket is for a gateway on this machine:"
-                f" ragkit model gateway --backends unix:{self._launch.unix_socket}"
-            )
-            return
-        key = shlex.quote(self._launch.key) if self._tell_key else "(as it was set)"
-        typer.echo(f"  export RAGKIT_LLM_URL={self._launch.base_url}")
+            typer.echo("  A unix socket is for a gateway on this machine:")
+            typer.echo(f"  ragkit model gateway --backends unix:{self._launch.unix_socket}")
+        else:
+            typer.echo(f"  export RAGKIT_LLM_URL={self._launch.base_url}")
         typer.echo(f"  export RAGKIT_LLM_MODEL={shlex.quote(self._name)}")
-        typer.echo(f"  export RAGKIT_LLM_API_KEY={key}")
+        typer.echo(f"  export RAGKIT_LLM_API_KEY={self._key_shown}")
+
+    def _print_json(self, seconds: float) -> None:
+        socket = self._launch.unix_socket
+        print_json(
+            {
+                "ready": True,
+                "model": self._name,
+                "url": None if socket else self._launch.base_url,
+                "unix_socket": str(socket) if socket else None,
+                "api_key": self._key_shown,
+                "seconds": round(seconds, 1),
+                "pid": os.getpid(),
+            }
+        )
 
     def _restart(self, said: str) -> None:
-        self._started = time.monotonic()
         typer.echo(f"ragkit: {said}", err=True)
-        if _CONSOLE.is_terminal:
-            self._status.start()
+        self._begin()
+
+    def _stopping(self) -> None:
+        self._progress.stop()
+        typer.echo("ragkit: stopping; running answers may finish (again: end at once)", err=True)
+
+
+def shown_key(key: str, *, made_here: bool, file: Path | None) -> str:
+    """Write a key as a shell takes it: by its file, by itself where it is new, else masked."""
+    if file is not None:
+        return f'"$(cat {shlex.quote(str(file))})"'
+    return shlex.quote(key) if made_here else "***  # the one that you set"

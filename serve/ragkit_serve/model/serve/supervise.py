@@ -6,16 +6,16 @@ belongs to others.
 
 from __future__ import annotations
 
-import socket
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import httpx
 
-from ragkit.errors import ModelServerError, UsageError
+from ragkit.errors import ModelServerError
+from ragkit_serve.model.serve.address import require_free_path
 from ragkit_serve.model.serve.log import reason
 from ragkit_serve.model.serve.options import Launch
 from ragkit_serve.model.serve.process import ServerProcess
@@ -43,11 +43,12 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is told of a server's life: each line of its log, its being ready, each restart."""
+    """What is told of a server's life: its log's lines, being ready, a restart, being stopped."""
 
     line: Callable[[str], None]
     ready: Callable[[], None]
     restart: Callable[[str], None]
+    stopping: Callable[[], None]
 
 
 def supervise(
@@ -60,85 +61,80 @@ def supervise(
 ) -> None:
     """Run a server until this is interrupted; it never returns on its own.
 
-    Raises ModelServerError when the server does not get ready or crashes too often; on every way
-    out the server and its helpers are ended, running answers first getting `grace_s`.
+    Raises ModelServerError when the server does not get ready the first time, or crashes too
+    often; on every way out the server and its helpers are ended, running answers first getting
+    `grace_s`.
     """
     rule = restarts or Restarts()
+    ready_before = False
     again = 0
     while True:
         started = time.monotonic()
-        server = ServerProcess(launch, watch.line)
-        try:
-            _wait_until_ready(server, launch, start_timeout_s)
-            watch.ready()
-            while server.wait(3600) is None:
-                pass
-            code = server.exit_code
-        finally:
-            server.stop(grace_s)
+        ended = _run_once(launch, watch, start_timeout_s=start_timeout_s, grace_s=grace_s)
+        if not (ready_before or ended.ready):
+            raise ModelServerError(f"the model server did not start: {ended.why}")
+        ready_before = True
         again = 0 if time.monotonic() - started > rule.lasting_s else again
-        said = f"the server ended with code {code}"
         if again == rule.most:
             raise ModelServerError(
-                f"{said} {again + 1} times in a row: {reason(tuple(server.last_lines))}"
+                f"the model server ended {again + 1} times in a row, the last time so: {ended.why}"
             )
         pause_s = rule.pause_s(again)
         again += 1
-        watch.restart(f"{said}; it is started again in {pause_s:g} s")
+        watch.restart(f"{ended.why}; it is started again in {pause_s:g} s")
         time.sleep(pause_s)
 
 
-def require_free(launch: Launch, host: str, port: int) -> None:
-    """Raise UsageError when the server's address is taken, before minutes are spent on a start."""
-    path = launch.unix_socket
-    if path is not None:
-        _require_free_path(path)
-        return
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise UsageError(
-                f"{host}:{port} cannot be used ({error.strerror}): choose another --port"
-            ) from error
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How a run ended by itself: whether the server had been ready, and why it ended."""
+
+    ready: bool
+    why: str
 
 
-def _require_free_path(path: Path) -> None:
-    if len(bytes(path)) > 107:  # sun_path of Linux
-        raise UsageError(f"{path} is too long for a unix socket: at most 107 bytes")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent} for the socket: make it first")
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except FileNotFoundError:
-            return
-        except ConnectionRefusedError:
-            path.unlink()  # left by a server that was killed
-            return
-        except OSError as error:
-            raise UsageError(f"{path} is there and no socket: choose another path") from error
-    raise UsageError(f"another server listens at {path}: stop it, or choose another path")
+def _run_once(launch: Launch, watch: Watch, *, start_timeout_s: float, grace_s: float) -> _Ended:
+    if launch.unix_socket is not None:
+        require_free_path(launch.unix_socket)  # a run before leaves its own
+    server = ServerProcess(launch, watch.line)
+    try:
+        ready = _becomes_ready(server, launch, start_timeout_s)
+        if ready:
+            watch.ready()
+            while server.wait(3600) is None:
+                pass
+        server.kill()  # so that its last words have been read
+        return _Ended(ready, f"{_ending(server, launch)}: {reason(tuple(server.last_lines))}")
+    except (KeyboardInterrupt, SystemExit):
+        if server.exit_code is None:
+            watch.stopping()
+        raise
+    finally:
+        server.stop(grace_s)
 
 
-def _wait_until_ready(server: ServerProcess, launch: Launch, timeout_s: float) -> None:
+def _becomes_ready(server: ServerProcess, launch: Launch, timeout_s: float) -> bool:
+    """Wait until the server is ready; False when it ended instead."""
     deadline = time.monotonic() + timeout_s
     with _client(launch) as client:
-        while not _is_ready(client, launch):
-            if server.exit_code is not None:
-                server.kill()  # so that its last words have been read
-                raise ModelServerError(
-                    f"the model server did not start (code {server.exit_code}):"
-                    f" {reason(tuple(server.last_lines))}"
-                )
+        while server.exit_code is None:
+            if _is_ready(client, launch):
+                return True
             if time.monotonic() > deadline:
                 raise ModelServerError(
                     f"the model server was not ready after {timeout_s:g} s: see its log, or allow"
                     " it more with --start-timeout"
                 )
             server.wait(_POLL_S)
+    return False
+
+
+def _ending(server: ServerProcess, launch: Launch) -> str:
+    code = server.exit_code or 0
+    if code == -signal.SIGKILL:
+        return f"{launch.program} was killed, as happens where memory runs out"
+    named = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+    return f"{launch.program} ended with {named}"
 
 
 def _client(launch: Launch) -> httpx.Client:

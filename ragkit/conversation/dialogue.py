@@ -1,0 +1,276 @@
+"""A conversation: questions to a knowledge base that may lean on what was said before.
+
+It keeps each answered question in the database, and nothing of one that failed or was cancelled.
+No transaction is open while a model is at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Self
+from uuid import UUID, uuid4
+
+from ragkit.answer.question import read
+from ragkit.clock import Clock
+from ragkit.closing import Closing
+from ragkit.conversation import memory
+from ragkit.conversation.expand import standalone
+from ragkit.conversation.memory import Memory
+from ragkit.conversation.record import turn_of
+from ragkit.conversation.rewrite import Query, rewrite
+from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
+from ragkit.knowledge import PASSAGES, KnowledgeBase
+from ragkit.store.conversations import (
+    LEASE_S,
+    Conversations,
+    StoredTurn,
+    storable,
+)
+from ragkit.text.analyse import analyse
+from ragkit.types import Answer, Hit, Reasoning
+
+if TYPE_CHECKING:
+    from ragkit.answer.templates import Templates
+    from ragkit.contracts import LanguageModel
+    from ragkit.settings import Settings
+
+TITLE_CHARS: Final = 80  # arbitrary: a line of a list
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What a question is asked with: its query, the history, and passages that were cited."""
+
+    query: Query
+    memory: Memory
+    cited: tuple[Hit, ...] = ()
+
+
+class Conversation(Closing):
+    """Ask questions one after the other; follow-ups may lean on the turns before.
+
+    `model` rewrites follow-ups and sums the past up; without one, what a follow-up leaves out is
+    taken from the question before. Without an `id` a new conversation begins with its first answer.
+
+    >>> with Conversation.open() as conversation:  # doctest: +SKIP
+    ...     conversation.ask("How many days of leave do I have?")
+    ...     conversation.ask("And how many of them can I carry over?")
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        conversations: Conversations,
+        *,
+        model: LanguageModel | None = None,
+        templates: Templates | None = None,
+        history_tokens: int = 1000,
+        id: UUID | None = None,
+    ) -> None:
+        from ragkit.answer.templates import Templates
+
+        self.kb = kb
+        self.conversations = conversations
+        self.id = id or uuid4()
+        self.last: StoredTurn | None = None  # what the latest question came to
+        self._begun = id is not None
+        self._model = model
+        self._templates = templates or Templates()
+        self._history_tokens = history_tokens
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        id: str | None = None,
+        collection: str | None = None,
+    ) -> Self:
+        """Open a knowledge base for a new conversation, or for the one that `id` is or begins.
+
+        Raises SettingsError, DatabaseError; NotFoundError for no such conversation, UsageError
+        when it is about another collection.
+        """
+        from ragkit import build
+        from ragkit.answer.templates import Templates
+        from ragkit.settings import load_settings
+        from ragkit.store.open import open_database
+
+        settings = settings or load_settings()
+        number: UUID | None = None
+        if id is not None:
+            with open_database(settings) as database:
+                kept = Conversations(database.pool, settings.tenant, settings.principal)
+                stored = kept.get(kept.find(id))
+            if collection not in (None, stored.collection):
+                raise UsageError(
+                    f"conversation {stored.id} is about collection {stored.collection!r}: leave"
+                    f" --collection {collection} out, or begin a new conversation"
+                )
+            number, collection = stored.id, stored.collection
+        kb = KnowledgeBase.open(settings, collection=collection)
+        assert kb.database is not None, "it was opened with one"
+        return cls(
+            kb,
+            Conversations(kb.database.pool, settings.tenant, settings.principal),
+            model=build.language_model(settings),
+            templates=Templates(settings.prompts, kb.collection),
+            history_tokens=settings.history_tokens,
+            id=number,
+        )
+
+    def another(self, id: UUID | None = None) -> Conversation:
+        """Return a new conversation, or one there is, over the same knowledge base."""
+        return Conversation(
+            self.kb,
+            self.conversations,
+            model=self._model,
+            templates=self._templates,
+            history_tokens=self._history_tokens,
+            id=id,
+        )
+
+    def turns(self) -> Sequence[StoredTurn]:
+        """List the turns so far; none before the first answer."""
+        return self.conversations.turns(self.id) if self._begun else ()
+
+    def ask(self, question: str) -> Answer:
+        """Answer a question in the light of those before; see `stream`."""
+        answer: Answer | None = None
+        for piece in self.stream(question):
+            if isinstance(piece, Answer):
+                answer = piece
+        assert answer is not None, "a stream ends with an Answer"
+        return answer
+
+    def stream(self, question: str) -> Iterator[str | Reasoning | Answer]:
+        """Yield the answer's text in pieces, then the verified Answer, which is then already kept.
+
+        A stream that fails or is closed before leaves no turn. Read to its end, it also sums the
+        past up where that has outgrown its budget. Raises what `KnowledgeBase.stream` does, and
+        UsageError while another question to this conversation is being answered.
+        """
+        question = storable(question)
+        token = uuid4()
+        title = " ".join(question.split())[:TITLE_CHARS]
+        new = None if self._begun else (self.kb.collection, title)
+        self.conversations.begin(self.id, token, new=new)
+        kept = False
+        try:
+            with closing(self._answered(question, token)) as pieces:
+                for piece in pieces:
+                    if isinstance(piece, Answer):
+                        kept = self._begun = True
+                    yield piece
+        finally:
+            if not kept:
+                with suppress(DatabaseError):  # then its lease ends by itself
+                    self.conversations.abandon(self.id, token)
+        self._condense()
+
+    def delete(self) -> None:
+        """Delete this conversation with everything in it."""
+        self.conversations.delete(self.id)
+        self._begun, self.last = False, None
+        self.id = uuid4()
+
+    def close(self) -> None:
+        """Close the knowledge base, if that opened its database."""
+        self.kb.close()
+
+    def _answered(
+        self, question: str, token: UUID
+    ) -> Generator[str | Reasoning | Answer, None, None]:
+        clock = Clock()
+        prepared = self._prepare(question, clock)
+        renewed = self._renew(token, 0.0)
+        for piece in self._stream(question, prepared):
+            renewed = self._renew(token, renewed)
+            if not isinstance(piece, Answer):
+                yield piece
+                continue
+            answer = replace(piece, timings=clock.seconds | dict(piece.timings))
+            turn = turn_of(question, prepared.query, prepared.memory, answer)
+            ordinal, created_at = self.conversations.finish(self.id, token, turn)
+            self.last = replace(turn, ordinal=ordinal, created_at=created_at)
+            yield answer
+
+    def _stream(self, question: str, prepared: _Prepared) -> Iterator[str | Reasoning | Answer]:
+        query = prepared.query.text
+        if self._model is None:  # quoted sentences are chosen by the words of what they answer
+            return self.kb.stream(query, candidates=prepared.cited)
+        return self.kb.stream(
+            question, query=query, history=prepared.memory.turns, candidates=prepared.cited
+        )
+
+    def _prepare(self, question: str, clock: Clock) -> _Prepared:
+        turns = self.turns() if self._history_tokens else ()
+        if not turns:
+            return _Prepared(Query(question, "as asked"), Memory((), "no turns before"))
+        stored = self.conversations.get(self.id)
+        recent = [turn for turn in turns if turn.ordinal > stored.summarised]
+        wanted = {passage.chunk for turn in recent for passage in turn.used}
+        passages = self._passages(sorted(wanted.union(turns[-1].cited)))
+        cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
+        if self._model is None:
+            query = self._expanded(question, turns[-1].query)
+            clock.stop("history")
+            return _Prepared(query, Memory((), "not shown"), cited)
+        remembered = memory.recall(
+            stored,
+            turns,
+            passages,
+            count=self._model.count_tokens,
+            budget_tokens=self._history_tokens,
+        )
+        clock.stop("history")
+        rewritten = rewrite(self._model, self._templates, question, remembered.turns)
+        clock.stop("rewrite")
+        return _Prepared(rewritten, remembered, cited)
+
+    def _expanded(self, question: str, before: str) -> Query:
+        """Expand a follow-up, unless what it then finds has nothing of what it asks itself.
+
+        Without that test the answer to the question before would be given once more.
+        """
+        query = standalone(question, before)
+        if query == question:
+            return Query(question, "as asked")
+        own = read(question).content
+        found = self.kb.search(query, k=PASSAGES)
+        if own and not any(own.intersection(analyse(hit.text)) for hit in found):
+            return Query(question, "as asked: with words of the question before its own are lost")
+        return Query(query, "with words of the question before")
+
+    def _passages(self, chunks: Sequence[int]) -> Mapping[int, Hit]:
+        """Fetch passages by chunk; those of documents that were replaced or deleted are gone."""
+        with self.kb.store.snapshot() as reader:
+            return {hit.chunk: hit for hit in reader.hits(chunks)}
+
+    def _renew(self, token: UUID, renewed: float) -> float:
+        now = monotonic()
+        if now - renewed < LEASE_S / 3:
+            return renewed
+        with suppress(DatabaseError):  # whether the turn can be kept is seen at its end
+            self.conversations.renew(self.id, token)
+        return now
+
+    def _condense(self) -> None:
+        """Sum the past up; what cannot be is left out of later prompts, as their traces say."""
+        if self._model is None or not self._history_tokens:
+            return
+        with suppress(ModelError, NotFoundError):
+            stored = self.conversations.get(self.id)
+            made = memory.condense(
+                self._model,
+                self._templates,
+                stored,
+                self.turns(),
+                budget_tokens=self._history_tokens,
+            )
+            if made is not None:
+                summary, new = made
+                self.conversations.summarise(self.id, summary, old=stored.summarised, new=new)

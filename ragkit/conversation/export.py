@@ -1,0 +1,99 @@
+"""A conversation as JSON or Markdown, with everything of its answers.
+
+In the Markdown nothing that a document or a model wrote becomes a link, an image or a tag.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ragkit.errors import UsageError
+from ragkit.render import printable
+from ragkit.store.conversations import StoredConversation, StoredTurn
+from ragkit.types import Citation
+
+_ACTIVE = re.compile(r"[\\\[\]<>]")
+
+
+def listed(stored: StoredConversation) -> dict[str, Any]:
+    """Return a conversation's JSON as a list shows it."""
+    return {
+        "id": str(stored.id),
+        "title": stored.title,
+        "collection": stored.collection,
+        "turns": stored.turns,
+        "created_at": stored.created_at.isoformat(timespec="seconds"),
+        "updated_at": stored.updated_at.isoformat(timespec="seconds"),
+    }
+
+
+def to_json(stored: StoredConversation, turns: Sequence[StoredTurn]) -> dict[str, Any]:
+    """Return a conversation's JSON with all its turns, oldest first."""
+    return listed(stored) | {
+        "summary": stored.summary,
+        "summarised": stored.summarised,
+        "turns": [_turn_json(turn) for turn in turns],
+    }
+
+
+def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
+    """Write a conversation for people: question, answer and quoted sources of every turn."""
+    began = stored.created_at.isoformat(sep=" ", timespec="minutes")
+    parts = [f"# {_inert(stored.title)}", f"Collection {_inert(stored.collection)}, begun {began}"]
+    for turn in turns:
+        parts.append(f"## {turn.ordinal}. {_inert(' '.join(turn.question.split()))}")
+        if turn.query != turn.question:
+            parts.append(f"Searched for: {_inert(' '.join(turn.query.split()))}")
+        parts.append(_inert(turn.answer))
+        if turn.refused and turn.reason:
+            parts.append(f"Reason: {_inert(turn.reason)}")
+        parts += [_source(citation) for citation in turn.citations]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(path: Path, stored: StoredConversation, turns: Sequence[StoredTurn]) -> None:
+    """Write a conversation to a new file that only its owner may read, JSON when it is *.json.
+
+    Raises UsageError for a file that is there, or cannot be written.
+    """
+    if path.suffix.casefold() == ".json":
+        text = json.dumps(to_json(stored, turns), ensure_ascii=False, indent=2) + "\n"
+    else:
+        text = to_markdown(stored, turns)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode())
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already: choose another name") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no file's name"
+        raise UsageError(f"{path} cannot be written: {reason}: choose another") from error
+
+
+def _turn_json(turn: StoredTurn) -> dict[str, Any]:
+    claims = [
+        asdict(claim) | {"text": turn.answer[claim.start : claim.end]} for claim in turn.claims
+    ]
+    made = turn.created_at
+    return asdict(turn) | {
+        "claims": claims,
+        "timings": {stage: round(seconds, 4) for stage, seconds in turn.timings.items()},
+        "created_at": made.isoformat(timespec="seconds") if made else None,
+    }
+
+
+def _source(citation: Citation) -> str:
+    page = f", page {citation.page}" if citation.page is not None else ""
+    place = f"characters {citation.start}-{citation.end}, {citation.verdict}"
+    quote = _inert(" ".join(citation.quote.split()))
+    return f"> \\[{citation.n}\\] {quote}\n>\n> {_inert(citation.uri)}{page}, {place}"
+
+
+def _inert(text: str) -> str:
+    return _ACTIVE.sub(lambda match: "\\" + match.group(), printable(text))

@@ -1,0 +1,43 @@
+"""A conversation's turns in a terminal. It knows nothing of where they come from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import typer
+
+from ragkit.render import printable
+
+if TYPE_CHECKING:
+    from ragkit.store.conversations import StoredTurn
+
+
+def print_turns(turns: Sequence[StoredTurn]) -> None:
+    """Print questions and answers, each answer's sources in one line below it."""
+    if not turns:
+        typer.echo("Nothing has been asked yet.")
+    for turn in turns:
+        typer.echo(f"{turn.ordinal}. {printable(turn.question)}")
+        if turn.query != turn.question:
+            typer.echo(f"   searched for: {printable(turn.query)}")
+        typer.echo(textwrap.indent(printable(turn.answer), "   "))
+        places = dict.fromkeys(
+            f"[{citation.n}] {PurePath(citation.uri).name}" for citation in turn.citations
+        )
+        if places:
+            typer.echo(f"   {printable('  '.join(places))}")
+        typer.echo("")
+
+
+def print_sources(turn: StoredTurn) -> None:
+    """Print what an answer cites, whole."""
+    if not turn.citations:
+        typer.echo("The answer cites nothing.")
+    for citation in turn.citations:
+        page = f", page {citation.page}" if citation.page is not None else ""
+        place = f"document {citation.document}, characters {citation.start}-{citation.end}"
+        typer.echo(printable(f"[{citation.n}] {citation.uri}{page}, {place}  {citation.verdict}"))
+        typer.echo(textwrap.indent(printable(citation.quote), "    "))

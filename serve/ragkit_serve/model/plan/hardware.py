@@ -1,0 +1,71 @@
+"""How much memory there is, as cards are sold or the machine says, and what helpers take of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Final
+
+from ragkit.errors import ModelError, UsageError
+from ragkit_serve.model.plan.memory import GIB
+
+_UNITS: Final = {"": GIB, "GB": GIB, "GIB": GIB, "MB": 2**20, "MIB": 2**20, "TB": 1024 * GIB}
+# Of the memory a card is sold with, the driver keeps about a percent: an "80 GB" H100 shows 79.6
+# GiB, a "24 GB" RTX 4090 23.99.
+_USABLE: Final = 0.99
+
+
+def memory(gpu: str | None, ram: str | None) -> tuple[bool, int]:
+    """Return whether it is a GPU's, and the bytes of the memory. Raises UsageError, ModelError.
+
+    A card's GB are GiB, as they are sold.
+    """
+    if (gpu is None) == (ram is None):
+        raise UsageError("say what to plan for: --gpu 24GB (or auto), or --ram 16GB")
+    if gpu == "auto":
+        return True, _ask_driver()
+    if gpu is not None:
+        return True, round(parse_bytes(gpu) * _USABLE)
+    return False, parse_bytes(ram or "")
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory, "24GB", "24" or "512MB", in bytes. Raises UsageError.
+
+    >>> parse_bytes("24GB") == 24 * 2**30
+    True
+    """
+    match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,3})?)\s*([A-Za-z]*)\s*", text)
+    if match is None or match[2].upper() not in _UNITS or not float(match[1]):
+        raise UsageError(f"{text!r} is no amount of memory: write it as 24GB")
+    return round(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def helpers_bytes(model: str) -> int:
+    """Return what an embedding model or a reranker takes: 16-bit weights, and as much to work in.
+
+    Half a GiB at least for the working memory of its batches; arbitrary. Raises UsageError,
+    ModelError.
+    """
+    from ragkit.embed.find import DEFAULT_MODEL, find_model
+    from ragkit_serve.model.plan.config import parse_config, read_config
+    from ragkit_serve.model.plan.size import encoder_size
+
+    own = model.rpartition("/")[2] == DEFAULT_MODEL  # comes in a package
+    config = read_config(str(find_model(model).folder) if own else model)
+    weights = 2 * encoder_size(parse_config(config)).parameters
+    return weights + max(weights, GIB // 2)
+
+
+def _ask_driver() -> int:
+    """Return the memory of the smallest GPU that nvidia-smi sees."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        raise ModelError("there is no nvidia-smi to ask: say how much memory, as in --gpu 24GB")
+    query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
+        return min(int(line) for line in done.stdout.split()) * 2**20
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise ModelError("nvidia-smi sees no GPU: say how much, as in --gpu 24GB") from error

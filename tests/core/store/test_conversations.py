@@ -1,0 +1,252 @@
+"""Conversations on the real database: whose they are, one question at a time, nothing by halves."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from ragkit import Settings
+from ragkit.errors import NotFoundError, UsageError
+from ragkit.store.conversations import Conversations, StoredTurn, UsedPassage
+from ragkit.store.open import Database, open_database
+from ragkit.types import Citation, Claim
+
+TURN = StoredTurn(
+    question="How long?",
+    query="How long is the leave?",
+    answer="25 days [3].",
+    refused=False,
+    reason="",
+    citations=(Citation(3, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4),),
+    claims=(Claim(0, 12, (3,), "supported"),),
+    unverified=("31",),
+    used=(UsedPassage(chunk=11, document=7, version=4, start=0, end=40),),
+    first_source=3,
+    cited=(11, 5),
+    trace={"query": "rewritten by the model"},
+    timings={"retrieve": 0.25},
+)
+DIES = """
+import sys
+from uuid import UUID
+from ragkit import Settings
+from ragkit.store.conversations import Conversations
+from ragkit.store.open import open_database
+with open_database(Settings(database_url=sys.argv[1])) as database:
+    mine = Conversations(database.pool, "default", "me")
+    mine.begin(UUID(sys.argv[2]), UUID(int=1), new=("default", "Why?"))
+    print("begun", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def database(fresh_database: str) -> Iterator[Database]:
+    with open_database(Settings(database_url=fresh_database)) as database:
+        yield database
+
+
+@pytest.fixture
+def mine(database: Database) -> Conversations:
+    return Conversations(database.pool, "default", "me")
+
+
+def start(conversations: Conversations, title: str = "How long?") -> UUID:
+    number, token = uuid4(), uuid4()
+    conversations.begin(number, token, new=("handbook", title))
+    conversations.finish(number, token, TURN)
+    return number
+
+
+def count(database: Database, table: str) -> Any:
+    query = {
+        "turn": "SELECT count(*) FROM turn",
+        "conversation": "SELECT count(*) FROM conversation",
+    }
+    with database.pool.connection() as conn:
+        return conn.execute(query[table]).fetchone()[0]  # type: ignore[index]
+
+
+def test_a_turn_comes_back_as_it_was_kept(mine: Conversations) -> None:
+    number, token = uuid4(), uuid4()
+    mine.begin(number, token, new=("handbook", "How long?"))
+    assert mine.all() == []  # not before its first turn
+    ordinal, created_at = mine.finish(number, token, TURN)
+    (kept,) = mine.turns(number)
+    assert ordinal == 1
+    assert {name: getattr(kept, name) for name in StoredTurn.__slots__} == {
+        name: getattr(TURN, name) for name in StoredTurn.__slots__
+    } | {"ordinal": 1, "created_at": created_at}
+    (listed,) = mine.all()
+    assert listed == mine.get(number)
+    assert (listed.id, listed.collection, listed.title) == (number, "handbook", "How long?")
+    assert (listed.turns, listed.summary, listed.summarised) == (1, "", 0)
+
+
+def test_the_latest_is_listed_first(mine: Conversations) -> None:
+    first, second = start(mine, "first"), start(mine, "second")
+    assert [one.id for one in mine.all()] == [second, first]
+    token = uuid4()
+    mine.begin(first, token)
+    assert mine.finish(first, token, TURN)[0] == 2
+    assert [(one.id, one.turns) for one in mine.all()] == [(first, 2), (second, 1)]
+
+
+def test_what_is_anothers_is_not_there(database: Database, mine: Conversations) -> None:
+    number = start(mine)
+    gone = uuid4()
+    for other in (
+        Conversations(database.pool, "default", "you"),
+        Conversations(database.pool, "other", "me"),
+    ):
+        assert other.all() == []
+        assert other.turns(number) == []
+        assert other.delete_all() == 0
+        for of in (number, gone):
+            texts = set()
+            for call in (
+                lambda of=of: other.get(of),
+                lambda of=of: other.find(str(of)),
+                lambda of=of: other.find(str(of)[:8]),
+                lambda of=of: other.begin(of, uuid4()),
+                lambda of=of: other.delete(of),
+            ):
+                with pytest.raises(NotFoundError) as caught:
+                    call()
+                texts.add(str(caught.value).replace(str(of), "ID").replace(str(of)[:8], "ID"))
+            assert texts == {
+                "there is no conversation 'ID': `ragkit conversations list` shows yours"
+            }
+    assert len(mine.turns(number)) == 1
+
+
+def test_an_id_is_found_by_its_beginning(mine: Conversations) -> None:
+    numbers = [UUID("abcd1111-0000-4000-8000-000000000000"), UUID(int=0xABCD2222 << 96)]
+    for number in numbers:
+        token = uuid4()
+        mine.begin(number, token, new=("c", "t"))
+    assert mine.find("ABCD1") == numbers[0]
+    assert mine.find(str(numbers[1])) == numbers[1]
+    with pytest.raises(UsageError, match="more than one conversation begins with 'abcd'"):
+        mine.find("abcd")
+    for text in ("", "abc", "%%%%", "abcd_", "ffff", "zzzz", "\0\0\0\0", "a" * 37):
+        with pytest.raises(NotFoundError):
+            mine.find(text)
+
+
+def test_one_question_at_a_time(database: Database, mine: Conversations) -> None:
+    number = start(mine)
+    tokens = [uuid4() for _ in range(8)]
+
+    def begin(token: UUID) -> bool:
+        try:
+            mine.begin(number, token)
+        except UsageError as error:
+            assert "is answering another question" in str(error)
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        won = [token for token, did in zip(tokens, threads.map(begin, tokens)) if did]
+    assert len(won) == 1
+    mine.finish(number, won[0], TURN)
+    for token in tokens:
+        with pytest.raises(NotFoundError, match="was not kept"):
+            mine.finish(number, token, TURN)
+    assert [turn.ordinal for turn in mine.turns(number)] == [1, 2]
+
+
+def test_a_lease_that_ran_out_can_be_taken_and_a_renewed_one_cannot(
+    database: Database, mine: Conversations
+) -> None:
+    number, dead, living = start(mine), uuid4(), uuid4()
+    run_out = "UPDATE conversation SET asking_until = now() - interval '1 second'"
+    mine.begin(number, dead)
+    with database.pool.connection() as conn:
+        conn.execute(run_out)
+    mine.begin(number, living)
+    with database.pool.connection() as conn:
+        conn.execute(run_out)
+    mine.renew(number, dead)  # it is not his any more
+    mine.renew(number, living)
+    with pytest.raises(
+        UsageError, match=r"is answering another .* \(if its program has died, 90 s"
+    ):
+        mine.begin(number, uuid4())
+    with pytest.raises(NotFoundError, match="was not kept"):
+        mine.finish(number, dead, TURN)
+    mine.abandon(number, dead)
+    assert mine.finish(number, living, TURN)[0] == 2
+
+
+def test_what_is_abandoned_leaves_nothing(database: Database, mine: Conversations) -> None:
+    number, token = uuid4(), uuid4()
+    mine.begin(number, token, new=("c", "t"))
+    mine.abandon(number, token)
+    assert count(database, "conversation") == 0
+    number = start(mine)
+    mine.begin(number, token)
+    mine.abandon(number, token)
+    mine.begin(number, uuid4())  # free at once
+    assert len(mine.turns(number)) == 1
+
+
+def test_a_program_that_is_killed_leaves_no_half_turn(
+    database: Database, mine: Conversations, fresh_database: str
+) -> None:
+    number = uuid4()
+    with subprocess.Popen(
+        [sys.executable, "-c", DIES, fresh_database, str(number)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        process.send_signal(signal.SIGKILL)
+    assert mine.all() == []
+    assert mine.turns(number) == []
+    with database.pool.connection() as conn:
+        conn.execute("UPDATE conversation SET asking_until = now()")
+    token = uuid4()
+    mine.begin(number, token)
+    assert mine.finish(number, token, TURN)[0] == 1
+
+
+def test_deletion_leaves_nothing_anywhere(database: Database, mine: Conversations) -> None:
+    one, two, three = start(mine), start(mine), start(mine)
+    theirs = start(Conversations(database.pool, "default", "you"))
+    token = uuid4()
+    mine.begin(one, token)
+    mine.delete(one)
+    with pytest.raises(NotFoundError, match="was not kept"):  # and does not come back
+        mine.finish(one, token, TURN)
+    assert count(database, "turn") == 3
+    assert mine.delete_all() == 2
+    assert (count(database, "conversation"), count(database, "turn")) == (1, 1)
+    assert mine.turns(two) == mine.turns(three) == []
+    assert Conversations(database.pool, "default", "you").all()[0].id == theirs
+
+
+def test_a_summary_takes_the_place_of_the_one_it_was_made_of(mine: Conversations) -> None:
+    number = start(mine)
+    assert mine.summarise(number, "first", old=0, new=1)
+    assert not mine.summarise(number, "late", old=0, new=1)
+    assert (mine.get(number).summary, mine.get(number).summarised) == ("first", 1)
+
+
+def test_what_postgresql_cannot_keep_is_replaced(mine: Conversations) -> None:
+    number, token = uuid4(), uuid4()
+    mine.begin(number, token, new=("c", "a\0b\ud800"))
+    mine.finish(
+        number, token, StoredTurn("q\0", "\udfff", "a\0", False, "\0", trace={"query": "\0"})
+    )
+    assert mine.get(number).title == "a\ufffdb?"
+    (turn,) = mine.turns(number)
+    assert (turn.question, turn.query, turn.answer) == ("q\ufffd", "?", "a\ufffd")
