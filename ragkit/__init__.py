@@ -48,11 +48,13 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "ragkit.errors": "DatabaseError IncompleteAnswerError IngestError MigrationError ModelError"
-            " ModelServerError NotFoundError QueryError RagkitError SettingsError UsageError",
+            "ragkit.errors": "DatabaseError IncompleteAnswerError IngestError MigrationError"
+            " ModelError ModelServerError NotFoundError QueryError RagkitError SettingsError"
+            " UsageError",
             "ragkit.knowledge": "KnowledgeBase",
             "ragkit.settings": "Settings load_settings",
             "ragkit.types": "Answer Block Chunk Citation Claim Collection Decoding Document Draft"
-            " EmbeddingSpace Finish Hit Message NewDocument Page ParsedText Reasoning Span Turn Usage",
+            " EmbeddingSpace Finish Hit Message NewDocument Page ParsedText Reasoning Span Turn"
+            " Usage",
         },
     )

@@ -8,6 +8,7 @@ from ragkit.contracts import Embedder, Generator, LanguageModel, Store
 from ragkit.types import Decoding
 
 if TYPE_CHECKING:
+    from ragkit.answer.verify import Entails
     from ragkit.settings import Settings
 
 
@@ -57,3 +58,10 @@ def generator(
         templates=Templates(settings.prompts, collection),
         on_cpu=isinstance(model, LocalModel) and not model.on_gpu,
     )
+
+
+def entailment(settings: Settings) -> Entails | None:
+    """Return the inference model that checks claims, not yet loaded; None when none is named."""
+    from ragkit.answer.entailment import open_entailment
+
+    return open_entailment(settings.nli_model)

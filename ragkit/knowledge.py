@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from ragkit.answer import refusal
-from ragkit.answer.entailment import open_entailment
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
 from ragkit.answer.strays import without_strays
@@ -51,6 +50,7 @@ class KnowledgeBase(Closing):
         self.collection = collection
         self.top_k = top_k
         self.database = database
+        self._owns_database = False
         self._gate = gate or Gate(lambda terms: term_weights(store, collection, terms))
         self._entails = entails
 
@@ -60,30 +60,46 @@ class KnowledgeBase(Closing):
 
         Raises SettingsError, DatabaseError. An unknown collection is a NotFoundError at its use.
         """
-        from ragkit.build import embedder, generator
         from ragkit.settings import load_settings
-        from ragkit.store.calibration import Calibrations, CurrentCutoff
         from ragkit.store.open import open_database
 
         settings = settings or load_settings()
         database = open_database(settings)
-        store = database.store(settings.tenant)
+        kb = cls.over(database, settings, collection=collection)
+        kb._owns_database = True
+        return kb
+
+    @classmethod
+    def over(
+        cls,
+        database: Database,
+        settings: Settings,
+        *,
+        tenant: str | None = None,
+        collection: str | None = None,
+        embedder: Embedder | None = None,
+    ) -> Self:
+        """Compose what the settings name over an open database, which stays its opener's to close.
+
+        What is given takes the place of the settings' own. Raises SettingsError.
+        """
+        from ragkit import build
+        from ragkit.store.calibration import Calibrations, CurrentCutoff
+
+        tenant = tenant or settings.tenant
         name = collection or settings.collection
-        model = embedder(settings)
-        calibrations = Calibrations(database.pool, settings.tenant)
-        gate = Gate(
-            lambda terms: term_weights(store, name, terms),
-            CurrentCutoff(calibrations, name, model),
-        )
+        store = database.store(tenant)
+        model = embedder or build.embedder(settings)
+        cutoff = CurrentCutoff(Calibrations(database.pool, tenant), name, model)
         return cls(
             store,
             model,
-            generator(settings, store, name),
+            build.generator(settings, store, name),
             collection=name,
             top_k=settings.top_k,
             database=database,
-            gate=gate,
-            entails=open_entailment(settings.nli_model),
+            gate=Gate(lambda terms: term_weights(store, name, terms), cutoff),
+            entails=build.entailment(settings),
         )
 
     def search(self, query: str, *, k: int | None = None, mode: Mode = "hybrid") -> Sequence[Hit]:
@@ -147,13 +163,16 @@ class KnowledgeBase(Closing):
         if decision.calibrated and isinstance(generator, ExtractiveGenerator):
             generator = generator.after_gate()
         pieces = generator.generate(question, hits, history=history)
-        return pieces if _writes_data(generator) else without_strays(pieces, len(hits))
+        sources = len(hits) + sum(len(turn.used) for turn in history)
+        return pieces if _writes_data(generator) else without_strays(pieces, sources)
 
     def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
         checked = Verified()
         if not _writes_data(self.generator):
-            checked = verify(draft, self.store.text, hits, entails=self._entails)
+            # A conversation's turns before show passages that this search may not have found.
+            passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
+            checked = verify(draft, self.store.text, passages, entails=self._entails)
         reason = draft.reason
         if draft.refused:
             reason = refusal.searched(question, self.collection, len(hits)) + reason
@@ -181,7 +200,7 @@ class KnowledgeBase(Closing):
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""
-        if self.database is not None:
+        if self.database is not None and self._owns_database:
             self.database.close()
 
 

@@ -50,7 +50,7 @@ class Caller:
 
 
 class Library:
-    """Knowledge bases for many callers over one database, one embedding and one language model."""
+    """Knowledge bases for many callers over one database and one embedding model."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         from ragkit import build
@@ -64,18 +64,15 @@ class Library:
 
         Raises NotFoundError.
         """
-        from ragkit import build
-
         name = collection or self._default(caller)
         if caller.collections is not None and name not in caller.collections:
             raise NotFoundError(f"there is no collection {name!r}")
-        store = self._database.store(caller.tenant)
-        return KnowledgeBase(
-            store,
-            self._embedder,
-            build.generator(self._settings, store, name),
+        return KnowledgeBase.over(
+            self._database,
+            self._settings,
+            tenant=caller.tenant,
             collection=name,
-            top_k=self._settings.top_k,
+            embedder=self._embedder,
         )
 
     def _default(self, caller: Caller) -> str:

@@ -29,7 +29,7 @@ ASKED: Final[dict[PromptLanguage, str]] = {
 }
 THINKING_TOKENS: Final = 512  # arbitrary: what a thinking model may need beside its summary
 TIMEOUT_S: Final = 60.0  # arbitrary; nobody waits for an answer meanwhile
-TOKENS_PER_WORD: Final = 2  # rather too many, so that a summary of so many words fits
+WORDS_SHARE: Final = 8  # of the budget: at two tokens a word, half of what a summary may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ def condense(
         prompt_language(old[-1].question),
         summary=neutralise(stored.summary),
         turns=[{"question": neutralise(t.question), "answer": _plain(t)} for t in old],
-        words=max(budget_tokens // 4 // TOKENS_PER_WORD, 20),
+        words=budget_tokens // WORDS_SHARE + 1,
     )
-    most = max(budget_tokens // 2, 64)
+    most = budget_tokens // 2
     summary = tell(model, prompt, max_tokens=most + THINKING_TOKENS, timeout_s=TIMEOUT_S)
     if model.count_tokens([summary])[0] > most:
         raise ModelServerError(f"model {model.name!r} wrote a summary of more than {most} tokens")

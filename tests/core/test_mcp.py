@@ -138,7 +138,7 @@ def test_over_http_the_key_says_whose_documents(database: Database, http: str) -
     assert "4711" not in anyio.run(search, mine.secret)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     keys.revoke(database, mine.access.id)
-    for key in ("", "Bearer ", "Bearer rk_wrong", f"Bearer {mine.secret}"):
+    for key in ("", "Bearer", "Bearer rk_wrong", f"Bearer {mine.secret}"):
         answer = httpx.post(http, json=body, headers={"Authorization": key} if key else {})
         assert answer.status_code == 401, key
         assert "hits" not in answer.text

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
-    from ragkit_serve.model.serve.options import Launch, ServeOptions
+    from ragkit_serve.model.serve.options import Launch
 
 Engine = Literal["vllm", "llamacpp"]
 
@@ -24,13 +24,17 @@ def serve(
     engine: Annotated[Engine, typer.Option(help="What runs the model.")] = "vllm",
     name: Annotated[str | None, typer.Option(help="What clients call the model.")] = None,
     host: Annotated[str, typer.Option(help="The address to bind to.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
     unix_socket: Annotated[
         Path | None, typer.Option(help="Listen at this path, and at no port.")
     ] = None,
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Bind to an address others can reach.")
     ] = False,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="Holds the key; made with a new one if missing. Or RAGKIT_LLM_API_KEY."),
+    ] = None,
     quantization: Annotated[
         str | None,
         typer.Option(help="awq, gptq, fp8, int8, compressed-tensors, bitsandbytes or gguf."),
@@ -40,24 +44,31 @@ def serve(
     ] = None,
     max_num_seqs: Annotated[int | None, typer.Option(min=1, help="Answers at once.")] = None,
     max_num_queued_reqs: Annotated[
-        int, typer.Option(min=0, help="Requests that may wait; beyond them it answers 503.")
-    ] = 64,
+        int | None,
+        typer.Option(min=1, help="Requests in work and waiting together; beyond them it says 503."),
+    ] = None,
     shutdown_timeout: Annotated[
         int, typer.Option(min=0, help="Seconds that running answers get when it is stopped.")
     ] = 15,
     start_timeout: Annotated[int, typer.Option(min=1, help="Seconds to get ready in.")] = 1800,
+    max_restarts: Annotated[
+        int, typer.Option(min=0, help="Starts after crashes in a row before it gives up.")
+    ] = 5,
     gpu_memory_utilization: Annotated[float | None, typer.Option(min=0.05, max=1.0)] = None,
     tensor_parallel_size: Annotated[int, typer.Option(min=1, help="GPUs per layer.")] = 1,
     pipeline_parallel_size: Annotated[int, typer.Option(min=1, help="Groups of layers.")] = 1,
+    data_parallel_size: Annotated[int, typer.Option(min=1, help="Copies of the model.")] = 1,
     dtype: Annotated[str | None, typer.Option(help="auto, bfloat16, float16 or float32.")] = None,
     kv_cache_dtype: Annotated[str | None, typer.Option(help="auto or fp8.")] = None,
     cpu_kv_cache_gib: Annotated[
         int | None, typer.Option(min=1, help="GiB of KV cache on a CPU.")
     ] = None,
+    cpu_threads_bind: Annotated[
+        str | None, typer.Option(help="Cores on a CPU, as 0-7; nobind for none.")
+    ] = None,
     lora: Annotated[
         list[str] | None, typer.Option(metavar="NAME=FOLDER", help="A LoRA adapter; repeatable.")
     ] = None,
-    max_lora_rank: Annotated[int | None, typer.Option(min=1)] = None,
     speculative_ngram_tokens: Annotated[
         int, typer.Option(min=0, max=32, help="Guess so many tokens from the prompt.")
     ] = 0,
@@ -72,6 +83,9 @@ def serve(
     ] = None,
     chat_template: Annotated[Path | None, typer.Option(exists=True, dir_okay=False)] = None,
     revision: Annotated[str | None, typer.Option(help="Of a model on the hub.")] = None,
+    load_format: Annotated[
+        str, typer.Option(help="Others than safetensors may run code.")
+    ] = "safetensors",
     enforce_eager: Annotated[
         bool, typer.Option("--enforce-eager", help="Start faster, run slower.")
     ] = False,
@@ -88,7 +102,9 @@ def serve(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the exact command, and end.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the command, or that it is ready, as JSON.")
+    ] = False,
 ) -> None:
     """Serve a language model with vLLM or llama.cpp, set up for questions over documents.
 
@@ -96,20 +112,24 @@ def serve(
     after a crash; and on Ctrl-C lets running answers finish.
     """
     from ragkit.settings import load_settings
+    from ragkit_serve.model.serve import address, prepare
+    from ragkit_serve.model.serve.choose import Choice, choose_launch
     from ragkit_serve.model.serve.options import ServeOptions
 
     if advice:
         _print_advice()
         return
     settings = load_settings()
-    _check_host(host, allow_remote=allow_remote)
-    key, new_key = _key(settings)
+    address.require_local(host, allow_remote=allow_remote)
+    model = prepare.whole_path(_named(model))
+    name = name or _default_name(model)
+    key, key_shown = _key(settings, api_key_file, dry_run=dry_run)
     options = ServeOptions(
-        model=_named(model),
-        name=name or _named(model).rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf"),
+        model=model,
+        name=name,
         key=key,
         host=host,
-        port=port,
+        port=port or address.free_port(host),
         unix_socket=unix_socket.absolute() if unix_socket else None,
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
@@ -118,109 +138,75 @@ def serve(
         gpu_memory_utilization=gpu_memory_utilization,
         tensor_parallel_size=tensor_parallel_size,
         pipeline_parallel_size=pipeline_parallel_size,
+        data_parallel_size=data_parallel_size,
         dtype=dtype,
         kv_cache_dtype=kv_cache_dtype,
         cpu_kv_cache_gib=cpu_kv_cache_gib,
-        lora=_adapters(lora or []),
-        max_lora_rank=max_lora_rank,
+        cpu_threads_bind=cpu_threads_bind,
+        lora=prepare.adapters(lora or [], model_name=name),
         speculative_ngram_tokens=speculative_ngram_tokens,
         structured_outputs=structured_outputs,
         reasoning_parser=reasoning_parser,
         tool_call_parser=tool_call_parser,
-        chat_template=chat_template,
+        chat_template=chat_template.absolute() if chat_template else None,
         revision=revision,
+        load_format=load_format,
         enforce_eager=enforce_eager,
         trust_remote_code=trust_remote_code,
         extra=tuple(extra or ()),
     )
-    launch = _launch(options, settings, engine, quantization, image or settings.vllm_image)
+    choice = Choice(engine=engine, image=image, quantization=quantization)
+    launch = choose_launch(options, choice, settings, say=_say)
     if dry_run:
         _print_command(launch, as_json=as_json)
         return
-    _run(launch, options, tell_key=new_key, quiet=quiet, start_timeout_s=start_timeout)
+    if launch.unix_socket is None:
+        address.require_free_port(host, options.port)
+
+    from ragkit_serve.model.serve.show import Shown
+    from ragkit_serve.model.serve.supervise import Restarts, supervise
+
+    with Shown(launch, name, key_shown=key_shown, quiet=quiet, as_json=as_json) as watch:
+        supervise(
+            launch,
+            watch,
+            start_timeout_s=start_timeout,
+            # The engine's own limit comes first; a little later the group is ended.
+            grace_s=shutdown_timeout + 10,
+            restarts=Restarts(most=max_restarts),
+        )
+
+
+def _say(line: str) -> None:
+    typer.echo(f"ragkit: {line}", err=True)
 
 
 def _named(model: str | None) -> str:
     from ragkit.errors import UsageError
 
-    if model is None:
+    if not model or model.startswith("-"):
         raise UsageError("name a model: its folder, its name on the hub, or a .gguf file")
     return model
 
 
-def _check_host(host: str, *, allow_remote: bool) -> None:
-    import ipaddress
+def _default_name(model: str) -> str:
+    """Name a model as its folder or file is named; a model on the hub by its name there."""
+    return Path(model).name.removesuffix(".gguf") if Path(model).exists() else model
 
+
+def _key(settings: Settings, file: Path | None, *, dry_run: bool) -> tuple[str, str]:
+    """Return the server's key, and what to show in its place."""
     from ragkit.errors import UsageError
+    from ragkit_serve.model.serve import prepare
+    from ragkit_serve.model.serve.show import shown_key
 
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback and not allow_remote:
-        raise UsageError(
-            f"{host} can be reached by others, and vLLM answers several routes without its key: put"
-            " `ragkit model gateway` in front, or insist with --allow-remote"
-        )
-
-
-def _key(settings: Settings) -> tuple[str, bool]:
-    """Return the server's key and whether it is a new one, which the user must be told."""
-    import secrets
-
-    if settings.llm_api_key is not None:
-        return settings.llm_api_key.get_secret_value(), False
-    return secrets.token_urlsafe(32), True
-
-
-def _adapters(pairs: list[str]) -> dict[str, str]:
-    from ragkit.errors import UsageError
-
-    adapters: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, folder = pair.partition("=")
-        if not (name and equals and folder):
-            raise UsageError(f"--lora {pair!r} is not understood: write it as NAME=FOLDER")
-        if name in adapters:
-            raise UsageError(f"--lora names {name!r} twice: give each adapter a name of its own")
-        adapters[name] = folder
-    return adapters
-
-
-def _launch(
-    options: ServeOptions,
-    settings: Settings,
-    engine: Engine,
-    quantization: str | None,
-    image: str | None,
-) -> Launch:
-    if engine == "llamacpp" or (options.model.endswith(".gguf") and quantization is None):
-        from ragkit_serve.model.serve.llamacpp import llamacpp_launch
-
-        return llamacpp_launch(options, quantization, settings.llamacpp_python)
-    from dataclasses import replace
-
-    from ragkit_serve.model.serve import find, vllm
-    from ragkit_serve.model.serve.advice import doubts
-
-    if image is not None and settings.vllm_python is None:
-        if quantization is not None:
-            options = replace(options, quantization=("--quantization", quantization))
-        docker = find.find_container_engine()
-        program = vllm.container_program(image, options, engine=docker, gpu=find.has_gpu())
-        cpu = not find.has_gpu()
-    else:
-        installed = find.find_vllm(settings.vllm_python)
-        if quantization is not None:
-            from ragkit_serve.model.quantization import require_quantization
-
-            parts = require_quantization(quantization, installed.python, model=options.model)
-            options = replace(options, quantization=parts)
-        program = (str(installed.python), "-m", vllm.MODULE)
-        cpu = installed.cpu
-    for line in doubts(options, cpu=cpu):
-        typer.echo(f"ragkit: {line}", err=True)
-    return vllm.vllm_launch(options, program=program, cpu=cpu)
+    own = settings.llm_api_key
+    if own is not None and file is not None:
+        raise UsageError("RAGKIT_LLM_API_KEY and --api-key-file both name a key: use one of them")
+    if own is not None:
+        return own.get_secret_value(), shown_key("", made_here=False, file=None)
+    key = prepare.make_key() if file is None or dry_run else prepare.key_in(file)
+    return key, shown_key(key, made_here=True, file=file)
 
 
 def _print_advice() -> None:
@@ -235,32 +221,15 @@ def _print_advice() -> None:
 
 def _print_command(launch: Launch, *, as_json: bool) -> None:
     from ragkit.render import print_json
-    from ragkit_serve.model.serve.options import KEY_VARIABLES
 
     if not as_json:
         typer.echo(launch.shown())
         return
-    shown = {name: "***" if name in KEY_VARIABLES else v for name, v in launch.added.items()}
-    print_json({"argv": list(launch.argv), "environment": shown, "url": launch.base_url})
-
-
-def _run(
-    launch: Launch,
-    options: ServeOptions,
-    *,
-    tell_key: bool,
-    quiet: bool,
-    start_timeout_s: float,
-) -> None:
-    from ragkit_serve.model.serve.show import Shown
-    from ragkit_serve.model.serve.supervise import require_free, supervise
-
-    require_free(launch, options.host, options.port)
-    with Shown(launch, options.name, tell_key=tell_key, quiet=quiet) as watch:
-        supervise(
-            launch,
-            watch,
-            start_timeout_s=start_timeout_s,
-            # The engine's own limit comes first; a little later the group is ended.
-            grace_s=options.shutdown_timeout_s + 10,
-        )
+    print_json(
+        {
+            "argv": list(launch.argv),
+            "environment": launch.shown_environment(),
+            "url": None if launch.unix_socket else launch.base_url,
+            "unix_socket": str(launch.unix_socket) if launch.unix_socket else None,
+        }
+    )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError, UsageError
@@ -49,7 +51,7 @@ with open_database(Settings(database_url=sys.argv[1])) as database:
 
 @pytest.fixture
 def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=fresh_database)) as database:
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
         yield database
 
 
@@ -72,6 +74,12 @@ def count(database: Database, table: str) -> Any:
     }
     with database.pool.connection() as conn:
         return conn.execute(query[table]).fetchone()[0]  # type: ignore[index]
+
+
+def said(call: Callable[[], object]) -> str:
+    with pytest.raises(NotFoundError) as caught:
+        call()
+    return str(caught.value)
 
 
 def test_a_turn_comes_back_as_it_was_kept(mine: Conversations) -> None:
@@ -110,20 +118,16 @@ def test_what_is_anothers_is_not_there(database: Database, mine: Conversations) 
         assert other.turns(number) == []
         assert other.delete_all() == 0
         for of in (number, gone):
-            texts = set()
-            for call in (
-                lambda of=of: other.get(of),
-                lambda of=of: other.find(str(of)),
-                lambda of=of: other.find(str(of)[:8]),
-                lambda of=of: other.begin(of, uuid4()),
-                lambda of=of: other.delete(of),
-            ):
-                with pytest.raises(NotFoundError) as caught:
-                    call()
-                texts.add(str(caught.value).replace(str(of), "ID").replace(str(of)[:8], "ID"))
-            assert texts == {
-                "there is no conversation 'ID': `ragkit conversations list` shows yours"
-            }
+            calls: list[Callable[[], object]] = [
+                partial(other.get, of),
+                partial(other.find, str(of)),
+                partial(other.find, str(of)[:8]),
+                partial(other.begin, of, uuid4()),
+                partial(other.delete, of),
+            ]
+            assert {
+                said(call).replace(str(of), "ID").replace(str(of)[:8], "ID") for call in calls
+            } == {"there is no conversation 'ID': `ragkit conversations list` shows yours"}
     assert len(mine.turns(number)) == 1
 
 
@@ -148,13 +152,12 @@ def test_one_question_at_a_time(database: Database, mine: Conversations) -> None
     def begin(token: UUID) -> bool:
         try:
             mine.begin(number, token)
-        except UsageError as error:
-            assert "is answering another question" in str(error)
+        except UsageError:
             return False
         return True
 
     with ThreadPoolExecutor(8) as threads:
-        won = [token for token, did in zip(tokens, threads.map(begin, tokens)) if did]
+        won = [token for token, did in zip(tokens, threads.map(begin, tokens), strict=True) if did]
     assert len(won) == 1
     mine.finish(number, won[0], TURN)
     for token in tokens:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import SecretStr
 
 from ragkit import Settings, keys
 from ragkit.errors import NotFoundError, UsageError
@@ -18,7 +19,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=fresh_database)) as database:
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
         yield database
 
 

@@ -11,9 +11,15 @@ from typing import Final
 
 _STAGES: Final = (
     (r"capturing (cuda )?graph|graph capturing", "capturing graphs"),
-    (r"torch\.compile (takes|took)|warming up|dynamo bytecode|compiling (a |the )?graph", "compiling"),
+    (
+        r"torch\.compile (takes|took)|warming up|dynamo bytecode|compiling (a |the )?graph",
+        "compiling",
+    ),
     (r"memory profiling|kv cache size:", "measuring memory"),
-    (r"loading safetensors|starting to load model|load_tensors|loading weights took", "loading weights"),
+    (
+        r"loading safetensors|starting to load model|load_tensors|loading weights took",
+        "loading weights",
+    ),
     (r"initializing a .*engine|initializing .*llm engine", "starting the engine"),
     (r"starting vllm (api )?server|uvicorn running|started server process", "opening the server"),
 )
@@ -55,7 +61,8 @@ _REASONS: Final = (
         "--max-model-len is above what the model was made for: lower it, or leave it out",
     ),
     (
-        r"libcuda\.so|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device type",
+        r"libcuda\.so|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device"
+        r" type",
         "this vLLM wants a GPU and sees none: check its driver, or install a build for CPUs",
     ),
     (

@@ -96,12 +96,15 @@ class ServerProcess:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for text in self._process.stdout:
-            for secret in self._secrets:
-                text = text.replace(secret, "***")
-            line = printable(_COLOUR.sub("", text).rstrip())
+            line = printable(_COLOUR.sub("", self._masked(text)).rstrip())
             if line:
                 self.last_lines.append(line)
                 self._on_line(line)
+
+    def _masked(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
 
 def _end_with_parent() -> None:

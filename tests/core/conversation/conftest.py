@@ -1,0 +1,53 @@
+"""A small knowledge base over the fakes, and real PostgreSQL for its conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pydantic import SecretStr
+
+from ragkit import KnowledgeBase, Settings
+from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.llm import ChatGenerator
+from ragkit.contracts import LanguageModel
+from ragkit.conversation import Conversation
+from ragkit.store.conversations import Conversations
+from ragkit.store.open import Database, open_database
+from ragkit.testing import FakeEmbedder, FakeStore
+from ragkit.testing.corpus import CORPUS, fill
+
+Talk = Callable[..., Conversation]
+
+
+@pytest.fixture
+def database(fresh_database: str) -> Iterator[Database]:
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+        yield database
+
+
+@pytest.fixture
+def store() -> FakeStore:
+    embedder = FakeEmbedder()
+    embedder.load()
+    made = FakeStore()
+    fill(made, embedder, CORPUS)
+    return made
+
+
+@pytest.fixture
+def talk(database: Database, store: FakeStore) -> Talk:
+    """Begin a conversation, with a language model or without."""
+
+    def begin(
+        model: LanguageModel | None = None, *, history_tokens: int = 1000, principal: str = "me"
+    ) -> Conversation:
+        generator = ExtractiveGenerator() if model is None else ChatGenerator(model)
+        return Conversation(
+            KnowledgeBase(store, FakeEmbedder(), generator, collection="default"),
+            Conversations(database.pool, "default", principal),
+            model=model,
+            history_tokens=history_tokens,
+        )
+
+    return begin

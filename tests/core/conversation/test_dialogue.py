@@ -1,0 +1,378 @@
+"""Conversations over the fakes: what is asked of the model, what is kept, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, cast
+
+import pytest
+
+from ragkit.conversation import Conversation
+from ragkit.conversation.memory import ASKED
+from ragkit.errors import (
+    IncompleteAnswerError,
+    ModelServerError,
+    NotFoundError,
+    QueryError,
+    UsageError,
+)
+from ragkit.store.conversations import LEASE_S
+from ragkit.store.open import Database
+from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
+from ragkit.testing.corpus import fill, new_document
+from ragkit.types import Answer, Decoding, Finish, Message, Reasoning
+
+Talk = Callable[..., Conversation]
+HOLIDAY = "How many days of paid holiday are there?"
+LAPSE = "When do they lapse?"
+ALONE = "When do unused days of paid holiday lapse?"
+
+
+def is_rewrite(messages: Sequence[Message]) -> bool:
+    return any(label in messages[-1].content for label in ("Next question:", "接下来的问题："))
+
+
+def is_summary(messages: Sequence[Message]) -> bool:
+    return "Sum up the conversation" in messages[-1].content
+
+
+class Scripted(FakeLanguageModel):
+    """Rewrite, sum up and answer as told; each may be an error to raise."""
+
+    def __init__(
+        self,
+        *,
+        rewrite: str | Exception = ALONE,
+        summary: str | Exception = "They asked about holiday: 28 days.",
+        answer: str | Exception = "It is so [1].",
+    ) -> None:
+        super().__init__(self._say)
+        self.says: dict[str, str | Exception] = {
+            "rewrite": rewrite,
+            "summary": summary,
+            "answer": answer,
+        }
+
+    def _say(self, messages: Sequence[Message]) -> str:
+        said = self.says[kind(messages)]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def asked_for(self, wanted: str) -> list[tuple[Message, ...]]:
+        return [messages for messages, _ in self.asked if kind(messages) == wanted]
+
+
+def kind(messages: Sequence[Message]) -> str:
+    return "rewrite" if is_rewrite(messages) else "summary" if is_summary(messages) else "answer"
+
+
+def test_a_follow_up_is_rewritten_and_a_first_question_is_not(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.ask(HOLIDAY)
+    assert model.asked_for("rewrite") == []
+    conversation.ask(LAPSE)
+    ((message,),) = model.asked_for("rewrite")
+    assert f"Question: {HOLIDAY}\nAnswer: It is so .\n" in message.content
+    assert message.content.endswith(f"Next question: {LAPSE}")
+    first, second = conversation.turns()
+    assert (first.question, first.query, first.trace["query"]) == (HOLIDAY, HOLIDAY, "as asked")
+    assert (second.question, second.query) == (LAPSE, ALONE)
+    assert second.trace == {"query": "rewritten by the model", "history": "1 of 1 turns shown"}
+    assert {"history", "rewrite", "retrieve", "generate"} <= set(second.timings)
+    assert conversation.last == second
+
+
+def test_the_model_is_asked_the_question_itself_after_the_turns_before(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.ask(HOLIDAY)
+    conversation.ask(LAPSE)
+    _, messages = model.asked_for("answer")
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2].content == "It is so [1]."
+    assert messages[3].content.endswith(f"Question: {LAPSE}")
+
+
+def test_a_prompt_begins_as_the_one_before_did(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    for question in (HOLIDAY, LAPSE, "And what of sick leave?"):
+        conversation.ask(question)
+    first, second, third = model.asked_for("answer")
+    assert second[: len(first)] == first
+    assert third[: len(second)] == second
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (ModelServerError("it is down"), "could not be rewritten: it is down"),
+        (IncompleteAnswerError("it broke off", "When"), "could not be rewritten: it broke off"),
+        ("", "answered nothing"),
+        ("Bananas ripen quickly.", "shares no word"),
+        ("holiday " * 50, "has 399 characters"),
+        ("holiday\n\nlapse", "more than one line"),
+        ("holiday " * 600, "was cut off"),
+    ],
+)
+def test_where_rewriting_fails_the_question_is_searched_for_as_it_was_asked(
+    talk: Talk, said: str | Exception, why: str
+) -> None:
+    conversation = talk(Scripted(rewrite=said))
+    conversation.ask(HOLIDAY)
+    conversation.ask(LAPSE)
+    assert conversation.last is not None
+    assert conversation.last.query == LAPSE
+    assert why in conversation.last.trace["query"]
+
+
+def test_the_passages_that_were_cited_stay_candidates(talk: Talk, store: FakeStore) -> None:
+    conversation = talk(Scripted(rewrite="Otter wing?"))
+    conversation.ask("What about the first flight of the Otter?")
+    assert conversation.last is not None
+    (cited,) = conversation.last.cited
+    others = [new_document(f"{n}.md", f"The otter number {n} has a wing.") for n in range(20)]
+    embedder = FakeEmbedder()
+    embedder.load()
+    fill(store, embedder, others)
+    second = conversation.ask("And its wing?")
+    assert cited in {hit.chunk for hit in second.hits[5:]}
+
+
+def test_passages_of_a_document_that_is_gone_are_dropped(talk: Talk, store: FakeStore) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    answer = conversation.ask(HOLIDAY)
+    for document in {hit.document for hit in answer.used}:
+        store.delete_document("default", document)
+    embedder = FakeEmbedder()
+    embedder.load()
+    fill(store, embedder, [new_document("new.md", "Unused days of holiday lapse in March.")])
+    conversation.ask(LAPSE)
+    messages = model.asked_for("answer")[1]
+    assert messages[1].content.endswith(f"Question: {HOLIDAY}")
+    assert "<source" not in messages[1].content
+    assert messages[2].content == "It is so    ."
+    assert 'id="1" title="new.md"' in messages[3].content
+    (quote,) = [citation.quote for citation in conversation.turns()[1].citations]
+    assert quote == "Unused days of holiday lapse in March."
+
+
+def test_numbers_go_on_where_the_turn_before_ended(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    first = conversation.ask(HOLIDAY)
+    model.says["answer"] = f"It is so [{len(first.used) + 1}]."
+    model.says["rewrite"] = "Do flights of the Otter end in a meadow?"
+    second = conversation.ask("Where do flights of the Otter end?")
+    assert second.text == model.says["answer"]
+    assert [citation.n for citation in second.citations] == [len(first.used) + 1]
+    kept = conversation.turns()[1]
+    assert kept.first_source == len(first.used) + 1
+    assert kept.cited == (second.used[len(first.used)].chunk,)
+
+
+@pytest.mark.parametrize("error", [ModelServerError("down"), IncompleteAnswerError("cut", "It")])
+def test_a_failed_answer_leaves_no_turn(talk: Talk, error: Exception, database: Database) -> None:
+    model = Scripted(answer=error)
+    conversation = talk(model)
+    with pytest.raises(type(error)):
+        conversation.ask(HOLIDAY)
+    assert conversation.turns() == ()
+    with database.pool.connection() as conn:
+        assert conn.execute("SELECT count(*) FROM conversation").fetchone() == (0,)
+    model.says["answer"] = "It is so [1]."
+    conversation.ask(HOLIDAY)
+    model.says["answer"] = error
+    with pytest.raises(type(error)):
+        conversation.ask(LAPSE)
+    assert [turn.question for turn in conversation.turns()] == [HOLIDAY]
+    model.says["answer"] = "Yes [1]."
+    conversation.ask(LAPSE)  # and it is free again
+    assert [turn.question for turn in conversation.turns()] == [HOLIDAY, LAPSE]
+
+
+def test_a_cancelled_answer_leaves_no_turn_and_lets_the_model_go(talk: Talk) -> None:
+    class Endless(FakeLanguageModel):
+        closed = False
+
+        def stream(
+            self, messages: Sequence[Message], decoding: Decoding | None = None
+        ) -> Iterator[str | Reasoning | Finish]:
+            try:
+                while True:
+                    yield "on and "
+            finally:
+                self.closed = True
+
+    model = Endless()
+    conversation = talk(model)
+    with closing(cast("Any", conversation.stream(HOLIDAY))) as pieces:
+        next(pieces)
+    assert model.closed
+    assert conversation.turns() == ()
+
+
+def test_a_second_question_at_once_is_refused(talk: Talk) -> None:
+    conversation = talk(Scripted())
+    conversation.ask(HOLIDAY)
+    same = conversation.another(conversation.id)
+    with closing(cast("Any", conversation.stream(LAPSE))) as pieces:
+        next(pieces)
+        with pytest.raises(UsageError, match="is answering another question"):
+            same.ask(LAPSE)
+        rest = list(pieces)
+    assert isinstance(rest[-1], Answer)
+    same.ask("And then they lapse?")
+    assert len(same.turns()) == 3
+
+
+def test_no_transaction_is_open_while_the_model_is_at_work(talk: Talk, database: Database) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    class Watched(Scripted):
+        def _say(self, messages: Sequence[Message]) -> str:
+            with database.pool.connection() as conn:
+                seen.extend(
+                    conn.execute(
+                        "SELECT state, query FROM pg_stat_activity WHERE xact_start IS NOT NULL"
+                        " AND pid <> pg_backend_pid() AND datname = current_database()"
+                    )
+                )
+            return super()._say(messages)
+
+    conversation = talk(Watched(), history_tokens=8)
+    for question in (HOLIDAY, LAPSE, "And then they lapse?"):
+        conversation.ask(question)
+    assert seen == []
+
+
+def test_a_conversation_deleted_meanwhile_does_not_come_back(talk: Talk) -> None:
+    conversation = talk(Scripted())
+    conversation.ask(HOLIDAY)
+    with closing(cast("Any", conversation.stream(LAPSE))) as pieces:
+        next(pieces)
+        conversation.conversations.delete(conversation.id)
+        with pytest.raises(NotFoundError, match="was not kept"):
+            list(pieces)
+    assert conversation.conversations.all() == []
+
+
+def test_deleting_begins_anew(talk: Talk) -> None:
+    conversation = talk(Scripted())
+    conversation.ask(HOLIDAY)
+    before = conversation.id
+    conversation.delete()
+    assert conversation.turns() == ()
+    conversation.ask(HOLIDAY)
+    assert conversation.id != before
+    assert len(conversation.conversations.all()) == 1
+
+
+def test_a_question_without_words_is_an_error_and_not_a_turn(talk: Talk) -> None:
+    model = Scripted()
+    for conversation in (talk(model), talk()):
+        conversation.ask(HOLIDAY)
+        with pytest.raises(QueryError):
+            conversation.ask("？！")
+        assert len(conversation.turns()) == 1
+    assert model.asked_for("rewrite") == []
+
+
+def test_a_refusal_is_a_turn(talk: Talk) -> None:
+    conversation = talk()
+    assert conversation.ask("Who won the football championship?").refused
+    (turn,) = conversation.turns()
+    assert turn.refused
+    assert turn.reason
+    assert not conversation.ask(HOLIDAY).refused
+
+
+def test_older_turns_are_summed_up_after_the_answer(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model, history_tokens=30)
+    order: list[str] = []
+    questions = [HOLIDAY, LAPSE, "And how many holiday days lapse in March?", "And when?"]
+    for question in questions[:3]:
+        for piece in conversation.stream(question):
+            if isinstance(piece, Answer):
+                order.append(f"answer, {len(model.asked_for('summary'))} summaries")
+    stored = conversation.conversations.get(conversation.id)
+    assert stored.summary == "They asked about holiday: 28 days."
+    assert stored.summarised == 2
+    assert order == ["answer, 0 summaries"] * 3
+    conversation.ask(questions[3])
+    messages = model.asked_for("answer")[-1]
+    assert messages[1].content.endswith(f"Question: {ASKED['en']}")
+    assert messages[2].content == "They asked about holiday: 28 days."
+    assert messages[3].content.endswith(questions[2])
+    assert HOLIDAY not in "".join(message.content for message in messages)
+    assert conversation.turns()[3].trace["history"] == "1 of 3 turns shown, 2 in a summary"
+
+
+def test_a_summary_grows_by_the_turns_that_it_lacks(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model, history_tokens=30)
+    for n in range(8):
+        conversation.ask(f"Which holiday days lapse in the year number {n}?")
+    prompts = [messages[-1].content for messages in model.asked_for("summary")]
+    assert len(prompts) >= 2
+    assert "What was said before" not in prompts[0]
+    assert "What was said before: They asked about holiday: 28 days." in prompts[1]
+    for n in range(5):
+        assert sum(f"number {n}?" in prompt for prompt in prompts) == 1
+
+
+@pytest.mark.parametrize("said", [ModelServerError("down"), "Bananas.", "", "holiday " * 40])
+def test_where_a_summary_fails_the_oldest_turns_are_left_out_and_the_trace_says_so(
+    talk: Talk, said: str | Exception
+) -> None:
+    model = Scripted(summary=said)
+    conversation = talk(model, history_tokens=30)
+    for question in (HOLIDAY, LAPSE, "And how many holiday days lapse in March?", "And when?"):
+        conversation.ask(question)
+    stored = conversation.conversations.get(conversation.id)
+    assert (stored.summary, stored.summarised) == ("", 0)
+    note = conversation.turns()[3].trace["history"]
+    assert note == "2 of 3 turns shown, 1 left out for want of room"
+
+
+def test_an_answer_over_the_budget_is_cut_in_later_prompts(talk: Talk) -> None:
+    model = Scripted(answer="It is so [1]. " + "word " * 100)
+    conversation = talk(model, history_tokens=30)
+    conversation.ask(HOLIDAY)
+    conversation.ask(LAPSE)
+    shown = model.asked_for("answer")[1][2].content
+    assert shown.startswith("It is so")
+    assert shown.endswith("word …")
+    assert 10 < len(shown.split()) <= 30
+    assert len(conversation.turns()[0].answer.split()) == 104  # what is kept is whole
+
+
+def test_without_history_tokens_every_question_stands_alone(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model, history_tokens=0)
+    conversation.ask(HOLIDAY)
+    conversation.ask(LAPSE)
+    assert model.asked_for("rewrite") == model.asked_for("summary") == []
+    assert len(model.asked_for("answer")[1]) == 2
+    assert len(conversation.turns()) == 2
+
+
+def test_without_a_model_a_follow_up_takes_its_words_from_the_question_before(talk: Talk) -> None:
+    conversation = talk()
+    conversation.ask(HOLIDAY)
+    answer = conversation.ask("When do they lapse?")
+    assert "lapse at the end of March" in answer.text
+    assert conversation.last is not None
+    assert conversation.last.query == "When do they lapse? (days paid holiday)"
+    assert conversation.last.question == "When do they lapse?"
+
+
+def test_the_lease_is_longer_than_a_model_may_be_silent() -> None:
+    from ragkit import Settings
+
+    assert Settings().llm_timeout_s < LEASE_S
