@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit import build
-from ragkit.errors import RagkitError
+from ragkit.errors import NotFoundError, RagkitError
 from ragkit.store import inspect
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ragkit.contracts import Embedder
     from ragkit.settings import Settings
+    from ragkit.store.open import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                 yield _failed_jobs(cursor, settings.tenant)
                 if embedder is not None:
                     yield _truncated(cursor, settings.tenant, embedder.max_tokens)
+            if embedder is not None:
+                yield from _calibration(database, settings, embedder)
     except RagkitError as error:
         yield Check("database", False, str(error), "`ragkit db status` says more")
 
@@ -99,6 +102,22 @@ def _truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> Check:
     found = f"{count} longer than the {max_tokens} tokens that the model reads" if count else "none"
     remedy = "ingest again with this RAGKIT_EMBED_MODEL" if count else ""
     return Check("truncated chunks", not count, found, remedy)
+
+
+def _calibration(database: Database, settings: Settings, embedder: Embedder) -> Iterator[Check]:
+    """Say whether the collection's cut-offs hold for this model; nothing where there are none."""
+    from ragkit.store.calibration import Calibrations, space_of
+
+    try:
+        made = Calibrations(database.pool, settings.tenant).of(settings.collection)
+    except NotFoundError:  # nothing was ingested yet
+        return
+    stale = [one.mode for one in made if not one.fits(space_of(embedder, one.mode), "")]
+    if stale:
+        found = f"fitted with another model and not used: {', '.join(stale)}"
+        yield Check("calibration", False, found, "run `ragkit calibrate` again")
+    elif made:
+        yield Check("calibration", True, f"fitted for {', '.join(one.mode for one in made)}")
 
 
 def _language_model(settings: Settings) -> Check:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ragkit.answer import refusal
 from ragkit.answer.citations import cite
+from ragkit.answer.links import Cleaning
 from ragkit.answer.markers import markers
 from ragkit.answer.numbers import numbers
 from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget
@@ -69,6 +70,7 @@ class ChatGenerator:
         said: list[str] = []
         thought: list[str] = []
         finish: Finish | None = None
+        cleaning = None if self.writes_data else Cleaning(prompt.used)
         stream = self._model.stream(prompt.messages, self._decoding)
         with closing(cast("Any", stream)) as pieces:  # the contract says that it can be closed
             for piece in pieces:
@@ -77,9 +79,13 @@ class ChatGenerator:
                     continue
                 if isinstance(piece, Reasoning):
                     thought.append(piece.text)
-                else:
-                    said.append(piece)
-                yield piece
+                    yield piece
+                elif text := cleaning.take(piece) if cleaning else piece:
+                    said.append(text)
+                    yield text
+        if rest := cleaning.end() if cleaning else "":
+            said.append(rest)
+            yield rest
         yield self._draft("".join(said), "".join(thought), finish, prompt)
 
     def _prompt(

@@ -1,12 +1,15 @@
 """The doctor finds what is wrong in a real database, and names a remedy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from ragkit import Settings
+from ragkit import KnowledgeBase, Settings
+from ragkit.answer.cutoff import Cutoff
 from ragkit.doctor import Check, examine
+from ragkit.store.calibration import Calibration, Calibrations
 from ragkit.store.connect import connect
 from ragkit_ingest import ingest
 
@@ -48,6 +51,23 @@ def test_damage_is_found(settings: Settings, damage: str, name: str, found: str)
     assert not check.ok
     assert found in check.found
     assert check.remedy
+
+
+def test_a_cut_off_of_another_model_is_named(settings: Settings) -> None:
+    with KnowledgeBase.open(settings) as kb:
+        assert kb.database is not None
+        kept = Calibrations(kb.database.pool, settings.tenant)
+        cutoff = Cutoff(bias=0.0, weights=(1.0, 1.0), means=(0.5, 0.5), threshold=0.5)
+        kb.embedder.load()
+        for space, ok in (
+            (kb.embedder.space, True),
+            (replace(kb.embedder.space, model="x"), False),
+        ):
+            kept.reset("default")
+            kept.save("default", Calibration(space, "", "hybrid", cutoff, "hash", 20, 20, 1, 0.9))
+            check = checks(settings)["calibration"]
+            assert check.ok == ok
+            assert ("not used: hybrid" in check.found) == (not ok)
 
 
 def test_a_database_that_is_down_does_not_hide_the_other_checks() -> None:

@@ -14,10 +14,11 @@ import ragkit
 PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit_eval")
 
 NAMES = (
-    "Answer Block Chunk Citation Collection DatabaseError Document Draft EmbeddingSpace Hit"
-    " IngestError KnowledgeBase MigrationError ModelError ModelServerError NewDocument"
-    " NotFoundError Page ParsedText QueryError RagkitError Settings SettingsError Span Usage"
-    " UsageError load_settings"
+    "Answer Block Chunk Citation Claim Collection DatabaseError Decoding Document Draft"
+    " EmbeddingSpace Finish Hit IncompleteAnswerError IngestError KnowledgeBase Message"
+    " MigrationError ModelError ModelServerError NewDocument NotFoundError Page ParsedText"
+    " QueryError RagkitError Reasoning Settings SettingsError Span Turn Usage UsageError"
+    " load_settings"
 )
 
 

@@ -123,7 +123,7 @@ def serve(
     address.require_local(host, allow_remote=allow_remote)
     model = prepare.whole_path(_named(model))
     name = name or _default_name(model)
-    key, key_shown = _key(settings, api_key_file, dry_run=dry_run)
+    key, new_key = _key(settings, api_key_file, dry_run=dry_run)
     options = ServeOptions(
         model=model,
         name=name,
@@ -166,7 +166,10 @@ def serve(
     from ragkit_serve.model.serve.show import Shown
     from ragkit_serve.model.serve.supervise import Restarts, supervise
 
-    with Shown(launch, name, key_shown=key_shown, quiet=quiet, as_json=as_json) as watch:
+    shown = Shown(
+        launch, name, new_key=new_key, key_file=api_key_file, quiet=quiet, as_json=as_json
+    )
+    with shown as watch:
         supervise(
             launch,
             watch,
@@ -194,19 +197,20 @@ def _default_name(model: str) -> str:
     return Path(model).name.removesuffix(".gguf") if Path(model).exists() else model
 
 
-def _key(settings: Settings, file: Path | None, *, dry_run: bool) -> tuple[str, str]:
-    """Return the server's key, and what to show in its place."""
+def _key(settings: Settings, file: Path | None, *, dry_run: bool) -> tuple[str, str | None]:
+    """Return the server's key, and the same again where the user must be told it."""
     from ragkit.errors import UsageError
     from ragkit_serve.model.serve import prepare
-    from ragkit_serve.model.serve.show import shown_key
 
     own = settings.llm_api_key
     if own is not None and file is not None:
         raise UsageError("RAGKIT_LLM_API_KEY and --api-key-file both name a key: use one of them")
     if own is not None:
-        return own.get_secret_value(), shown_key("", made_here=False, file=None)
-    key = prepare.make_key() if file is None or dry_run else prepare.key_in(file)
-    return key, shown_key(key, made_here=True, file=file)
+        return own.get_secret_value(), None
+    if file is not None and not dry_run:
+        return prepare.key_in(file), None
+    key = prepare.make_key()
+    return key, key
 
 
 def _print_advice() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 
+import psycopg
 import pytest
+from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
@@ -20,9 +23,19 @@ from ragkit.testing.corpus import CORPUS, fill
 Talk = Callable[..., Conversation]
 
 
-@pytest.fixture
-def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+@pytest.fixture(scope="module")
+def settings(database_url: str) -> Iterator[Settings]:
+    """Settings for a database of the module's own."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        yield Settings(database_url=SecretStr(database_url.replace("/postgres?", f"/{name}?")))
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def database(settings: Settings) -> Iterator[Database]:
+    with open_database(settings) as database:
         yield database
 
 
@@ -39,9 +52,9 @@ def store() -> FakeStore:
 def talk(database: Database, store: FakeStore) -> Talk:
     """Begin a conversation, with a language model or without."""
 
-    def begin(
-        model: LanguageModel | None = None, *, history_tokens: int = 1000, principal: str = "me"
-    ) -> Conversation:
+    principal = uuid.uuid4().hex  # a new one for each test
+
+    def begin(model: LanguageModel | None = None, *, history_tokens: int = 1000) -> Conversation:
         generator = ExtractiveGenerator() if model is None else ChatGenerator(model)
         return Conversation(
             KnowledgeBase(store, FakeEmbedder(), generator, collection="default"),

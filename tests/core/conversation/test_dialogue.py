@@ -161,29 +161,34 @@ def test_passages_of_a_document_that_is_gone_are_dropped(talk: Talk, store: Fake
     assert quote == "Unused days of holiday lapse in March."
 
 
-def test_numbers_go_on_where_the_turn_before_ended(talk: Talk) -> None:
+def test_numbers_go_on_where_the_turn_before_ended(talk: Talk, store: FakeStore) -> None:
     model = Scripted()
     conversation = talk(model)
     first = conversation.ask(HOLIDAY)
-    model.says["answer"] = f"It is so [{len(first.used) + 1}]."
-    model.says["rewrite"] = "Do flights of the Otter end in a meadow?"
-    second = conversation.ask("Where do flights of the Otter end?")
-    assert second.text == model.says["answer"]
-    assert [citation.n for citation in second.citations] == [len(first.used) + 1]
+    embedder = FakeEmbedder()
+    embedder.load()
+    fill(store, embedder, [new_document("otter.md", "Otters sleep in a holt by the river.")])
+    number = len(first.used) + 1
+    model.says |= {"rewrite": "Where do otters sleep?", "answer": f"In a holt [{number}]."}
+    second = conversation.ask("And where do otters sleep?")
+    assert second.text == f"In a holt [{number}]."
+    assert [(c.n, c.uri, c.verdict) for c in second.citations] == [(number, "otter.md", "verified")]
+    assert [claim.support for claim in second.claims] == ["supported"]
     kept = conversation.turns()[1]
-    assert kept.first_source == len(first.used) + 1
-    assert kept.cited == (second.used[len(first.used)].chunk,)
+    assert kept.first_source == number
+    assert kept.cited == (second.used[number - 1].chunk,)
+    assert len(kept.used) == len(second.used) - len(first.used)
 
 
 @pytest.mark.parametrize("error", [ModelServerError("down"), IncompleteAnswerError("cut", "It")])
-def test_a_failed_answer_leaves_no_turn(talk: Talk, error: Exception, database: Database) -> None:
+def test_a_failed_answer_leaves_no_turn(talk: Talk, error: Exception) -> None:
     model = Scripted(answer=error)
     conversation = talk(model)
     with pytest.raises(type(error)):
         conversation.ask(HOLIDAY)
     assert conversation.turns() == ()
-    with database.pool.connection() as conn:
-        assert conn.execute("SELECT count(*) FROM conversation").fetchone() == (0,)
+    with pytest.raises(NotFoundError):
+        conversation.conversations.get(conversation.id)
     model.says["answer"] = "It is so [1]."
     conversation.ask(HOLIDAY)
     model.says["answer"] = error

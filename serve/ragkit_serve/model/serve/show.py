@@ -23,15 +23,23 @@ _CONSOLE: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 class Shown:
     """The log on standard error, below it how far the server is; its address on standard output.
 
-    `key_shown` is what to write for the key: the key itself where nobody else knows it.
+    `new_key` is the key where nobody else knows it, `key_file` the file that holds it.
     """
 
     def __init__(
-        self, launch: Launch, name: str, *, key_shown: str, quiet: bool, as_json: bool
+        self,
+        launch: Launch,
+        name: str,
+        *,
+        new_key: str | None,
+        key_file: Path | None,
+        quiet: bool,
+        as_json: bool,
     ) -> None:
         self._launch = launch
         self._name = name
-        self._key_shown = key_shown
+        self._new_key = new_key
+        self._key_file = key_file
         self._quiet = quiet
         self._as_json = as_json
         self._started = time.monotonic()
@@ -84,7 +92,12 @@ class Shown:
         else:
             typer.echo(f"  export RAGKIT_LLM_URL={self._launch.base_url}")
         typer.echo(f"  export RAGKIT_LLM_MODEL={shlex.quote(self._name)}")
-        typer.echo(f"  export RAGKIT_LLM_API_KEY={self._key_shown}")
+        if self._key_file:
+            typer.echo(f'  export RAGKIT_LLM_API_KEY="$(cat {shlex.quote(str(self._key_file))})"')
+        elif self._new_key:
+            typer.echo(f"  export RAGKIT_LLM_API_KEY={shlex.quote(self._new_key)}")
+        else:
+            typer.echo("  RAGKIT_LLM_API_KEY is as you set it")
 
     def _print_json(self, seconds: float) -> None:
         socket = self._launch.unix_socket
@@ -94,7 +107,8 @@ class Shown:
                 "model": self._name,
                 "url": None if socket else self._launch.base_url,
                 "unix_socket": str(socket) if socket else None,
-                "api_key": self._key_shown,
+                "api_key": self._new_key,
+                "api_key_file": str(self._key_file) if self._key_file else None,
                 "seconds": round(seconds, 1),
                 "pid": os.getpid(),
             }
@@ -107,10 +121,3 @@ class Shown:
     def _stopping(self) -> None:
         self._progress.stop()
         typer.echo("ragkit: stopping; running answers may finish (again: end at once)", err=True)
-
-
-def shown_key(key: str, *, made_here: bool, file: Path | None) -> str:
-    """Write a key as a shell takes it: by its file, by itself where it is new, else masked."""
-    if file is not None:
-        return f'"$(cat {shlex.quote(str(file))})"'
-    return shlex.quote(key) if made_here else "***  # the one that you set"

@@ -1,7 +1,8 @@
 """A program that stands in for vLLM: it answers /health, and misbehaves as FAKE says.
 
-FAKE holds words: slow, fail, fail-second, stubborn (SIGTERM is ignored), child (starts one that
-ignores SIGTERM as well), drain (takes 0.5 s to end), talk (prints secrets and control characters).
+FAKE holds words: slow (ready after 0.6 s), never (ready), fail, fail-second (the second start),
+stubborn (SIGTERM is ignored), child (starts one that ignores SIGTERM as well), drain (takes 0.5 s
+to end), talk (prints secrets and control characters).
 RUNS names a file in which each start leaves a line with its process ids.
 """
 
@@ -16,7 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 words = os.environ.get("FAKE", "").split()
-runs = Path(os.environ["RUNS"])
+runs = Path(os.environ.get("RUNS", ""))
 started = time.monotonic()
 
 
@@ -28,6 +29,7 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(3)
         else:
             ready = "slow" not in words or time.monotonic() - started > 0.6
+            ready = ready and "never" not in words
             self._answer(200 if self.path == "/health" and ready else 503)
 
     def _answer(self, status: int) -> None:
@@ -89,4 +91,5 @@ def main() -> None:
     server.serve_forever()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""An answer without links, images and HTML, while it streams: its text loads and opens nothing.
+
+First what is well made of them becomes its text; then whatever a Markdown renderer could still
+take for one is broken with a space, so that safety hangs on the second step alone. It knows the
+passages only as places where a bare URL may stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from ragkit.answer.markers import MARKER
+from ragkit.answer.strays import Sieve
+from ragkit.types import Draft, Hit, Reasoning
+
+REMOVED: Final = "…"  # in the place of a URL that no passage has
+
+_OPENER = re.compile(r"[!\[\]<]")
+# Bounded, so that little is held back; the limits are arbitrary, and what is longer is broken.
+_BRACKETS = re.compile(r"\[([^\[\]]{0,300})\]")
+_BRACKETS_OPEN = re.compile(r"\[[^\[\]]{0,300}\Z")
+_INNER = r"(?:[^()\n\\]|\\.|\([^()\n]{0,99}\)){0,600}"
+_TARGET = re.compile(rf"\(({_INNER})\)")
+_TARGET_OPEN = re.compile(rf"\({_INNER}(?:\\|\([^()\n]{{0,99}})?\Z")
+_PLAIN_TARGET = re.compile(r"[\w\s,.'\"=+*-]*")  # as in the code handlers[i](event): no address
+_DEFINITION = re.compile(r":[ \t]{0,9}(?:\n[ \t]{0,9})?(\S{1,600})(?=\s)")
+_DEFINITION_OPEN = re.compile(r":[ \t]{0,9}(?:\n[ \t]{0,9})?\S{0,600}\Z")
+_TAG = re.compile(r"<([^<>]{1,300})>")
+_TAG_OPEN = re.compile(r"<[^<>]{0,300}\Z")
+_ADDRESS = re.compile(r"[A-Za-z][\w+.\-]{1,31}:\S*|\S+@\S+")
+_HTML = re.compile(
+    r"/?(?:a|abbr|applet|area|article|audio|base|body|br|button|canvas|center|div|embed|font|form"
+    r"|frame|frameset|h[1-6]|head|hr|html|iframe|image|img|input|label|link|marquee|math|meta"
+    r"|object|option|p|param|picture|script|section|select|source|span|style|svg|table|tbody|td"
+    r"|template|textarea|th|thead|title|tr|track|use|video|xml)(?:[\s/].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# Fullwidth letters and marks are letters and marks to what reads an address.
+_WIDE = "０-９Ａ-Ｚａ-ｚ．／：－＿"
+_FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if re.match(f"[{_WIDE}]", chr(code))}
+_RUN = re.compile(rf"[!-~{_WIDE}]+")
+_RUN_OPEN = re.compile(rf"[!-~{_WIDE}]+\Z")
+_URL = re.compile(
+    r"(?:[a-z][a-z0-9+.\-]{0,30}\\?:\\?/\\?/"
+    r"|(?<![a-z0-9])(?:https?|ftp|wss?|mailto|xmpp|javascript|vbscript)\\?:(?=.)"
+    r"|(?<![a-z0-9])data\\?:(?=[a-z]*/|[;,])"
+    r"|(?<![a-z0-9])www\\?\.(?=.)"
+    # A bare host with a path: some renderers guess that it is a link.
+    r"|(?<![a-z0-9.\-])(?:[a-z0-9\-]{1,63}\.){1,6}"
+    r"(?:com|net|org|edu|gov|info|biz|app|dev|xyz|top|site|online|shop|link|click|cn|io|co|uk|ru)"
+    r"(?=(?::\d+)?[/?#]))"
+    r"[^<>\"`\[\]]*",
+    re.IGNORECASE,
+)
+_TRAILING = ".,;:!?)}'*_~|\\"
+_BREAKS = re.compile(
+    r"(?P<kept></?(?:b|br|code|em|i|kbd|strong|sub|sup|u)/?>|&(?:amp|lt|gt|quot|nbsp|apos|#39);)"
+    r"|(?P<bracket>\])(?=[(:])|(?P<angle><)(?=[A-Za-z/!?])|(?P<entity>&)(?=#?\w{1,32};)",
+    re.IGNORECASE,
+)
+
+
+def without_links(text: str, used: Sequence[Hit] = ()) -> str:
+    """Return a text in which nothing is a link, an image or HTML; a URL that `used` has stays.
+
+    >>> without_links("So it is [1]. See [the page](https://example.com/?q=x) ![](//example.com/a)")
+    'So it is [1]. See the page '
+    """
+    steps = (_Unwrapping(), _Breaking(used))
+    return _rest(steps, text)
+
+
+def sanitised(
+    pieces: Iterable[str | Reasoning | Draft], used: Sequence[Hit] = ()
+) -> Iterator[str | Reasoning | Draft]:
+    """Pass a generator's text on through a `Cleaning`; its draft has the text that was passed on.
+
+    >>> list(sanitised(["See [the", " page](https://exam", "ple.com/?q=x) ", "and go"]))
+    ['See ', 'the page ', 'and ', 'go']
+    """
+    cleaning = Cleaning(used)
+    text: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, Reasoning):
+            yield piece
+        elif isinstance(piece, Draft):
+            text.append(cleaning.end())
+            if text[-1]:
+                yield text[-1]
+            yield replace(piece, text="".join(text))
+            return
+        elif passed := cleaning.take(piece):
+            text.append(passed)
+            yield passed
+    if rest := cleaning.end():
+        yield rest
+
+
+class Cleaning:
+    """Let an answer through without links, images, HTML, and markers that name no passage.
+
+    The pieces joined are the same however the text was cut. Offsets into documents are untouched.
+    """
+
+    def __init__(self, used: Sequence[Hit]) -> None:
+        # What the others leave together could be a link once more: the breaking comes last.
+        self._steps = (_Unwrapping(), Sieve(len(used)), _Breaking(used))
+
+    def take(self, piece: str) -> str:
+        """Return what can be passed on of all that was taken."""
+        for step in self._steps:
+            piece = step.take(piece)
+        return piece
+
+    def end(self) -> str:
+        """Return what was held back, as nothing follows."""
+        return _rest(self._steps, "")
+
+
+class _Step(Protocol):
+    def take(self, piece: str) -> str: ...
+
+    def end(self) -> str: ...
+
+
+def _rest(steps: Iterable[_Step], text: str) -> str:
+    for step in steps:
+        text = step.take(text) + step.end()
+    return text
+
+
+class _Unwrapping:
+    """Put links, images, definitions, autolinks and HTML's tags to the text that they show."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def take(self, piece: str) -> str:
+        return self._pass(self._held + piece, final=False)
+
+    def end(self) -> str:
+        return self._pass(self._held, final=True)
+
+    def _pass(self, text: str, *, final: bool) -> str:
+        passed: list[str] = []
+        position = 0
+        while opener := _OPENER.search(text, position):
+            passed.append(text[position : opener.start()])
+            position = opener.start()
+            read = _READ[opener[0]](text, position, final)
+            if read is None:
+                break
+            shown, position = read
+            passed.append(shown)
+        else:
+            passed.append(text[position:])
+            position = len(text)
+        self._held = text[position:]
+        return "".join(passed)
+
+
+# Each reads at an opener: what is shown in its place and where to go on, None to see more first.
+_Read = tuple[str, int] | None
+
+
+def _image(text: str, at: int, final: bool) -> _Read:
+    if at + 1 == len(text):
+        return ("!", at + 1) if final else None
+    if text[at + 1] != "[":
+        return "!", at + 1
+    read = _link(text, at + 1, final)
+    if read is None:
+        return None
+    shown, end = read
+    brackets = _BRACKETS.match(text, at + 1)
+    if brackets is None or MARKER.fullmatch(brackets[0]):
+        return ("!" if shown.startswith("[") else "") + shown, end
+    return brackets[1], max(end, brackets.end())
+
+
+def _link(text: str, at: int, final: bool) -> _Read:
+    brackets = _BRACKETS.match(text, at)
+    if brackets is None:
+        return None if not final and _BRACKETS_OPEN.match(text, at) else ("[", at + 1)
+    whole = brackets[0]
+    bare = whole if MARKER.fullmatch(whole) else brackets[1]
+    end = brackets.end()
+    if end == len(text):
+        return (whole, end) if final else None
+    if text[end] == "(":
+        return _target(text, end, final, bare, whole)
+    if text[end] == ":":
+        defined = _DEFINITION.match(text + "\n" if final else text, end)
+        if defined is None:
+            undecided = not final and _DEFINITION_OPEN.match(text, end)
+            return None if undecided else (whole, end)
+        if not _PLAIN_TARGET.fullmatch(defined[1]) and _is_address(defined[1]):
+            return ("" if bare != whole else whole), defined.end(1)
+    return whole, end
+
+
+def _target(text: str, at: int, final: bool, bare: str, whole: str) -> _Read:
+    """Read the bracketed target behind a link's text."""
+    target = _TARGET.match(text, at)
+    if target is None:
+        return None if not final and _TARGET_OPEN.match(text, at) else (whole, at)
+    return (whole, at) if _PLAIN_TARGET.fullmatch(target[1]) else (bare, target.end())
+
+
+def _closing(text: str, at: int, final: bool) -> _Read:
+    """Read a bracket whose opening one is not seen, as around an image that is a link."""
+    if at + 1 == len(text):
+        return ("]", at + 1) if final else None
+    return _target(text, at + 1, final, "]", "]") if text[at + 1] == "(" else ("]", at + 1)
+
+
+def _tag(text: str, at: int, final: bool) -> _Read:
+    tag = _TAG.match(text, at)
+    if tag is None:
+        return None if not final and _TAG_OPEN.match(text, at) else ("<", at + 1)
+    if _ADDRESS.fullmatch(tag[1]):
+        return tag[1], tag.end()
+    if tag[0].casefold() in ("<br>", "<br/>"):
+        return tag[0], tag.end()
+    return (" ", tag.end()) if _HTML.fullmatch(tag[1]) else ("<", at + 1)
+
+
+def _is_address(target: str) -> bool:
+    return target.startswith(("/", "<", "\\", "#", "&")) or bool(_URL.search(_folded(target)))
+
+
+_READ = {"!": _image, "[": _link, "]": _closing, "<": _tag}
+
+
+class _Breaking:
+    """Break with a space what could become a link or a tag, and remove URLs that no passage has.
+
+    Nothing of that has a blank in it: it is enough to hold back the last word.
+    """
+
+    def __init__(self, used: Sequence[Hit]) -> None:
+        self._known = {url for hit in used for url in _urls(f"{hit.uri} {hit.title} {hit.text}")}
+        self._held: list[str] = []
+
+    def take(self, piece: str) -> str:
+        last = _RUN_OPEN.search(piece)
+        if last is not None and last.start() == 0:
+            self._held.append(piece)
+            return ""
+        cut = last.start() if last else len(piece)
+        whole = "".join((*self._held, piece[:cut]))
+        self._held = [piece[cut:]]
+        return _RUN.sub(self._word, whole)
+
+    def end(self) -> str:
+        whole, self._held = "".join(self._held), []
+        return _RUN.sub(self._word, whole)
+
+    def _word(self, found: re.Match[str]) -> str:
+        word, after = found[0], found.string[found.end() : found.end() + 1]
+        broken: list[str] = []
+        position = 0
+        for url in _URL.finditer(_folded(word)):
+            broken.append(_BREAKS.sub(_broken, word[position : url.start()]))
+            broken.append(self._url(word, url, after))
+            position = url.end()
+        broken.append(_BREAKS.sub(_broken, word[position:]))
+        return _BREAKS.sub(_broken, "".join(broken))
+
+    def _url(self, word: str, url: re.Match[str], after: str) -> str:
+        said = word[url.start() : url.end()]
+        bare = said.rstrip(_TRAILING)
+        if bare not in self._known:
+            return REMOVED + said[len(bare) :]
+        # A renderer would take what follows without a blank for a part of it.
+        follows = word[url.end() : url.end() + 1] or after.strip()
+        return said + (" " if follows else "")
+
+
+def _broken(found: re.Match[str]) -> str:
+    if found["kept"]:
+        return found[0]
+    return "＆" if found["entity"] else f"{found[0]} "
+
+
+def _urls(text: str) -> list[str]:
+    return [
+        word[url.start() : url.end()].rstrip(_TRAILING)
+        for word in _RUN.findall(text)
+        for url in _URL.finditer(_folded(word))
+    ]
+
+
+def _folded(text: str) -> str:
+    return text.translate(_FOLD)

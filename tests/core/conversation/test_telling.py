@@ -1,0 +1,32 @@
+"""A short text from a model: whole and in time, or an error."""
+
+import time
+
+import pytest
+
+from ragkit.conversation.telling import tell
+from ragkit.errors import ModelServerError
+from ragkit.model.served import ServedModel
+from ragkit.testing import FakeLanguageModel
+from ragkit_serve import StubServer
+from ragkit_serve.stub import Reply
+
+
+def test_reasoning_is_left_out() -> None:
+    model = FakeLanguageModel(" So it is. ", reasoning="Hm.")
+    assert tell(model, "?", max_tokens=9, timeout_s=5) == "So it is."
+
+
+@pytest.mark.parametrize("reply", [Reply("Late.", prefill_s=60), Reply("On " * 999, delay_s=0.05)])
+def test_a_model_that_takes_too_long_is_let_go_in_time(reply: Reply) -> None:
+    with StubServer(lambda messages: reply) as server:
+        begun = time.monotonic()
+        with pytest.raises(ModelServerError, match=r"took longer than 0.3 s"):
+            tell(ServedModel([server.url], "stub"), "?", max_tokens=9999, timeout_s=0.3)
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(("said", "why"), [("One two three", "was cut off"), (" ", "nothing")])
+def test_what_is_not_whole_is_an_error(said: str, why: str) -> None:
+    with pytest.raises(ModelServerError, match=why):
+        tell(FakeLanguageModel(said), "?", max_tokens=2, timeout_s=5)
