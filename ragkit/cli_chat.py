@@ -129,16 +129,14 @@ class _Chat:
         """Do what a line says; False ends the chat. An error is one line, and the chat goes on."""
         from ragkit.errors import RagkitError
 
-        if not line.strip():
-            return True
-        command, _, rest = line.strip().partition(" ")
-        if command == "/quit":
+        typed = line.strip()
+        if typed == "/quit":
             return False
         try:
-            if line.startswith("/"):
-                self._command(command, rest.strip())
-            else:
-                self._ask(line.strip())
+            if typed.startswith("/"):
+                self._command(*typed.partition(" ")[::2])
+            elif typed:
+                self._ask(typed)
         except RagkitError as error:
             self.failed += 1
             typer.echo(f"ragkit: {' '.join(str(error).split())}", err=True)
@@ -174,14 +172,14 @@ class _Chat:
     def _command(self, command: str, rest: str) -> None:
         from ragkit.errors import UsageError
 
-        known = self._commands
+        known = [*self._commands, "/quit"]
         if command not in known:
-            close = get_close_matches(command, [*known, "/quit"], n=1)
+            close = get_close_matches(command, known, n=1)
             remedy = f"did you mean {close[0]}?" if close else "/help lists those there are"
             raise UsageError(f"there is no command {command[:40]!r}: {remedy}")
         if rest and command != "/export":
             raise UsageError(f"{command} takes nothing: write it alone")
-        known[command](rest)
+        self._commands[command](rest.strip())
 
     def _new(self, _: str) -> None:
         self.talk = self.talk.another()

@@ -43,7 +43,7 @@ _HTML = re.compile(
 _WIDE = "０-９Ａ-Ｚａ-ｚ．／：－＿"
 _FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if re.match(f"[{_WIDE}]", chr(code))}
 _RUN = re.compile(rf"[!-~{_WIDE}]+")
-_RUN_OPEN = re.compile(rf"[!-~{_WIDE}]+\Z")
+_RUN_CHARACTERS = "".join(map(chr, (*range(0x21, 0x7F), *_FOLD)))
 _URL = re.compile(
     r"(?:[a-z][a-z0-9+.\-]{0,30}\\?:\\?/\\?/"
     r"|(?<![a-z0-9])(?:https?|ftp|wss?|mailto|xmpp|javascript|vbscript)\\?:(?=.)"
@@ -247,11 +247,10 @@ class _Breaking:
         self._held: list[str] = []
 
     def take(self, piece: str) -> str:
-        last = _RUN_OPEN.search(piece)
-        if last is not None and last.start() == 0:
+        cut = len(piece.rstrip(_RUN_CHARACTERS))
+        if cut == 0:
             self._held.append(piece)
             return ""
-        cut = last.start() if last else len(piece)
         whole = "".join((*self._held, piece[:cut]))
         self._held = [piece[cut:]]
         return _RUN.sub(self._word, whole)

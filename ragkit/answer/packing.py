@@ -6,13 +6,17 @@ alike and a server's prefix cache serves them. It counts tokens by whatever it i
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from ragkit.text.sentences import sentences
 from ragkit.types import Hit
 
 Count = Callable[[Sequence[str]], Sequence[int]]
+Order = Callable[[Sequence[Hit]], Sequence[Hit]]  # puts passages, best first, into another order
 
 
 def distinct(passages: Sequence[Hit], shown: Sequence[Hit] = ()) -> list[Hit]:
@@ -70,6 +74,43 @@ def beginning(passage: Hit, fits: Callable[[Hit], bool]) -> Hit | None:
 def in_stable_order(passages: Sequence[Hit]) -> list[Hit]:
     """Order passages by where they stand in the documents, whatever their scores."""
     return sorted(passages, key=lambda hit: (hit.document, hit.start))
+
+
+class RecentOrders:
+    """Order passages as they began lately: the longest known beginning, then the others by merit.
+
+    Questions about one thing find the same passages first, but not all the same. Neither an order
+    by merit nor one by place gives their prompts a long common beginning; this does. The same
+    passages stand in the same order as the last time, whatever their scores.
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        self._size = size  # arbitrary: a prefix cache does not remember more either
+        self._orders: OrderedDict[tuple[_Key, ...], None] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def __call__(self, passages: Sequence[Hit]) -> list[Hit]:
+        """Return the passages, which stand best first, in the order in which to show them."""
+        left = {_key(hit): hit for hit in passages}
+        with self._guard:
+            first: Sequence[_Key] = ()
+            for order in reversed(self._orders):
+                known = list(takewhile(left.__contains__, order))
+                if len(known) > len(first):
+                    first = known
+            placed = [*first, *(key for key in left if key not in set(first))]
+            self._orders[tuple(placed)] = None
+            self._orders.move_to_end(tuple(placed))
+            if len(self._orders) > self._size:
+                self._orders.popitem(last=False)
+        return [left[key] for key in placed]
+
+
+_Key = tuple[int, int, int, int]
+
+
+def _key(hit: Hit) -> _Key:
+    return hit.document, hit.version, hit.start, hit.end
 
 
 def _beyond(hit: Hit, other: Hit) -> Hit | None:

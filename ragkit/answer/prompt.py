@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragkit.answer.markers import without_markers
-from ragkit.answer.packing import Count, beginning, distinct, fitting, in_stable_order
+from ragkit.answer.packing import Count, Order, beginning, distinct, fitting, in_stable_order
 from ragkit.answer.templates import PromptLanguage, Templates
 from ragkit.errors import SettingsError
 from ragkit.text.analyse import CJK
@@ -65,6 +65,7 @@ def build_prompt(
     context_tokens: int | None = None,
     max_answer_tokens: int = 1024,
     templates: Templates | None = None,
+    order: Order = in_stable_order,
 ) -> Prompt:
     """Write the messages that ask a question of passages, which stand best first.
 
@@ -73,8 +74,8 @@ def build_prompt(
     not fit is passed over; where not even the best fits, its beginning is shown. Turns before
     stand as they stood, with their sources, so that the prompt begins as the last one did, and
     what they show is not shown again. When that takes twice the budget, or more than there is
-    room for, they lose their sources; then the oldest turns give way. Raises SettingsError when
-    there is no room for a single sentence.
+    room for, they lose their sources; then the oldest turns give way. `order` places what was
+    chosen. Raises SettingsError when there is no room for a single sentence.
     """
     writing = _Writing(
         question,
@@ -86,15 +87,18 @@ def build_prompt(
     turns = writing.turns_with_room(history, budget_tokens)
     shown = [hit for turn in turns for hit in turn.used]
     budget = min(budget_tokens, writing.room([], turns))
-    new = writing.packed(passages, shown, budget)
+    new = list(order(writing.packed(passages, shown, budget)))
+    # Parts may cost more together than apart: a tokenizer is no sum.
+    while len(new) > 1 and writing.room(new, turns) < 0:
+        new.remove(_worst(new, passages))
+    if new and writing.room(new, turns) < 0:
+        best = beginning(new[0], lambda hit: writing.room([hit], turns) >= 0)
+        new = [best] if best else []
     if passages and not new and not shown:
         raise SettingsError(
             f"no passage fits into the context budget of {max(budget, 0)} tokens: raise"
             " RAGKIT_LLM_BUDGET_TOKENS or RAGKIT_LLM_CONTEXT_TOKENS, or lower RAGKIT_LLM_MAX_TOKENS"
         )
-    # Parts may cost more together than apart: a tokenizer is no sum.
-    while len(new) > 1 and writing.room(new, turns) < 0:
-        new.remove(_worst(new, passages))
     return Prompt(writing.messages(new, turns), (*shown, *new), writing.language, writing.version())
 
 
@@ -141,7 +145,8 @@ class _Writing:
         number = 0
         for turn in turns:
             asked = self._asked(turn.question, turn.used, number)
-            written += [Message("user", asked), Message("assistant", turn.answer)]
+            answer = neutralise(turn.answer)  # which may repeat what a source said
+            written += [Message("user", asked), Message("assistant", answer)]
             number += len(turn.used)
         written.append(Message("user", self._asked(self._question, new, number)))
         return tuple(written)
@@ -163,6 +168,7 @@ class _Writing:
         return turns
 
     def packed(self, passages: Sequence[Hit], shown: Sequence[Hit], budget: int) -> list[Hit]:
+        """Choose what is new and fits, best first."""
         candidates = distinct(passages, shown)
         # Numbered as high as can be: which number a source gets is not known before it is placed.
         last = len(shown) + len(candidates)
@@ -172,7 +178,7 @@ class _Writing:
         if candidates and not chosen:
             best = beginning(candidates[0], lambda hit: self._fits(last, hit, budget))
             chosen = [best] if best else []
-        return in_stable_order(chosen)
+        return chosen
 
     def version(self) -> str:
         return f"{self._templates.version('system', 'user', language=self.language)}-{PACKING}"

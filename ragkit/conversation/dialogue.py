@@ -200,8 +200,10 @@ class Conversation(Closing):
 
     def _stream(self, question: str, prepared: _Prepared) -> Iterator[str | Reasoning | Answer]:
         query = prepared.query.text
-        if self._model is None:  # quoted sentences are chosen by the words of what they answer
-            return self.kb.stream(query, candidates=prepared.cited)
+        if self._model is None:
+            # Sentences are chosen by the question's own words, where it has any.
+            asked = question if read(question).content else query
+            return self.kb.stream(asked, query=query, candidates=prepared.cited)
         return self.kb.stream(
             question, query=query, history=prepared.memory.turns, candidates=prepared.cited
         )

@@ -124,7 +124,8 @@ class StoredTurn:
     """A question as it was asked and as it was searched for, with everything of its answer.
 
     `used` are the passages first shown for this turn; as sources they were numbered from
-    `first_source`. `cited` are the chunks that its citations are of. `trace` says how the query was made and how much of the history was shown.
+    `first_source`. `cited` are the chunks that its citations are of. `trace` says how the query
+    was made and how much of the history was shown.
     `ordinal` counts from 1; it and `created_at` are given by the database.
     """
 

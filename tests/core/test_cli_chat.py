@@ -82,7 +82,7 @@ def chat(typed: bytes, *options: str, code: int = 0, **variables: str) -> tuple[
 def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
     typed = (
         f"{HOLIDAY}\n\nWhen do they lapse?\n/sources\n/history\n/help\n"
-        "/export out.json\n/export out.md\n/export out.md\n/histry\n/new now\n？！\n"
+        "/export out.json\n/export out.md\n/export out.md\n/histry\n/quit now\n？！\n"
         "/new\n差旅报销须在几天内提交？\n/delete\n/history\n/quit\nnot read\n"
     )
     out, err = chat(typed.encode(), code=3)
@@ -98,7 +98,7 @@ def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
     assert [line.split(":")[1].strip()[:30] for line in errors] == [
         "out.md is there already",
         "there is no command '/histry'",
-        "/new takes nothing",
+        "/quit takes nothing",
         "the query '？！' has no word",
     ]
     exported = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))

@@ -76,14 +76,14 @@ def test_list_show_and_export(mine: Conversations) -> None:
     number = add(mine, "How long is 假期?")
     assert f"{number}  How long is 假期?  handbook    1" in run("list")
     (listed,) = run_json("list")["conversations"]
-    made = listed["created_at"]
+    made, updated = listed["created_at"], listed["updated_at"]
     assert listed == {
         "id": str(number),
         "title": "How long is 假期?",
         "collection": "handbook",
         "turns": 1,
         "created_at": made,
-        "updated_at": made,
+        "updated_at": updated,
     }
     shown = run("show", str(number)[:8])
     assert "1. And how long?\n   searched for: How long is the leave?\n   25 days [1]." in shown

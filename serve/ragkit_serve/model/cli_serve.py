@@ -160,7 +160,9 @@ def serve(
     if dry_run:
         _print_command(launch, as_json=as_json)
         return
-    if launch.unix_socket is None:
+    if launch.unix_socket is not None:
+        address.require_free_path(launch.unix_socket)
+    else:
         address.require_free_port(host, options.port)
 
     from ragkit_serve.model.serve.show import Shown

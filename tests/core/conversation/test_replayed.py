@@ -16,7 +16,7 @@ from ragkit import Answer, Settings
 from ragkit.conversation import Conversation
 from ragkit_ingest import ingest
 from ragkit_serve import StubServer
-from ragkit_serve.stub import Fault, Reply, quote_first_source
+from ragkit_serve.stub import Fault, quote_first_source
 
 HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
 
@@ -162,7 +162,7 @@ def test_rewritten_follow_ups_find_their_documents(settings: Settings) -> None:
                 assert any(holds(hit.text, dialogue.fact) for hit in answer.hits[:5])
 
 
-@pytest.mark.parametrize("fault", [Fault(status=400), Fault(cut="quiet", text="When"), Reply("")])
+@pytest.mark.parametrize("fault", [Fault(status=400), Fault(cut="quiet", text="When")])
 def test_where_rewriting_fails_the_cited_passages_still_hold_the_fact(
     settings: Settings, fault: Fault
 ) -> None:

@@ -21,7 +21,7 @@ from tests.serve.vllm.served import Served, served, vllm_python
 pytestmark = pytest.mark.vllm
 
 QUESTION = "Who approves travel?"
-NO_END: dict[str, Any] = {"logit_bias": {"1": -100}}  # token 1 ends an answer
+NO_END: dict[str, Any] = {"ignore_eos": True}
 
 
 @pytest.fixture(scope="session")
@@ -66,8 +66,19 @@ def events(lines: Iterator[str]) -> Iterator[str]:
         if said == "[DONE]":
             yield said
         elif said.startswith("{"):
-            for choice in json.loads(said)["choices"]:
+            event = json.loads(said)
+            assert "error" not in event, event
+            for choice in event["choices"]:
                 yield choice["delta"].get("content") or ""
+
+
+def no_white_space(model: Path) -> dict[str, float]:
+    """Bar the tokens that begin with white space: JSON may hold it without end."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    ids = range(2, tokenizer.get_vocab_size())
+    return {str(one): -100.0 for one in ids if tokenizer.decode([one])[:1].isspace()}
 
 
 def running_requests(client: httpx.Client) -> float:
@@ -104,7 +115,7 @@ def test_the_same_seed_gives_the_same_text_and_another_does_not(client: httpx.Cl
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_its_output_keeps_to_a_schema(client: httpx.Client) -> None:
+def test_its_output_keeps_to_a_schema(client: httpx.Client, model: Path) -> None:
     schema = {
         "type": "object",
         "properties": {"days": {"type": "integer", "maximum": 99}, "paid": {"type": "boolean"}},
@@ -112,7 +123,7 @@ def test_its_output_keeps_to_a_schema(client: httpx.Client) -> None:
         "additionalProperties": False,
     }
     wanted = {"type": "json_schema", "json_schema": {"name": "leave", "schema": schema}}
-    choice = ask(client, response_format=wanted, max_tokens=300, temperature=1.0, seed=3)
+    choice = ask(client, response_format=wanted, max_tokens=100, logit_bias=no_white_space(model))
     value = json.loads(choice["message"]["content"])
     assert value.keys() == {"days", "paid"}
     assert (type(value["days"]), type(value["paid"])) == (int, bool)
@@ -142,7 +153,7 @@ def test_an_adapter_answers_under_its_name(client: httpx.Client) -> None:
 
 
 def test_usage_tells_what_came_from_the_prefix_cache(client: httpx.Client) -> None:
-    question = "approves travel " * 20  # above a block of tokens, which is what is kept
+    question = "approves travel " * 100  # above 128 tokens, a block on a CPU: blocks are kept
     cached = [
         client.post("/v1/chat/completions", json=body(question)).json()["usage"][
             "prompt_tokens_details"
@@ -212,7 +223,9 @@ def test_a_running_stream_ends_whole_when_it_is_stopped(model: Path, tmp_path: P
         assert last == "[DONE]"
         assert len(first) + len(rest) > 100
         assert running.process.wait(60) == 143
-        assert not [pid for pid in left if Path(f"/proc/{pid}/cmdline").exists()]
+        deadline = time.monotonic() + 5  # for the kernel to clear up after the last of them
+        while any(Path(f"/proc/{pid}").exists() for pid in left):
+            assert time.monotonic() < deadline, left
 
 
 def test_vllm_knows_every_option() -> None:

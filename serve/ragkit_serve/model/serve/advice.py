@@ -17,7 +17,8 @@ ADVICE: Final = {
     " running answers, so that those do not stall (docs.vllm.ai, Optimization and Tuning).",
     "--speculative-ngram-tokens": "pays where answers repeat their sources word for word and few"
     " run at once; with many at once it costs throughput. Try 4, and measure with"
-    " `ragkit model bench` (docs.vllm.ai, Speculative Decoding).",
+    " `ragkit model bench`. Requests with min_p are refused then (vLLM 0.32; docs.vllm.ai,"
+    " Speculative Decoding).",
     "--kv-cache-dtype fp8": "halves the KV cache: twice the context or the concurrency in the same"
     " memory, at a small loss of accuracy; for GPUs from compute capability 8.9 on"
     " (docs.vllm.ai, Quantized KV Cache).",

@@ -84,7 +84,7 @@ class ServerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the group at once, helpers that outlived their server included."""
+        """End the group at once, processes that outlived their server included."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -59,9 +59,9 @@ class Shown:
         self._started = time.monotonic()
         self._stage = ""
         self._progress.reset(self._task)
+        self._say_stage(f"starting {self._launch.program}")
         if _CONSOLE.is_terminal:
             self._progress.start()
-        self._say_stage(f"starting {self._launch.program}")
 
     def _line(self, line: str) -> None:
         if found := stage(line):

@@ -62,7 +62,7 @@ def supervise(
     """Run a server until this is interrupted; it never returns on its own.
 
     Raises ModelServerError when the server does not get ready the first time, or crashes too
-    often; on every way out the server and its helpers are ended, running answers first getting
+    often; on every way out the server and its children are ended, running answers first getting
     `grace_s`.
     """
     rule = restarts or Restarts()

@@ -93,6 +93,13 @@ def test_what_makes_no_sense_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_socket_that_cannot_be_is_found_before_anything_starts(python: Path, model: Path) -> None:
+    done = run(python, model, "--unix-socket", "/nowhere/v.sock")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("ragkit: there is no folder /nowhere for the socket: make it first\n")
+    assert not (python.parent / "runs").exists()
+
+
 def test_old_versions_are_refused_or_doubted(python: Path, model: Path) -> None:
     old = run(python, model, "--dry-run", VERSION="0.21.0")
     assert (old.returncode, old.stdout) == (1, "")
