@@ -10,6 +10,8 @@ from ragkit._lazy import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ragkit.conversation import Conversation as Conversation
+    from ragkit.errors import BusyError as BusyError
     from ragkit.errors import DatabaseError as DatabaseError
     from ragkit.errors import IncompleteAnswerError as IncompleteAnswerError
     from ragkit.errors import IngestError as IngestError
@@ -48,9 +50,10 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "ragkit.errors": "DatabaseError IncompleteAnswerError IngestError MigrationError"
-            " ModelError ModelServerError NotFoundError QueryError RagkitError SettingsError"
-            " UsageError",
+            "ragkit.conversation": "Conversation",
+            "ragkit.errors": "BusyError DatabaseError IncompleteAnswerError IngestError"
+            " MigrationError ModelError ModelServerError NotFoundError QueryError RagkitError"
+            " SettingsError UsageError",
             "ragkit.knowledge": "KnowledgeBase",
             "ragkit.settings": "Settings load_settings",
             "ragkit.types": "Answer Block Chunk Citation Claim Collection Decoding Document Draft"

@@ -4,6 +4,7 @@ RagkitError
 ├── UsageError            the caller named something that does not exist or makes no sense
 │   ├── SettingsError     a setting is unknown, malformed or contradicts another
 │   ├── NotFoundError     a path, collection or document that is not there
+│   ├── BusyError         what is asked for is in use at the moment
 │   └── QueryError        a query that cannot be searched with
 ├── DatabaseError         PostgreSQL cannot be reached, or is not fit for use
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
@@ -34,6 +35,10 @@ class SettingsError(UsageError):
 
 class NotFoundError(UsageError):
     """A path, collection or document that is not there."""
+
+
+class BusyError(UsageError):
+    """What is asked for is in use at the moment: ask again later."""
 
 
 class QueryError(UsageError):

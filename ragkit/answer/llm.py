@@ -72,20 +72,25 @@ class ChatGenerator:
         finish: Finish | None = None
         cleaning = None if self.writes_data else Cleaning(prompt.used)
         stream = self._model.stream(prompt.messages, self._decoding)
+        broken: IncompleteAnswerError | None = None
         with closing(cast("Any", stream)) as pieces:  # the contract says that it can be closed
-            for piece in pieces:
-                if isinstance(piece, Finish):
-                    finish = piece
-                    continue
-                if isinstance(piece, Reasoning):
-                    thought.append(piece.text)
-                    yield piece
-                elif text := cleaning.take(piece) if cleaning else piece:
-                    said.append(text)
-                    yield text
-        if rest := cleaning.end() if cleaning else "":
+            try:
+                for piece in pieces:
+                    if isinstance(piece, Finish):
+                        finish = piece
+                    elif isinstance(piece, Reasoning):
+                        thought.append(piece.text)
+                        yield piece
+                    elif text := cleaning.take(piece) if cleaning else piece:
+                        said.append(text)
+                        yield text
+            except IncompleteAnswerError as error:
+                broken = error
+        if rest := cleaning.end() if cleaning else "":  # held back until what follows was known
             said.append(rest)
             yield rest
+        if broken is not None:
+            raise IncompleteAnswerError(str(broken), "".join(said)) from broken
         yield self._draft("".join(said), "".join(thought), finish, prompt)
 
     def _prompt(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ragkit.answer.markers import MARKER, NOTE, NUMBERS, markers
+from ragkit.errors import IncompleteAnswerError
 from ragkit.types import Draft, Reasoning
 
 _LONGEST = 256  # an open marker has at most 209 characters
@@ -31,18 +32,23 @@ def without_strays(
     """
     sieve = Sieve(sources)
     text: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, Reasoning):
-            yield piece
-        elif isinstance(piece, Draft):
-            text.append(sieve.end())
-            if text[-1]:
-                yield text[-1]
-            yield replace(piece, text="".join(text))
-            return
-        elif passed := sieve.take(piece):
-            text.append(passed)
-            yield passed
+    try:
+        for piece in pieces:
+            if isinstance(piece, Reasoning):
+                yield piece
+            elif isinstance(piece, Draft):
+                text.append(sieve.end())
+                if text[-1]:
+                    yield text[-1]
+                yield replace(piece, text="".join(text))
+                return
+            elif passed := sieve.take(piece):
+                text.append(passed)
+                yield passed
+    except IncompleteAnswerError:
+        if rest := sieve.end():
+            yield rest
+        raise
     if rest := sieve.end():
         yield rest
 

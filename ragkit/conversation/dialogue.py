@@ -151,7 +151,7 @@ class Conversation(Closing):
 
         A stream that fails or is closed before leaves no turn. Read to its end, it also sums the
         past up where that has outgrown its budget. Raises what `KnowledgeBase.stream` does, and
-        UsageError while another question to this conversation is being answered.
+        BusyError while another question to this conversation is being answered.
         """
         question = storable(question)
         token = uuid4()

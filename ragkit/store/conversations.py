@@ -17,7 +17,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from ragkit.errors import NotFoundError, UsageError
+from ragkit.errors import BusyError, NotFoundError, UsageError
 from ragkit.store.postgres import translate
 from ragkit.types import Citation, Claim
 
@@ -187,7 +187,7 @@ class Conversations:
     def begin(self, number: UUID, token: UUID, *, new: tuple[str, str] | None = None) -> None:
         """Take a conversation for one question; `new` creates it, with its collection and title.
 
-        Raises UsageError while another question to it is being answered.
+        Raises BusyError while another question to it is being answered.
         """
         key = (*self._owner, number)
         with self._transaction() as cursor:
@@ -198,7 +198,7 @@ class Conversations:
             row = cursor.execute(_LEFT, key).fetchone()
         if row is None:
             raise missing(str(number))
-        raise UsageError(
+        raise BusyError(
             f"conversation {number} is answering another question: wait for that one (if its"
             f" program has died, {max(row[0] or 1, 1)} s), or begin a new conversation"
         )

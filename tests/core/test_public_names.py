@@ -14,7 +14,8 @@ import ragkit
 PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit_eval")
 
 NAMES = (
-    "Answer Block Chunk Citation Claim Collection DatabaseError Decoding Document Draft"
+    "Answer Block BusyError Chunk Citation Claim Collection Conversation DatabaseError Decoding"
+    " Document Draft"
     " EmbeddingSpace Finish Hit IncompleteAnswerError IngestError KnowledgeBase Message"
     " MigrationError ModelError ModelServerError NewDocument NotFoundError Page ParsedText"
     " QueryError RagkitError Reasoning Settings SettingsError Span Turn Usage UsageError"

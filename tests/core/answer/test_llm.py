@@ -221,3 +221,17 @@ def test_the_settings_make_the_generator(tmp_path: Path) -> None:
     assert [request.body["max_tokens"] for request in server.chats] == [77, 99]
     content = server.chats[0].body["messages"][-1]["content"]
     assert content.endswith("My own words: How long is annual leave?")
+
+
+def test_what_was_held_back_is_shown_when_the_answer_breaks_off() -> None:
+    said: list[str] = []
+    broken = Fault(cut="reset", text="See ![x](http://evil.example/?q=1) [9]. Leave lasts 25 da")
+    with StubServer(lambda messages: broken) as server:
+        model = ServedModel([server.url], "stub", timeout_s=5)
+        generator = ChatGenerator(model, decoding=DECODING)
+        with pytest.raises(IncompleteAnswerError) as caught:
+            said.extend(str(piece) for piece in generator.generate(ASKED, [LEAVE]))
+    assert caught.value.received == "".join(said)
+    assert caught.value.received.endswith("Leave lasts 25 da")
+    assert "evil" not in caught.value.received
+    assert "[9]" not in caught.value.received
