@@ -7,7 +7,7 @@ least recently used evicted. Tokens are those of one fixed tokenizer, trained on
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tokenizers import Tokenizer
 
@@ -26,6 +26,40 @@ PARAGRAPHS = 60
 ENGLISH = ("state_of_the_union", "wikitexts")
 
 
+def section(count: Tokenizer) -> str:
+    """Replay the workload in each order, and write the table."""
+    asked = workload()
+    score = replay(asked, count, "by score", keeps=False)
+    place = replay(asked, count, "by place", keeps=True)
+    lately = replay(asked, count, "as lately", keeps=True)
+    lines = [
+        "## Prompts\n",
+        "### Prefix cache\n",
+        f"{len(asked)} questions with 5 passages each: CMRC 2018 questions about one paragraph,"
+        f" one after another, interleaved by {USERS} users, and as turns of {USERS} interleaved"
+        " conversations, and chunking_evaluation's questions about two long documents. Shares of"
+        " the prompts' tokens that a cache of 65,536 tokens (blocks of 16, least recently used"
+        " evicted) would have had, in brackets without the constant system message. *By score*:"
+        " best first, and turns before stand without their sources. *By place*: in the documents'"
+        " order. *As lately* (ragkit's): the longest beginning of a recent prompt, the others best"
+        " first. In the last two turns before stand with their sources.\n",
+        "| part | by score | by place | as lately | ratio to by score |",
+        "|---|---|---|---|---|",
+    ]
+    for part, ours in lately.items():
+        before, best = score[part], ours.share() / score[part].share()
+        without = ours.share_without_rules() / before.share_without_rules()
+        cells = " | ".join(
+            f"{shares.share():.3f} ({shares.share_without_rules():.3f})"
+            for shares in (before, place[part], ours)
+        )
+        lines.append(f"| {part} | {cells} | {best:.1f} ({without:.1f}) |")
+    left = [shares["all"].tokens - shares["all"].cached for shares in (score, lately)]
+    lines += ["", f"Tokens to be computed: {left[0]:,} by score, {left[1]:,} as lately.\n"]
+    print("\n".join(lines), flush=True)
+    return "\n".join(lines)
+
+
 def tokenizer(texts: Iterable[str]) -> Tokenizer:
     """Train a byte-level BPE of 32,000 tokens on the documents."""
     from tokenizers import models, pre_tokenizers, trainers
@@ -33,9 +67,7 @@ def tokenizer(texts: Iterable[str]) -> Tokenizer:
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=32_000, initial_alphabet=alphabet, show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=32_000, initial_alphabet=alphabet, show_progress=False)
     made.train_from_iterator(texts, trainer)
     return made
 
@@ -84,15 +116,14 @@ def workload() -> list[Asked]:
         by_paragraph: dict[str, list[Question]] = {}
         for question in cmrc().questions:
             by_paragraph.setdefault(next(iter(question.relevant)), []).append(question)
-        groups = chance.sample([group for group in by_paragraph.values() if len(group) > 2], 3 * PARAGRAPHS)
+        several = [group for group in by_paragraph.values() if len(group) > 2]
+        groups = chance.sample(several, 3 * PARAGRAPHS)
         chance.shuffle(groups)
-        a, b, c = groups[:PARAGRAPHS], groups[PARAGRAPHS : 2 * PARAGRAPHS], groups[2 * PARAGRAPHS :]
+        a, b, c = (groups[n * PARAGRAPHS : (n + 1) * PARAGRAPHS] for n in range(3))
         made += _found(kb, "one after another", [(q, "") for group in a for q in group])
         made += _found(kb, "interleaved", [(q, "") for q, _ in _interleaved(b)])
         made += _found(kb, "conversations", [(q, f"talk {n}") for q, n in _interleaved(c)])
     english = [q for q in chunking().questions if next(iter(q.relevant)) in ENGLISH]
-    from dataclasses import replace
-
     texts = {name: chunking().documents[name] for name in ENGLISH}
     with knowledge_base(replace(chunking(), documents=texts)) as kb:
         made += _found(kb, "long documents", [(q, "") for q in english])
@@ -114,9 +145,13 @@ def _interleaved(groups: Sequence[Sequence[Question]]) -> Iterator[tuple[Questio
 
 def _found(kb: KnowledgeBase, part: str, asked: Iterable[tuple[Question, str]]) -> list[Asked]:
     return [
-        Asked(part, talk, q.text, f"{q.answers[0] if q.answers else '…'} [1]", tuple(kb.search(q.text, k=5)))
+        Asked(part, talk, q.text, f"{q.answers[0]} [1]" if q.answers else "", _hits(kb, q))
         for q, talk in asked
     ]
+
+
+def _hits(kb: KnowledgeBase, question: Question) -> tuple[Hit, ...]:
+    return tuple(kb.search(question.text, k=5))
 
 
 @dataclass(slots=True)
@@ -142,7 +177,9 @@ ORDERS: dict[str, Callable[[], Order]] = {
 }
 
 
-def replay(asked: Sequence[Asked], count: Tokenizer, name: str, *, keeps: bool) -> dict[str, Shares]:
+def replay(
+    asked: Sequence[Asked], count: Tokenizer, name: str, *, keeps: bool
+) -> dict[str, Shares]:
     """Replay a workload on an empty cache; `keeps`: turns before stand with their sources."""
     cache, order = Cache(), ORDERS[name]()
     shares: dict[str, Shares] = {"all": Shares()}

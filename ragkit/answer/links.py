@@ -80,7 +80,7 @@ def sanitised(
     """Pass a generator's text on through a `Cleaning`; its draft has the text that was passed on.
 
     >>> list(sanitised(["See [the", " page](https://exam", "ple.com/?q=x) ", "and go"]))
-    ['See ', 'the page ', 'and ', 'go']
+    ['See the ', 'page and ', 'go']
     """
     cleaning = Cleaning(used)
     text: list[str] = []

@@ -16,6 +16,7 @@ from ragkit.answer.citations import cite
 from ragkit.answer.links import Cleaning
 from ragkit.answer.markers import markers
 from ragkit.answer.numbers import numbers
+from ragkit.answer.packing import RecentOrders
 from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget
 from ragkit.answer.templates import Templates
 from ragkit.errors import IncompleteAnswerError, ModelServerError
@@ -51,6 +52,7 @@ class ChatGenerator:
         self._budget_tokens = budget_tokens
         self._templates = templates or Templates()
         self._on_cpu = on_cpu
+        self._order = RecentOrders()
 
     @property
     def writes_data(self) -> bool:
@@ -110,6 +112,7 @@ class ChatGenerator:
             context_tokens=context,
             max_answer_tokens=answer,
             templates=self._templates,
+            order=self._order,
         )
 
     def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:

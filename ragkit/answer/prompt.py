@@ -31,7 +31,10 @@ PACKING: Final = "1"  # goes into a prompt's version: change it when the packing
 
 # Marks that could be taken for structure: our own tags, and the control tokens of common chat
 # templates, which a server may encode as the real thing wherever they stand.
-_INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+_INVISIBLE = (
+    "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e007f"
+)
 _TAGS = ("source", "question", "system", "think", "start_of_turn", "end_of_turn")
 _TAG = "|".join(f"[{_INVISIBLE}]*".join(tag) for tag in _TAGS)
 _MARK = re.compile(

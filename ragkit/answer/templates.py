@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from difflib import get_close_matches
 from pathlib import Path, PurePath
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, Literal
 
 from ragkit.errors import SettingsError
@@ -89,8 +90,11 @@ class Templates:
         return next(path for folder in self._folders() if (path := folder / file).is_file())
 
     def _broken(self, error: Exception, name: str, language: PromptLanguage) -> str:
-        line = getattr(error, "lineno", None)
-        where = f"{self._path(_file(name, language))}{f', line {line}' if line else ''}"
+        path, line = str(self._path(_file(name, language))), getattr(error, "lineno", None)
+        for frame in extract_tb(error.__traceback__):  # Jinja names its templates in there
+            if frame.filename.endswith(SUFFIX):
+                path, line = frame.filename, frame.lineno
+        where = f"{path}{f', line {line}' if line else ''}"
         said = " ".join(str(error).split()) or type(error).__name__
         return f"prompt template {where} cannot be used: {said}. Correct it, or take it away."
 

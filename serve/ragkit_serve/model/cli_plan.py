@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ragkit_serve.model.plan.fit import Plan, Row, Wish
+    from ragkit_serve.model.plan.fit import Plan, Row
 
 
 def plan(
@@ -21,16 +21,31 @@ def plan(
     ram: Annotated[
         str | None, typer.Option(help="Plan for a processor with so much free memory: 16GB.")
     ] = None,
-    gpus: Annotated[int, typer.Option(min=1, help="Such GPUs, sharing the model.")] = 1,
+    gpus: Annotated[int, typer.Option(min=1, max=1024, help="GPUs that share the model.")] = 1,
     context: Annotated[
-        int, typer.Option(min=1, help="Tokens of prompt and answer together.")
-    ] = 8192,
-    concurrency: Annotated[int, typer.Option(min=1, help="Answers at once.")] = 4,
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000_000,
+            help="Tokens of prompt and answer together.  [default: 8192, or the model's limit]",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="Answers at once.  [default: 4; 1 with --ram]"),
+    ] = None,
+    quantization: Annotated[
+        str | None,
+        typer.Option(
+            help="Only bf16, awq, gptq, fp8, int8, compressed-tensors, bitsandbytes or gguf."
+        ),
+    ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto or fp8.")] = "auto",
-    gpu_memory_utilization: Annotated[float, typer.Option(min=0.05, max=1.0)] = 0.9,
+    gpu_memory_utilization: Annotated[
+        float, typer.Option(min=0.05, max=1.0, help="The engine's part of the memory.")
+    ] = 0.9,
     embedder: Annotated[
-        bool,
-        typer.Option("--embedder", help="Leave room on the GPU for RAGKIT_EMBED_MODEL."),
+        bool, typer.Option("--embedder", help="Leave room there for RAGKIT_EMBED_MODEL.")
     ] = False,
     reranker: Annotated[
         str | None, typer.Option(help="Leave room for this reranker: folder or hub name.")
@@ -39,32 +54,38 @@ def plan(
 ) -> None:
     """Say which quantizations of a model fit, how long a context they leave, and the command.
 
-    No weights are downloaded: config.json is enough.
+    No weights are downloaded: config.json is enough. Sizes are in GiB; a card sold with 24 GB has
+    nearly 24 GiB. Ends with 1 when nothing fits.
     """
     from ragkit.render import print_json
     from ragkit.settings import load_settings
-    from ragkit_serve.model.plan.config import read_config
+    from ragkit_serve.model.plan.config import read_config, stored_bytes
     from ragkit_serve.model.plan.fit import Wish, make_plan
     from ragkit_serve.model.plan.hardware import helpers_bytes, memory
+    from ragkit_serve.model.plan.scheme import stored_scheme
 
+    on_gpu, memory_bytes = memory(gpu, ram, gpus=gpus)
     helpers = [load_settings().embed_model] if embedder else []
     helpers += [reranker] if reranker else []
-    on_gpu, memory_bytes = memory(gpu, ram)
     wish = Wish(
         memory_bytes=memory_bytes,
         gpus=gpus,
+        on_gpu=on_gpu,
         context=context,
-        concurrency=concurrency,
-        share=gpu_memory_utilization if on_gpu else 0.9,
+        concurrency=concurrency or (4 if on_gpu else 1),
+        share=gpu_memory_utilization,
         fp8_cache=_is_fp8(kv_cache_dtype),
         others_bytes=sum(helpers_bytes(name) for name in helpers),
+        quantization=quantization,
     )
-    planned = make_plan(read_config(model), wish)
+    config = read_config(model)
+    files = stored_bytes(model) if stored_scheme(config) else None
+    planned = make_plan(config, wish, files_bytes=files)
     if as_json:
-        print_json(_json(model, planned, wish))
+        print_json(_json(model, planned))
     else:
-        _print(model, planned, wish, on_gpu=on_gpu)
-    if not any(row.fits for row in planned.rows):
+        _print(model, planned)
+    if planned.best is None:
         raise typer.Exit(1)
 
 
@@ -76,27 +97,46 @@ def _is_fp8(name: str) -> bool:
     return name == "fp8"
 
 
-def _print(model: str, planned: Plan, wish: Wish, *, on_gpu: bool) -> None:
-    from ragkit.render import print_table
+def _print(model: str, planned: Plan) -> None:
+    from ragkit.render import print_table, printable
+    from ragkit_serve.model.plan.commands import commands
 
-    size, each = planned.size, f" on each of {wish.gpus} GPUs" if wish.gpus > 1 else ""
-    typer.echo(f"{model}: {size.parameters:,} parameters, {size.linear:,} in linear layers")
-    typer.echo(
-        f"KV cache: {planned.cache_token_bytes / 1024:.0f} KiB a token. Memory{each}:"
-        f" {wish.memory_bytes / 2**30:.1f} GiB, {wish.share:.0%} of it for the engine."
-        f" Wanted: {wish.concurrency} x {wish.context:,} tokens."
-    )
-    if wish.others_bytes:
-        typer.echo(f"Embedding model and reranker: {_gib(wish.others_bytes)} GiB")
+    for line in _facts(model, planned):
+        typer.echo(printable(line))
     typer.echo("")
     columns = ("weights in", "GiB", "KV cache", "working", "left", "fits", "longest", "needs")
     print_table(columns, [_cells(row) for row in planned.rows], empty="")
-    best = next((row for row in planned.rows if row.fits), None)
     typer.echo("")
-    if best is None:
-        typer.echo(_advice(planned, wish))
-    else:
-        typer.echo(command(model, best, wish, on_gpu=on_gpu, stored=bool(planned.quantized)))
+    if planned.best is None:
+        typer.echo(_advice(planned))
+        return
+    for command in commands(model, planned.best, planned):
+        typer.echo(printable(command))
+
+
+def _facts(model: str, planned: Plan) -> list[str]:
+    wish, size, cache = planned.wish, planned.size, planned.cache
+    lines = [f"{model}", f"  {size.parameters:,} parameters, {size.linear:,} in linear layers"]
+    each = " on each GPU" if wish.gpus > 1 else ""
+    kept = f"{(cache.full + cache.windowed) / 1024:.4g} KiB a token{each}"
+    if cache.windowed:
+        kept += f", {cache.full / 1024:.4g} KiB beyond {cache.window:,} tokens"
+    if cache.fixed:
+        kept += f", and {cache.fixed / 2**20:.3g} MiB a sequence"
+    lines.append(f"  KV cache: {kept}")
+    if not planned.checked:
+        lines.append(
+            f"  by the general formula: nobody compared it with a real cache of"
+            f" {planned.architecture!r}"
+        )
+    gpus = f"{wish.gpus} GPUs of " if wish.gpus > 1 else ""
+    lines.append(
+        f"  memory: {gpus}{_gib(wish.memory_bytes)} GiB, {planned.share:.0%} of it for the engine;"
+        f" wanted: {wish.concurrency} x {planned.context:,} tokens"
+    )
+    if wish.others_bytes:
+        lines.append(f"  embedding model and reranker: {_gib(wish.others_bytes)} GiB")
+    return lines
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -112,33 +152,15 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def command(model: str, row: Row, wish: Wish, *, on_gpu: bool, stored: bool) -> str:
-    """Write the command that serves the row's quantization as it was planned."""
-    parts = ["ragkit model serve", model, f"--max-model-len {wish.context}"]
-    if row.scheme.name.startswith("gguf"):
-        return " ".join([*parts[:1], "FILE.gguf --engine llamacpp", *parts[2:]])
-    parts.append(f"--max-num-seqs {wish.concurrency}")
-    if row.scheme.name != "bf16" and not stored:
-        parts.append(f"--quantization {row.scheme.name}")
-    if wish.fp8_cache:
-        parts.append("--kv-cache-dtype fp8")
-    if on_gpu:
-        parts.append(f"--gpu-memory-utilization {wish.share:g}")
-    else:
-        cache_gib = -(-row.cache // 2**30)
-        parts.append(f"--cpu-kv-cache-gib {max(1, cache_gib)}")
-    if wish.gpus > 1:
-        parts.append(f"--tensor-parallel-size {wish.gpus}")
-    return " ".join(parts)
-
-
-def _advice(planned: Plan, wish: Wish) -> str:
+def _advice(planned: Plan) -> str:
+    wish = planned.wish
     longest = max(row.longest for row in planned.rows)
     if longest == 0:
         return "Nothing fits: take more memory, more GPUs, or a smaller model."
+    fp8 = "" if wish.fp8_cache else ", or try --kv-cache-dtype fp8"
     return (
         f"Nothing fits so much. {wish.concurrency} x {longest:,} tokens do: lower --context or"
-        " --concurrency, or try --kv-cache-dtype fp8."
+        f" --concurrency{fp8}."
     )
 
 
@@ -146,17 +168,26 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.1f}"
 
 
-def _json(model: str, planned: Plan, wish: Wish) -> dict[str, Any]:
+def _json(model: str, planned: Plan) -> dict[str, Any]:
+    from ragkit_serve.model.plan.commands import commands
+
+    wish, cache, best = planned.wish, planned.cache, planned.best
     return {
         "model": model,
+        "architecture": planned.architecture,
         "parameters": planned.size.parameters,
         "linear_parameters": planned.size.linear,
-        "quantized": planned.quantized,
-        "kv_cache_bytes_per_token": planned.cache_token_bytes,
+        "kv_cache_bytes_per_token": cache.full + cache.windowed,
+        "kv_cache_bytes_per_sequence": cache.fixed,
+        "kv_cache_window": cache.window,
+        "kv_cache_checked": planned.checked,
         "memory_bytes": wish.memory_bytes,
+        "engine_share": planned.share,
+        "others_bytes": wish.others_bytes,
         "gpus": wish.gpus,
-        "context": wish.context,
+        "context": planned.context,
         "concurrency": wish.concurrency,
+        "best": best.scheme.name if best else None,
         "schemes": [
             {
                 "name": row.scheme.name,
@@ -167,6 +198,7 @@ def _json(model: str, planned: Plan, wish: Wish) -> dict[str, Any]:
                 "fits": row.fits,
                 "longest_context": row.longest,
                 "needs": row.scheme.needs,
+                "commands": list(commands(model, row, planned)),
             }
             for row in planned.rows
         ],

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ragkit.answer.links import Cleaning, sanitised, without_links
+from ragkit.answer.links import Cleaning, _Breaking, sanitised, without_links
 from ragkit.types import Draft, Hit, Reasoning
 
-INERT = {f"<{slash}{name}>" for slash in ("", "/") for name in
-         ("b", "br", "code", "em", "i", "kbd", "strong", "sub", "sup", "u")} | {"<br/>"}  # fmt: skip
+NAMES = ("b", "br", "code", "em", "i", "kbd", "strong", "sub", "sup", "u")
+INERT = {"<br/>", *(f"<{name}>" for name in NAMES), *(f"</{name}>" for name in NAMES)}
 
 
 def hit(text: str, uri: str = "h.md") -> Hit:
@@ -28,8 +28,7 @@ def live(text: str) -> list[str]:
         token.content or token.type
         for token in _tokens(MarkdownIt("commonmark").enable("table").parse(text))
         if token.type in ("link_open", "image")
-        or token.type.startswith("html_")
-        and any(part not in INERT for part in _tags(token.content))
+        or (token.type.startswith("html_") and not INERT.issuperset(_tags(token.content)))
     ]
 
 
@@ -84,24 +83,38 @@ def test_the_judge_sees_what_is_live() -> None:
         ("AT&T &amp; R&D; 5 < 6 > 4", "AT&T &amp; R＆D; 5 < 6 > 4"),
         ("员工有25天年假[1]。见[网页](https://evil.example/a)。", "员工有25天年假[1]。见网页。"),
         ("Hello![1] [1](https://evil.example) 【2】", "Hello![1] [1] 【2】"),
-        ('{"a": [1, 2], "b": ["x"], "c": {"d": "e"}}', '{"a": [1, 2], "b": ["x"], "c": {"d": "e"}}'),
-        ("`code` **bold** _it_ | a | b |\n# head\n- x", "`code` **bold** _it_ | a | b |\n# head\n- x"),
-        ("9:30, a/b, ratio 3:2, src/main.py, e.g. this, v1.2", "9:30, a/b, ratio 3:2, src/main.py, e.g. this, v1.2"),
+        (
+            '{"a": [1, 2], "b": ["x"], "c": {"d": "e"}}',
+            '{"a": [1, 2], "b": ["x"], "c": {"d": "e"}}',
+        ),
+        (
+            "`code` **bold** _it_ | a | b |\n# head\n- x",
+            "`code` **bold** _it_ | a | b |\n# head\n- x",
+        ),
+        (
+            "9:30, a/b, ratio 3:2, src/main.py, e.g. this, v1.2",
+            "9:30, a/b, ratio 3:2, src/main.py, e.g. this, v1.2",
+        ),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_only_the_text_of_a_link_is_left(text: str, left: str) -> None:
     assert without_links(text) == left
     assert live(left) == []
 
 
-SOURCE = hit("See (https://intranet.example/leave?year=2024), or http://a.example/b.", "https://u.example/h")
+SOURCE = hit(
+    "See (https://intranet.example/leave?year=2024), or http://a.example/b.", "https://u.example/h"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("At https://intranet.example/leave?year=2024.", "At https://intranet.example/leave?year=2024."),
+        (
+            "At https://intranet.example/leave?year=2024.",
+            "At https://intranet.example/leave?year=2024.",
+        ),
         ("At <https://u.example/h>", "At https://u.example/h"),
         ("见http://a.example/b。谢谢", "见http://a.example/b 。谢谢"),
         ("http://a.example/b机密secret", "http://a.example/b 机密secret"),
@@ -112,18 +125,76 @@ SOURCE = hit("See (https://intranet.example/leave?year=2024), or http://a.exampl
         ("![x](http://a.example/b)", "x"),
         ("[http://a.example/b](http://evil.example/)", "http://a.example/b"),
     ],
-)  # fmt: skip
+)
 def test_a_bare_url_stays_only_as_a_source_has_it(text: str, left: str) -> None:
     assert without_links(text, [SOURCE]) == left
 
 
 PARTS = [
-    "[", "]", "(", ")", "!", "<", ">", ":", "/", "\\", "&", "#", ";", '"', "'", " ", "\n", "`", "*",
-    "a", "b", "img", "https", "http://", "//", "www.", "evil.com", "data:", "javascript:", "src=x",
-    "](", "]:", "![", "](http://evil.example/x)", "[a]: http://x\n", "<img ", "<http://x>", "<b>",
-    "&#58;", "&lt;", "58;", "&#", "[1]", "[9]", "年", "。", "＜", "：", "／", "\t", "    ", "<!--", "-->",
-    "<a href=x>", "</a>", "<script>", "|", "-", "~", "[a](b)", "http://a.example/b", "<?", "<![CDATA[",
-]  # fmt: skip
+    "[",
+    "]",
+    "(",
+    ")",
+    "!",
+    "<",
+    ">",
+    ":",
+    "/",
+    "\\",
+    "&",
+    "#",
+    ";",
+    '"',
+    "'",
+    " ",
+    "\n",
+    "`",
+    "*",
+    "a",
+    "b",
+    "img",
+    "https",
+    "http://",
+    "//",
+    "www.",
+    "evil.com",
+    "data:",
+    "javascript:",
+    "src=x",
+    "](",
+    "]:",
+    "![",
+    "](http://evil.example/x)",
+    "[a]: http://x\n",
+    "<img ",
+    "<http://x>",
+    "<b>",
+    "&#58;",
+    "&lt;",
+    "58;",
+    "&#",
+    "[1]",
+    "[9]",
+    "年",
+    "。",
+    "＜",
+    "：",
+    "／",
+    "\t",
+    "    ",
+    "<!--",
+    "-->",
+    "<a href=x>",
+    "</a>",
+    "<script>",
+    "|",
+    "-",
+    "~",
+    "[a](b)",
+    "http://a.example/b",
+    "<?",
+    "<![CDATA[",
+]
 HOSTILE = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
 
 
@@ -135,7 +206,10 @@ HOSTILE = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
 def test_no_text_leaves_anything_live(text: str) -> None:
     once = without_links(text)
     assert live(once) == [], once
-    assert "http://evil" not in once and "www." not in once  # noqa: PT018
+    assert not re.search(r"http://evil|(?<![a-z0-9])www\.[a-z]", once)
+    breaking = _Breaking([])
+    alone = breaking.take(text) + breaking.end()
+    assert live(alone) == [], alone  # it does not need what goes before it
     cleaned = joined([text])
     assert live(cleaned) == [], cleaned
 
@@ -168,7 +242,9 @@ def test_draft_and_pieces_say_the_same_and_reasoning_passes() -> None:
     assert draft == Draft("See the page [1]")
 
 
-@pytest.mark.parametrize("unit", ["[", "]", "](", "<", "<a ", "&#", "![", "[a](", "[a]:", "www.", "a", "http://"])
+@pytest.mark.parametrize(
+    "unit", ["[", "]", "](", "<", "<a ", "&#", "![", "[a](", "[a]:", "www.", "a", "http://"]
+)
 def test_hostile_texts_take_time_in_proportion(unit: str) -> None:
     started = time.perf_counter()
     joined([unit] * (30_000 // len(unit)))

@@ -1,6 +1,6 @@
 """A model's configuration: from its folder, a config.json, the hub's cache, or the hub.
 
-Only that one small file is fetched. It knows nothing of memory.
+Only small files are fetched, never weights. It knows nothing of memory.
 """
 
 from __future__ import annotations
@@ -14,72 +14,118 @@ from ragkit.errors import ModelError, UsageError
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-
 FILE: Final = "config.json"
-FETCH_TIMEOUT_S: Final = 10.0  # arbitrary; the file has a few KB
+INDEX: Final = "model.safetensors.index.json"
+FETCH_TIMEOUT_S: Final = 10.0  # arbitrary; the files have a few KB
+# Models with code of their own whose shape is another's: internlm2 packs query, key and value into
+# one matrix of the same size (its modeling_internlm2.py, and vLLM's internlm2.py).
+_SAME_SHAPE: Final = {"internlm2": "llama"}
+_MOST_LAYERS: Final = 1000  # arbitrary; beyond it a configuration is taken for a mistake
 
 
 def read_config(model: str) -> dict[str, Any]:
     """Read a model's config.json. Raises UsageError, ModelError."""
     path = Path(model).expanduser()
+    if path.suffix.lower() == ".gguf":
+        raise UsageError(
+            f"{model} is a GGUF file, which has no config.json: plan for the model it was made from"
+        )
     if path.is_dir():
-        path /= "config.json"
-    text = path.read_bytes() if path.is_file() else _from_hub(model)
+        path /= FILE
+    text = path.read_bytes() if path.is_file() else _config_from_hub(model)
     try:
         config = json.loads(text)
     except ValueError as error:
         raise UsageError(f"{path} is no model's config.json: {error}") from error
-    if not isinstance(config, dict) or "model_type" not in config:
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UsageError(f"{path} names no model_type: it is no model's config.json")
     return config
 
 
+def stored_bytes(model: str) -> int | None:
+    """Return the bytes of a model's safetensors files, None where nothing tells them.
+
+    A folder's files are looked at; of a model on the hub the index is read, which models in a
+    single file do not have.
+    """
+    path = Path(model).expanduser()
+    if path.exists():
+        folder = path if path.is_dir() else path.parent
+        return sum(file.stat().st_size for file in folder.glob("*.safetensors")) or None
+    try:
+        index = json.loads(_from_hub(model, INDEX))
+        return int(index["metadata"]["total_size"]) or None
+    except (ModelError, ValueError, KeyError, TypeError):
+        return None  # the estimate serves
+
+
 def parse_config(config: dict[str, Any]) -> PretrainedConfig:
-    """Have transformers understand a configuration; the language model's part of a larger one.
+    """Have transformers understand a configuration.
 
     Raises ModelError for an architecture that it does not know.
     """
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
-    values = {name: value for name, value in config.items() if name != "quantization_config"}
-    kind = values.pop("model_type")
+    dropped = {"model_type", "quantization_config", "attn_implementation", "_attn_implementation"}
+    values = {name: value for name, value in config.items() if name not in dropped}
+    kind = config["model_type"]
+    wrong = (TypeError, KeyError, AttributeError, ZeroDivisionError, StrictDataclassError)
     try:
-        parsed = AutoConfig.for_model(kind, **values)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        known = "is not known to this transformers" if isinstance(error, ValueError) else "is odd"
+        parsed = AutoConfig.for_model(_SAME_SHAPE.get(kind, kind), **values)
+        layers = int(parsed.get_text_config().num_hidden_layers)
+    except ValueError as error:
         raise ModelError(
-            f"architecture {kind!r} {known}: upgrade transformers, or plan with the figures of the"
-            " model's card"
+            f"architecture {kind!r} is not known to this transformers: upgrade it, or plan by the"
+            " figures on the model's card"
         ) from error
-    text: PretrainedConfig = parsed.get_text_config()
-    return text
+    except wrong as error:
+        said = " ".join(str(error).split())[:120]
+        raise ModelError(
+            f"the configuration of architecture {kind!r} is odd ({said}): check its config.json"
+        ) from error
+    if not 0 < layers <= _MOST_LAYERS:
+        raise ModelError(f"the configuration asks for {layers} layers: check its config.json")
+    return parsed
 
 
-def _from_hub(model: str) -> bytes:
-    """Take the file from the hub's cache, or fetch it, trying once."""
+def _config_from_hub(model: str) -> bytes:
+    if model.startswith((".", "~", "/")) or model.count("/") > 1:
+        raise _nowhere(model)
+    return _from_hub(model, FILE)
+
+
+def _from_hub(model: str, file: str) -> bytes:
+    """Take a file from the hub's cache, or fetch it, trying once."""
     import httpx
-    from huggingface_hub import get_token, hf_hub_download, hf_hub_url
+    from huggingface_hub import constants, get_token, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(hf_hub_download(model, FILE, local_files_only=True)).read_bytes()
+        return Path(hf_hub_download(model, file, local_files_only=True)).read_bytes()
     except HFValidationError as error:
         raise _nowhere(model) from error
-    except LocalEntryNotFoundError:
-        if Path(model).is_dir() or model.startswith((".", "~", "/")):
-            raise _nowhere(model) from None
+    except LocalEntryNotFoundError as error:
+        if constants.HF_HUB_OFFLINE:
+            raise _not_given(model, "HF_HUB_OFFLINE is set") from error
     token = get_token()
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    url = hf_hub_url(model, FILE)
+    url = hf_hub_url(model, file)
     try:
         answer = httpx.get(url, headers=headers, follow_redirects=True, timeout=FETCH_TIMEOUT_S)
         answer.raise_for_status()
+    except httpx.HTTPStatusError as error:
+        raise _not_given(model, f"the hub answers {error.response.status_code}") from error
     except httpx.HTTPError as error:
-        raise ModelError(
-            f"the configuration of {model} is not in the local cache and the hub did not give it:"
-            " check the name and the network, or name a folder with its config.json"
-        ) from error
+        raise _not_given(model, "the hub cannot be reached") from error
     return answer.content
+
+
+def _not_given(model: str, why: str) -> ModelError:
+    return ModelError(
+        f"the configuration of {model} is not in the local cache, and {why}: check the name and the"
+        " network, or name a folder with its config.json"
+    )
 
 
 def _nowhere(model: str) -> UsageError:

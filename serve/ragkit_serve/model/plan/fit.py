@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
+from ragkit_serve.model.plan.cache import CHECKED, KVCache, kv_cache, kv_heads
 from ragkit_serve.model.plan.config import parse_config
-from ragkit_serve.model.plan.memory import (
-    SCHEMES,
-    KVCache,
-    Scheme,
-    kv_cache,
-    weight_bytes,
-    working_bytes,
-)
-from ragkit_serve.model.plan.size import Size, language_model_size
+from ragkit_serve.model.plan.memory import weight_bytes, working_bytes
+from ragkit_serve.model.plan.scheme import SCHEMES, Scheme, stored_scheme
+from ragkit_serve.model.plan.size import Size, model_size
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
+
+_CONTEXT = 8192  # arbitrary: a RAG prompt with room for its answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What is wanted: bytes of memory on each of `gpus` devices, tokens of context, sequences.
 
-    `share` is the part of the memory that the engine may take; `others_bytes` what an embedding
-    model and a reranker take of the first device.
+    `context` None is 8192, or the model's limit. `share` is the part of the memory that the engine
+    may take at most; `others_bytes` what an embedding model and a reranker take of the first
+    device. `quantization` is one of `ragkit model serve`'s; None compares all.
     """
 
     memory_bytes: int
     gpus: int = 1
-    context: int = 8192
+    on_gpu: bool = True
+    context: int | None = None
     concurrency: int = 4
     share: float = 0.9
     fp8_cache: bool = False
     others_bytes: int = 0
+    quantization: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,65 +59,114 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A model's size and its rows, the most exact number format first."""
+    """A model's size and its rows, the most exact number format first.
 
+    `cache` is on each device; `checked` says whether the architecture's cache has been compared
+    with a real one; `share` is the engine's part of the memory, after what the others take.
+    """
+
+    wish: Wish
     size: Size
     rows: Sequence[Row]
-    cache_token_bytes: int
-    quantized: str
+    cache: KVCache
+    context: int
+    share: float
+    architecture: str
+    checked: bool
+
+    @property
+    def best(self) -> Row | None:
+        """The row to take: the most exact on a GPU, the smallest on a CPU, as it is the fastest.
+
+        A CPU reads every weight from its memory for each token. llama.cpp, which answers one
+        question at a time, is taken where no more are wanted, or where nothing else fits.
+        """
+        fitting = [row for row in self.rows if row.fits]
+        together = [row for row in fitting if not row.scheme.llamacpp]
+        if self.wish.on_gpu:
+            return fitting[0] if fitting else None
+        if self.wish.concurrency > 1 and together:
+            return min(together, key=lambda row: row.weights)
+        return fitting[-1] if fitting else None
 
 
-def make_plan(config: dict[str, Any], wish: Wish) -> Plan:
+def make_plan(config: dict[str, Any], wish: Wish, *, files_bytes: int | None = None) -> Plan:
     """Plan for a config.json's values. Raises UsageError, ModelError.
 
-    A checkpoint that is quantized already has one row: its own.
+    A checkpoint that is quantized already has one row: its own, as large as its files if
+    `files_bytes` says so.
     """
     parsed = parse_config(config)
-    _check(parsed, wish)
-    size = language_model_size(parsed)
-    method = quantized_as(config)
-    schemes = [s for s in SCHEMES if not method or s.name == method]
-    rows = [_row(parsed, size, scheme, wish) for scheme in schemes]
-    cache = kv_cache(parsed, bytes_each=1 if wish.fp8_cache else 2)
-    return Plan(size, rows, cache.full + cache.windowed, method)
+    text: PretrainedConfig = parsed.get_text_config()
+    stored = stored_scheme(config)
+    limit = int(getattr(text, "max_position_embeddings", None) or 0)
+    context = _context(wish.context, limit)
+    _check_gpus(text, wish.gpus)
+    size = model_size(parsed, left=stored.left if stored else ())
+    share = _share(wish)
+    cache = kv_cache(text, bytes_each=1 if wish.fp8_cache else 2).on_each(wish.gpus)
+    rows = []
+    for scheme in _schemes(stored, wish):
+        whole = files_bytes if stored and files_bytes else weight_bytes(size, scheme)
+        rows.append(_row(text, scheme, whole, wish, context, limit or context, share))
+    kind = str(text.model_type)
+    return Plan(wish, size, rows, cache, context, share, kind, checked=kind in CHECKED)
 
 
-def quantized_as(config: dict[str, Any]) -> str:
-    """Return the scheme in which a checkpoint's weights are stored already, "" for 16 bits.
-
-    >>> quantized_as({"quantization_config": {"quant_method": "awq", "bits": 4}})
-    'awq'
-    """
-    own = config.get("quantization_config") or {}
-    method = str(own.get("quant_method", "")).lower().replace("_", "-")
-    if not method:
-        return ""
-    bits = own.get("bits") or own.get("w_bit")
-    if method == "compressed-tensors":
-        groups = own.get("config_groups") or {}
-        weights = next((g.get("weights") or {} for g in groups.values()), {})
-        bits = weights.get("num_bits")
-        eight = "fp8" if weights.get("type") == "float" else "int8"
-        name = eight if bits == 8 else method if bits == 4 else ""
-    else:
-        name = method if method in {scheme.name for scheme in SCHEMES} else ""
-    if not name or (name in {"awq", "gptq"} and bits not in {4, None}):
+def _schemes(stored: Scheme | None, wish: Wish) -> list[Scheme]:
+    """Choose the rows. Raises UsageError for a quantization that the checkpoint rules out."""
+    wanted = wish.quantization
+    if stored is None:
+        there = [scheme for scheme in SCHEMES if wish.on_gpu or scheme.on_cpu]
+        found = [scheme for scheme in there if wanted is None or wanted in scheme.options]
+        if not found:
+            known = dict.fromkeys(option for scheme in there for option in scheme.options)
+            raise UsageError(
+                f"there is no plan for --quantization {wanted!r} here: choose one of"
+                f" {', '.join(known)}"
+            )
+        return found
+    if wanted not in {None, stored.name}:
         raise UsageError(
-            f"the checkpoint is quantized by {method} with {bits} bits, for which there is no plan:"
-            " plan for the original model instead"
+            f"the checkpoint is quantized by {stored.name}, not by {wanted}: leave --quantization"
+            " out, or plan for the original model"
         )
-    return name
+    return [stored]
 
 
-def _row(config: PretrainedConfig, size: Size, scheme: Scheme, wish: Wish) -> Row:
-    each_cache = 1 if wish.fp8_cache else 2
-    cache = kv_cache(config, bytes_each=each_cache)
-    weights = -(-weight_bytes(size, scheme) // wish.gpus)
-    working = working_bytes(config, max_num_seqs=wish.concurrency)
-    room = int(wish.memory_bytes * wish.share) - wish.others_bytes - weights - working
-    needed = -(-cache.sequence_bytes(wish.context) * wish.concurrency // wish.gpus)
-    limit = int(getattr(config, "max_position_embeddings", 0) or wish.context)
-    longest = _longest(cache, room * wish.gpus // wish.concurrency, limit)
+def _share(wish: Wish) -> float:
+    """Return the engine's part of the memory, in hundredths: the helpers keep theirs.
+
+    vLLM takes its part of the whole memory, and does not start when less than that is free.
+    """
+    free = 1 - wish.others_bytes / wish.memory_bytes
+    return max(0.0, min(wish.share, math.floor(free * 100) / 100))
+
+
+def _row(
+    config: PretrainedConfig,
+    scheme: Scheme,
+    whole: int,
+    wish: Wish,
+    context: int,
+    limit: int,
+    share: float,
+) -> Row:
+    sequences = 1 if scheme.llamacpp else wish.concurrency
+    fp8 = wish.fp8_cache and not scheme.llamacpp
+    cache = kv_cache(config, bytes_each=1 if fp8 else 2).on_each(wish.gpus)
+    weights = -(-whole // wish.gpus)
+    working = working_bytes(
+        config,
+        sequences=sequences,
+        memory_bytes=wish.memory_bytes,
+        gpus=wish.gpus,
+        on_gpu=wish.on_gpu,
+        llamacpp=scheme.llamacpp,
+    )
+    room = int(wish.memory_bytes * share) - weights - working
+    needed = cache.sequence_bytes(context) * sequences
+    longest = _longest(cache, room // sequences, limit)
     return Row(scheme, weights, needed, working, room - needed, longest, room >= needed)
 
 
@@ -130,15 +180,18 @@ def _longest(cache: KVCache, room: int, limit: int) -> int:
     return low
 
 
-def _check(config: PretrainedConfig, wish: Wish) -> None:
-    limit = getattr(config, "max_position_embeddings", None)
-    if limit and wish.context > limit:
+def _context(wanted: int | None, limit: int) -> int:
+    if limit and wanted and wanted > limit:
+        raise UsageError(f"the model reads at most {limit} tokens, not {wanted}: ask for less")
+    return wanted or min(_CONTEXT, limit or _CONTEXT)
+
+
+def _check_gpus(config: PretrainedConfig, gpus: int) -> None:
+    """Raise UsageError where vLLM could not share the attention heads evenly."""
+    heads = int(config.num_attention_heads)
+    keep = 1 if getattr(config, "kv_lora_rank", None) else kv_heads(config)
+    if heads % gpus or (keep % gpus and gpus % keep):
         raise UsageError(
-            f"the model reads at most {limit} tokens, not {wish.context}: ask for less"
-        )
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    if wish.gpus > 1 and config.num_attention_heads % wish.gpus:
-        raise UsageError(
-            f"{config.num_attention_heads} attention heads cannot be shared by {wish.gpus} GPUs:"
-            f" take a number that divides them (KV heads: {heads})"
+            f"{heads} attention heads, {keep} of them with keys and values, cannot be shared by"
+            f" {gpus} GPUs: take a number that divides them"
         )

@@ -16,15 +16,17 @@ _UNITS: Final = {"": GIB, "GB": GIB, "GIB": GIB, "MB": 2**20, "MIB": 2**20, "TB"
 _USABLE: Final = 0.99
 
 
-def memory(gpu: str | None, ram: str | None) -> tuple[bool, int]:
+def memory(gpu: str | None, ram: str | None, *, gpus: int = 1) -> tuple[bool, int]:
     """Return whether it is a GPU's, and the bytes of the memory. Raises UsageError, ModelError.
 
-    A card's GB are GiB, as they are sold.
+    A card's GB are GiB, as they are sold. The driver is asked for so many `gpus`.
     """
     if (gpu is None) == (ram is None):
         raise UsageError("say what to plan for: --gpu 24GB (or auto), or --ram 16GB")
+    if ram is not None and gpus > 1:
+        raise UsageError("--gpus does not go with --ram: take one of them")
     if gpu == "auto":
-        return True, _ask_driver()
+        return True, _ask_driver(gpus)
     if gpu is not None:
         return True, round(parse_bytes(gpu) * _USABLE)
     return False, parse_bytes(ram or "")
@@ -45,8 +47,8 @@ def parse_bytes(text: str) -> int:
 def helpers_bytes(model: str) -> int:
     """Return what an embedding model or a reranker takes: 16-bit weights, and as much to work in.
 
-    Half a GiB at least for the working memory of its batches; arbitrary. Raises UsageError,
-    ModelError.
+    Half a GiB at least for the working memory of its batches, and as much for the device's context
+    of its process; arbitrary. Raises UsageError, ModelError.
     """
     from ragkit.embed.find import DEFAULT_MODEL, find_model
     from ragkit_serve.model.plan.config import parse_config, read_config
@@ -54,18 +56,22 @@ def helpers_bytes(model: str) -> int:
 
     own = model.rpartition("/")[2] == DEFAULT_MODEL  # comes in a package
     config = read_config(str(find_model(model).folder) if own else model)
-    weights = 2 * encoder_size(parse_config(config)).parameters
-    return weights + max(weights, GIB // 2)
+    weights = 2 * encoder_size(parse_config(config))
+    return weights + max(weights, GIB // 2) + GIB // 2
 
 
-def _ask_driver() -> int:
-    """Return the memory of the smallest GPU that nvidia-smi sees."""
+def _ask_driver(gpus: int) -> int:
+    """Return the memory of the smallest GPU that nvidia-smi sees. Raises ModelError, UsageError."""
     program = shutil.which("nvidia-smi")
     if program is None:
         raise ModelError("there is no nvidia-smi to ask: say how much memory, as in --gpu 24GB")
     query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
-        return min(int(line) for line in done.stdout.split()) * 2**20
+        found = [int(line) * 2**20 for line in done.stdout.split()]
+        smallest = min(found)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise ModelError("nvidia-smi sees no GPU: say how much, as in --gpu 24GB") from error
+    if len(found) < gpus:
+        raise UsageError(f"nvidia-smi sees {len(found)} GPUs, not {gpus}: correct --gpus")
+    return smallest

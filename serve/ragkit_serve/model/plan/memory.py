@@ -1,12 +1,13 @@
-"""Bytes on the hardware: weights by number format, the KV cache by architecture, and the rest.
+"""Bytes on the hardware: the weights of a number format, and what running takes beside them.
 
 Arithmetic over a configuration; it decides nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from ragkit_serve.model.plan.scheme import Scheme
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -15,35 +16,15 @@ if TYPE_CHECKING:
 
 GIB: Final = 2**30
 
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """A number format of the weights: bits of a linear layer's parameter, scales included.
-
-    `rest_bits` is for the other parameters. `needs` is what the hardware or the engine must have.
-    """
-
-    name: str
-    linear_bits: float
-    rest_bits: float = 16
-    needs: str = ""
-
-
-# AWQ, GPTQ and w4a16 store 4 bits, and for each group of 128 a 16-bit scale and a 4-bit zero
-# point. bitsandbytes' NF4 has a 32-bit scale for each 64 (arXiv 2305.14314). Q4_K_M mixes formats
-# over all matrices; 4.89 bits a parameter is what llama.cpp's quantize README gives for Llama 3.1
-# 8B (4.58 GiB), Q8_0's 8.5 are 32 bytes and a 16-bit scale.
-SCHEMES: Final = (
-    Scheme("bf16", 16),
-    Scheme("fp8", 8, needs="GPU of compute capability 8.9 or newer"),
-    Scheme("int8", 8 + 16 / 4096, needs="a w8a8 checkpoint"),
-    Scheme("awq", 4 + (16 + 4) / 128, needs="an AWQ checkpoint"),
-    Scheme("gptq", 4 + (16 + 4) / 128, needs="a GPTQ checkpoint"),
-    Scheme("compressed-tensors", 4 + 16 / 128, needs="a w4a16 checkpoint"),
-    Scheme("bitsandbytes", 4 + 32 / 64, needs="the plug-in vllm-bnb-plugin"),
-    Scheme("gguf Q8_0", 8.5, 8.5, needs="--engine llamacpp"),
-    Scheme("gguf Q4_K_M", 4.89, 4.89, needs="--engine llamacpp"),
-)
+# Tokens that vLLM 0.32 reads in one step unless told otherwise: EngineArgs.get_batch_defaults, for
+# GPUs below 70 GiB and A100s, and for larger ones. llama.cpp's --ubatch-size is 512.
+_BATCH, _BATCH_LARGE, _LARGE, _BATCH_LLAMACPP = 2048, 8192, 70 * GIB, 512
+# The process itself, the device's context, CUDA graphs and fragments. Arbitrary for GPUs: users of
+# vLLM see 0.5 to 1.5 GiB, and 1.8 more for each GPU with two than with one (vLLM #10511 before its
+# profiling was corrected). vLLM's CPU server took 2.9 GB for a tiny model with 1 GiB of cache.
+_GPU, _SEVERAL_GPUS, _CPU, _LLAMACPP = GIB, GIB // 2, 2 * GIB, GIB // 2
+# Sampling holds logits in 16 and 32 bits, their sorted copy, 64-bit indices, and probabilities.
+_SAMPLED_BYTES: Final = 2 + 4 + 4 + 8 + 4
 
 
 def weight_bytes(size: Size, scheme: Scheme) -> int:
@@ -51,56 +32,35 @@ def weight_bytes(size: Size, scheme: Scheme) -> int:
     return round((size.linear * scheme.linear_bits + size.rest * scheme.rest_bits) / 8)
 
 
-@dataclass(frozen=True, slots=True)
-class KVCache:
-    """The KV cache's bytes: per token of each layer that sees all, and of each that sees a window.
-
-    `fixed` are the bytes a sequence takes whatever its length (linear attention is not counted).
-    """
-
-    full: int
-    windowed: int = 0
-    window: int = 0
-
-    def sequence_bytes(self, tokens: int) -> int:
-        """Return the bytes of one sequence of that many tokens."""
-        return self.full * tokens + self.windowed * min(tokens, self.window)
-
-
-def kv_cache(config: PretrainedConfig, *, bytes_each: int = 2) -> KVCache:
-    """Work out the KV cache of an architecture; `bytes_each` is 1 for FP8.
-
-    A layer keeps a key and a value of each KV head for each token: 2 x heads x head size
-    (arXiv 2305.13245). Multi-head latent attention keeps one compressed vector and the rotary part
-    of the key instead (arXiv 2405.04434). Layers with a sliding window keep no more than that.
-    """
-    layers = int(config.num_hidden_layers)
-    rank = getattr(config, "kv_lora_rank", None)
-    if rank:
-        each = (int(rank) + int(config.qk_rope_head_dim)) * bytes_each
-        return KVCache(full=layers * each)
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    each = 2 * int(heads) * int(size) * bytes_each
-    kinds = list(getattr(config, "layer_types", None) or ())
-    window = getattr(config, "sliding_window", None) or 0
-    if not kinds:
-        uses = bool(window) and getattr(config, "use_sliding_window", True)
-        kinds = ["sliding_attention" if uses else "full_attention"] * layers
-    windowed = kinds.count("sliding_attention") if window else 0
-    linear = kinds.count("linear_attention")
-    return KVCache((layers - windowed - linear) * each, windowed * each, int(window))
-
-
-def working_bytes(config: PretrainedConfig, *, max_num_seqs: int) -> int:
+def working_bytes(
+    config: PretrainedConfig,
+    *,
+    sequences: int,
+    memory_bytes: int,
+    gpus: int = 1,
+    on_gpu: bool = True,
+    llamacpp: bool = False,
+) -> int:
     """Estimate what running takes besides weights and KV cache: rather too much than too little.
 
-    The activations of one step of 2048 tokens (vLLM's default batch of chunked prefill), the
-    logits of `max_num_seqs` sequences in 32 bits, and 1 GiB for the device's context, CUDA graphs
-    and fragments: arbitrary, seen as 0.5 to 1.5 GiB by users of vLLM.
+    The activations of one step (the residual stream with its projections, and what the widest
+    layer needs, for each expert that a token is sent to), the logits of all sequences, and the
+    process itself.
     """
-    inner = getattr(config, "moe_intermediate_size", None) or getattr(
-        config, "intermediate_size", 4 * config.hidden_size
-    )
-    step = 2048 * (4 * int(config.hidden_size) + 2 * int(inner)) * 2
-    return step + max_num_seqs * int(config.vocab_size) * 4 + GIB
+    if llamacpp:
+        return _step(config, _BATCH_LLAMACPP) + _BATCH_LLAMACPP * config.vocab_size * 4 + _LLAMACPP
+    batch = _BATCH_LARGE if on_gpu and memory_bytes >= _LARGE else _BATCH
+    process = (_GPU + (_SEVERAL_GPUS if gpus > 1 else 0)) if on_gpu else _CPU
+    return _step(config, batch) + sequences * config.vocab_size * _SAMPLED_BYTES + process
+
+
+def _step(config: PretrainedConfig, tokens: int) -> int:
+    """Return the bytes of the activations of a step of that many tokens, in 16 bits."""
+    hidden = int(config.hidden_size)
+    inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
+    experts = int(getattr(config, "num_experts_per_tok", None) or 0)
+    widest = 3 * inner
+    if experts:
+        inner = int(getattr(config, "moe_intermediate_size", None) or inner)
+        widest = max(widest, experts * (3 * inner + hidden))
+    return tokens * (4 * hidden + widest) * 2

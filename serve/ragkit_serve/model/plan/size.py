@@ -5,21 +5,31 @@ Counted on the very architecture that transformers builds, on a device without m
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
+    from torch.nn import Parameter
     from transformers import PretrainedConfig
+
+_IN_A_LAYER: Final = re.compile(r"\.(layers|h|blocks)\.\d+\.")
+# Routers, gates of shared experts, biases of stacked experts and convolutions stay as they are.
+_STAYS: Final = re.compile(
+    r"(mlp|feed_forward)\.gate\.weight$|router|shared_expert_gate|bias$|conv1d|A_log$"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """Numbers of parameters: of the linear layers, which can be quantized, and of the rest.
 
-    The rest are embeddings, the output layer, norms and routers, kept at 16 bits by AWQ, GPTQ,
-    FP8 and INT8 checkpoints alike.
+    The rest are embeddings, the output layer, norms, routers, and what reads images or sound, kept
+    at 16 bits by AWQ, GPTQ, FP8 and INT8 checkpoints alike.
     """
 
     linear: int
@@ -31,41 +41,63 @@ class Size:
         return self.linear + self.rest
 
 
-def language_model_size(config: PretrainedConfig) -> Size:
-    """Count a causal language model's parameters. Raises ModelError for what is none."""
-    from transformers import AutoModelForCausalLM
+def model_size(config: PretrainedConfig, *, left: Sequence[str] = ()) -> Size:
+    """Count a generating model's parameters, those that read images included.
 
-    return _size(AutoModelForCausalLM, config)
+    `left` are the names or patterns (`re:` for a regular expression) of modules that a quantized
+    checkpoint has left alone. Raises ModelError for what is no language model.
+    """
+    from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM
+
+    text: PretrainedConfig = config.get_text_config()
+    named = _parameters(AutoModelForCausalLM, text)
+    linear = sum(
+        weights.numel()
+        for name, weights in named.items()
+        if weights.dim() in {2, 3}  # experts are stacked
+        and _IN_A_LAYER.search(name)
+        and not _STAYS.search(name)
+        and not _is_left(name, left)
+    )
+    if text is not config:
+        named = _parameters(AutoModelForMultimodalLM, config)
+    return Size(linear, sum(weights.numel() for weights in named.values()) - linear)
 
 
-def encoder_size(config: PretrainedConfig) -> Size:
+def encoder_size(config: PretrainedConfig) -> int:
     """Count the parameters of an embedding model or a reranker. Raises ModelError."""
     from transformers import AutoModel
 
-    return _size(AutoModel, config)
+    return sum(weights.numel() for weights in _parameters(AutoModel, config).values())
 
 
-def _size(family: type, config: PretrainedConfig) -> Size:
+def _parameters(family: type, config: PretrainedConfig) -> dict[str, Parameter]:
+    """Build an architecture without weights; tied ones are named once."""
     import torch
 
+    wrong = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError)
     try:
         with torch.device("meta"):
             model = family.from_config(config)  # type: ignore[attr-defined]
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+    except (*wrong, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
             f"no model can be built from this configuration ({type(error).__name__}:"
             f" {' '.join(str(error).split())[:120]}): check its config.json"
         ) from error
-    named = dict(model.named_parameters())  # tied weights once
-    linear = sum(
-        weights.numel()
-        for name, weights in named.items()
-        # Matrices of layers, and of experts, which are stacked; not what stands around the layers.
-        if weights.dim() in {2, 3} and ".layers." in name and not _stays(name)
-    )
-    return Size(linear, sum(weights.numel() for weights in named.values()) - linear)
+    return dict(model.named_parameters())
 
 
-def _stays(name: str) -> bool:
-    """Tell whether quantization leaves a matrix of a layer alone: the routers of experts."""
-    return name.endswith(("mlp.gate.weight", "router.weight"))
+def _is_left(name: str, left: Sequence[str]) -> bool:
+    """Tell whether a parameter is in one of the modules that are named or matched.
+
+    A pattern is as compressed-tensors, Transformers and vLLM write it: `re:.*self_attn.*`,
+    `model.layers.*.self_attn`, `model.layers.0.mlp.gate`, or a part such as `o_proj`.
+    """
+    module = name.removesuffix(".weight")
+    for pattern in left:
+        if pattern.startswith("re:"):
+            if re.match(pattern[3:], module):
+                return True
+        elif f".{pattern}." in f".{module}." or fnmatch(module, f"*{pattern}*"):
+            return True
+    return False

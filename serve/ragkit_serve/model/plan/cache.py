@@ -1,0 +1,129 @@
+"""The KV cache's bytes by architecture: what the tokens of a sequence leave behind in each layer.
+
+Arithmetic over a configuration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+# Those whose cache the tests compare with the one that transformers fills, or with a paper.
+CHECKED: Final = frozenset(
+    """
+    bloom cohere2 deepseek_v2 deepseek_v3 ernie4_5 falcon gemma gemma2 gemma3_text glm glm4 glm4_moe
+    gpt2 gpt_bigcode gpt_neox gpt_oss granite internlm3 llama minimax_m2 mistral mixtral olmo2 opt
+    phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe qwen3_next qwen3_5_text smollm3 starcoder2
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KVCache:
+    """Bytes for each token: of all layers that see every token, and of all that see a window.
+
+    `fixed` is what a sequence takes whatever its length. GPUs that share a model share the cache
+    by `parts` at most; beyond that each holds copies.
+    """
+
+    full: int
+    windowed: int = 0
+    window: int = 0
+    fixed: int = 0
+    parts: int = 1
+
+    def sequence_bytes(self, tokens: int) -> int:
+        """Return the bytes of one sequence of that many tokens."""
+        return self.fixed + self.full * tokens + self.windowed * min(tokens, self.window)
+
+    def on_each(self, gpus: int) -> Self:
+        """Return what each of so many GPUs holds."""
+        shared = min(gpus, self.parts)
+        return replace(
+            self,
+            full=-(-self.full // shared),
+            windowed=-(-self.windowed // shared),
+            fixed=-(-self.fixed // shared),
+        )
+
+
+def kv_cache(config: PretrainedConfig, *, bytes_each: int = 2) -> KVCache:
+    """Work out the KV cache of a language model; `bytes_each` is 1 for FP8.
+
+    A layer keeps a key and a value of each KV head for each token: 2 x heads x head size
+    (arXiv 2305.13245). Multi-head latent attention keeps one compressed vector and the rotary part
+    of the key instead (arXiv 2405.04434), on every GPU. Layers with a sliding window keep no more
+    than that; those with gated delta rules keep a matrix of each head and the last inputs of a
+    convolution (arXiv 2412.06464), taken as 32 and 16 bits. Raises ModelError for other states.
+    """
+    layers = int(config.num_hidden_layers)
+    rank = getattr(config, "kv_lora_rank", None)
+    if rank:
+        each = (int(rank) + int(config.qk_rope_head_dim)) * bytes_each
+        return KVCache(full=layers * each)
+    heads = kv_heads(config)
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    each = 2 * heads * int(size) * bytes_each
+    kinds = _kinds(config, layers)
+    windowed = kinds.count("sliding_attention") + kinds.count("chunked_attention")
+    linear = kinds.count("linear_attention")
+    return KVCache(
+        full=kinds.count("full_attention") * each,
+        windowed=windowed * each,
+        window=_window(config) if windowed else 0,
+        fixed=linear * _state_bytes(config) if linear else 0,
+        parts=heads,
+    )
+
+
+def kv_heads(config: PretrainedConfig) -> int:
+    """Return how many heads keep keys and values."""
+    heads = int(config.num_attention_heads)
+    if config.model_type == "falcon" and config.new_decoder_architecture:
+        return int(config.num_kv_heads)
+    if getattr(config, "multi_query", False):  # Falcon, GPT-BigCode
+        return 1
+    return int(getattr(config, "num_key_value_heads", None) or heads)
+
+
+def _window(config: PretrainedConfig) -> int:
+    chunk = getattr(config, "attention_chunk_size", None)
+    return int(getattr(config, "sliding_window", None) or chunk or 0)
+
+
+def _kinds(config: PretrainedConfig, layers: int) -> list[str]:
+    """Name what each layer attends to. Raises ModelError for what has no plan."""
+    kinds = list(getattr(config, "layer_types", None) or ())
+    if not kinds:
+        # Qwen's older configurations name a window that they do not use.
+        uses = _window(config) and getattr(config, "use_sliding_window", True)
+        kinds = ["sliding_attention" if uses else "full_attention"] * layers
+    if not _window(config):
+        kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
+    known = {"full_attention", "sliding_attention", "chunked_attention", "linear_attention"}
+    strange = next((kind for kind in kinds if kind not in known), None)
+    if strange or getattr(config, "layers_block_type", None):
+        raise _no_plan(config, strange or "state-space")
+    return kinds
+
+
+def _state_bytes(config: PretrainedConfig) -> int:
+    """Return the bytes that a layer of gated delta rules keeps for a sequence."""
+    if not getattr(config, "linear_num_value_heads", None):
+        raise _no_plan(config, "state-space")
+    keys = config.linear_num_key_heads * config.linear_key_head_dim
+    values = config.linear_num_value_heads * config.linear_value_head_dim
+    last = (2 * keys + values) * (config.linear_conv_kernel_dim - 1) * 2
+    return int(last + values * config.linear_key_head_dim * 4)
+
+
+def _no_plan(config: PretrainedConfig, kind: str) -> ModelError:
+    return ModelError(
+        f"architecture {config.model_type!r} has {kind} layers, of whose memory nothing is known"
+        " here: start the server and read its log, or plan for a model with attention alone"
+    )

@@ -1,0 +1,126 @@
+"""Number formats of weights: the ones to choose from, and the one a checkpoint is stored in.
+
+It knows how many bits a parameter takes, and nothing of models or of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ragkit.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A number format of the weights: bits of a linear layer's parameter, scales included.
+
+    `rest_bits` is for the other parameters. `needs` is what the hardware or the engine must have,
+    `options` the values of `--quantization` that mean it. `left` are the modules that a stored
+    checkpoint has not quantized.
+    """
+
+    name: str
+    linear_bits: float
+    rest_bits: float = 16
+    needs: str = ""
+    options: tuple[str, ...] = ()
+    on_cpu: bool = True
+    stored: bool = False
+    left: tuple[str, ...] = ()
+
+    @property
+    def llamacpp(self) -> bool:
+        """Whether llama.cpp runs it, and not vLLM."""
+        return self.name.startswith("gguf")
+
+
+# w8a8 has a 16-bit scale for each output channel, a few thousand weights. AWQ, GPTQ and w4a16 store
+# 4 bits, and for each group of 128 a 16-bit scale and a 4-bit zero point. bitsandbytes' NF4 has a
+# 32-bit scale for each 64 (arXiv 2305.14314). Q4_K_M mixes formats over all matrices; 4.89 bits a
+# parameter is what llama.cpp's README of quantize gives for Llama 3.1 8B (4.58 GiB); Q8_0's 8.5 are
+# 32 bytes and a 16-bit scale.
+SCHEMES: Final = (
+    Scheme("bf16", 16, options=("bf16",)),
+    Scheme("fp8", 8, needs="a GPU from compute capability 8.9", options=("fp8",), on_cpu=False),
+    Scheme("w8a8", 8 + 16 / 4096, needs="an int8 checkpoint", options=("int8",)),
+    Scheme(
+        "w4a16",
+        4 + (16 + 4) / 128,
+        needs="an AWQ, GPTQ or w4a16 checkpoint",
+        options=("awq", "gptq", "compressed-tensors"),
+    ),
+    Scheme(
+        "bitsandbytes",
+        4 + 32 / 64,
+        needs="the plug-in vllm-bnb-plugin",
+        options=("bitsandbytes",),
+        on_cpu=False,
+    ),
+    Scheme("gguf Q8_0", 8.5, 8.5, needs="llama.cpp, one answer at a time", options=("gguf",)),
+    Scheme("gguf Q4_K_M", 4.89, 4.89, needs="llama.cpp, one answer at a time", options=("gguf",)),
+)
+
+
+def stored_scheme(config: Mapping[str, Any]) -> Scheme | None:
+    """Return the format in which a checkpoint's weights are stored already, None for 16 bits.
+
+    Raises UsageError for a format that is not known here.
+
+    >>> stored_scheme({"quantization_config": {"quant_method": "awq", "bits": 4}}).linear_bits
+    4.15625
+    """
+    text = config.get("text_config") or {}
+    own = config.get("quantization_config") or text.get("quantization_config")
+    if not own:
+        return None
+    method = str(own.get("quant_method") or "unknown").lower().replace("_", "-")
+    bits = _bits(method, own)
+    if bits is None:
+        raise UsageError(
+            f"the checkpoint is quantized by {method} in a way for which there is no plan: plan for"
+            " the original model instead"
+        )
+    return Scheme(method, bits, needs="the checkpoint as it is", stored=True, left=_left(own))
+
+
+def _bits(method: str, own: Mapping[str, Any]) -> float | None:
+    """Return the bits of a quantized weight with its share of the scales, None if unknown."""
+    if method in {"awq", "gptq"}:
+        return _grouped(own.get("bits") or own.get("w_bit") or 4, own.get("group_size", 128), 16)
+    if method in {"fp8", "fbgemm-fp8"}:
+        rows, columns = own.get("weight_block_size") or (1, 4096)
+        return 8 + 32 / (rows * columns)
+    if method == "bitsandbytes":
+        return 8 + 16 / 4096 if own.get("load_in_8bit") else 4 + 32 / 64
+    if method == "mxfp4":
+        return 4 + 8 / 32  # an 8-bit exponent for each 32: OCP Microscaling Formats 1.0
+    if method == "modelopt":
+        return {"FP8": 8.0, "NVFP4": 4 + 8 / 16}.get(str(own.get("quant_algo")))
+    if method == "compressed-tensors":
+        return _compressed(own)
+    return None
+
+
+def _compressed(own: Mapping[str, Any]) -> float | None:
+    for group in (own.get("config_groups") or {}).values():
+        weights = group.get("weights") or {}
+        bits = weights.get("num_bits")
+        if bits in {4, 8}:
+            four_bit_float = weights.get("type") == "float" and bits == 4
+            return _grouped(bits, weights.get("group_size"), 8 if four_bit_float else 16)
+    return None
+
+
+def _grouped(bits: int, group: int | None, scale_bits: int) -> float | None:
+    """Add a scale, and a zero point as wide as a weight, to each group; none: a whole channel."""
+    if not isinstance(bits, int) or not 2 <= bits <= 8:
+        return None
+    return bits + (scale_bits + bits) / (group if group and group > 0 else 4096)
+
+
+def _left(own: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("modules_to_not_convert", "ignore", "ignored_layers", "llm_int8_skip_modules")
+    found = next((own[name] for name in names if own.get(name)), ())
+    return tuple(str(one) for one in found)

@@ -1,0 +1,172 @@
+"""The load against a server whose times and failures are known."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from ragkit.errors import ModelServerError
+from ragkit.model.server import ModelServer
+from ragkit_serve.model.bench.load import Target, due_times, measure
+from ragkit_serve.model.bench.record import Level, Run
+from ragkit_serve.model.bench.summary import Row, spread, summarise
+from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts
+from ragkit_serve.stub import Fault, Reply, Script, StubServer
+
+WORK = Workload(
+    prompts=make_prompts(Shape(requests=8, prefix_tokens=50, prompt_tokens=200, questions=4))
+)
+TEXT = "one two six ten one two six ten one two"  # 10 pieces
+
+
+def run(script: Script, level: Level, *, work: Workload = WORK, timeout_s: float = 20) -> Run:
+    with StubServer(script) as stub:
+        target = Target(server=ModelServer(stub.url), model="stub", timeout_s=timeout_s)
+        return asyncio.run(measure(target, work, level, seed=0, progress=lambda: None))
+
+
+def test_known_times_are_recovered() -> None:
+    prefill, delay = 0.08, 0.01
+    found = run(lambda _: Reply(TEXT, prefill_s=prefill, delay_s=delay), Level(concurrency=4))
+    summary = found.summary
+    assert (summary.completed, summary.failed, summary.output_tokens) == (8, 0, 10)
+    assert summary.ttft_s and summary.tpot_s and summary.e2e_s
+    # The stub pauses before the role, before each of 10 pieces and before the finish.
+    assert summary.ttft_s.p50 == pytest.approx(prefill + 2 * delay, abs=0.03)
+    assert summary.tpot_s.p50 == pytest.approx(10 * delay / 9, rel=0.4)
+    assert summary.e2e_s.p50 == pytest.approx(prefill + 12 * delay, rel=0.3)
+    assert summary.e2e_s.n == 8
+    # Two waves of four, which is what 4 at once means.
+    assert found.summary.wall_s == pytest.approx(2 * (prefill + 12 * delay), rel=0.4)
+    assert [row.number for row in found.rows] == list(range(8))
+    assert [row.group for row in found.rows] == [prompt.group for prompt in WORK.prompts]
+    assert found.tokens_from == "usage"
+
+
+def test_no_more_run_at_once_than_wanted_and_the_warm_up_is_not_measured() -> None:
+    with StubServer(lambda _: Reply("x", prefill_s=0.02)) as stub:
+        target = Target(server=ModelServer(stub.url), model="stub")
+        level = Level(concurrency=3)
+        found = asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+        assert stub.most_running == 3
+        assert len(stub.chats) == len(found.rows) + 4
+        warm = ["[warm-up]" in one.body["messages"][1]["content"] for one in stub.chats]
+        assert warm == [True] * 4 + [False] * 8
+
+
+def test_the_cached_share_is_the_servers_own_count() -> None:
+    found = run(lambda _: "x", Level(concurrency=1))
+    asked = sum(row.prompt_tokens or 0 for row in found.rows)
+    cached = sum(row.cached_tokens or 0 for row in found.rows)
+    assert found.cached_from == "usage"
+    assert found.summary.cached_share == cached / asked
+    # 2 of 8 prompts begin a group; the others have all but their question from the cache.
+    assert 0.6 < cached / asked < 0.9
+
+
+def every_second(fault: Fault) -> Script:
+    """Answer the warm-up, and then fail each second request."""
+    asked = iter(range(1000))
+
+    def script(_: object) -> Reply | Fault:
+        number = next(asked)
+        return fault if number > 1 and number % 2 else Reply("fine")
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(status=503, message="full"), "HTTP 503"),
+        (Fault(status=429, retry_after_s=1), "HTTP 429"),
+        (Fault(cut="quiet", text="half"), "no end"),
+        (Fault(cut="error", text="half"), "error event"),
+        (Fault(cut="garbage", text="half"), "not understood"),
+        (Fault(cut="reset", text="half"), "broken off"),
+        (Fault(cut="stall", text="half"), "timeout"),
+    ],
+)
+def test_failures_are_counted_by_kind_and_are_in_no_figure(fault: Fault, kind: str) -> None:
+    found = run(every_second(fault), Level(concurrency=1), timeout_s=0.3)
+    assert dict(found.summary.errors) == {kind: 4}
+    assert (found.summary.completed, found.summary.failed) == (4, 4)
+    assert found.summary.e2e_s and found.summary.e2e_s.n == 4
+    assert found.summary.e2e_s.p99 < 0.3
+    if kind == "HTTP 503":
+        assert {row.said for row in found.rows} == {"", "full"}
+
+
+def test_requests_come_when_they_are_due_however_many_run() -> None:
+    work = Workload(prompts=WORK.prompts[:4])
+    found = run(lambda _: Reply("x", prefill_s=0.2), Level(rate_per_s=100), work=work)
+    assert [row.start_s for row in found.rows] == pytest.approx(due_times(4, 100, 0), abs=0.02)
+    assert found.summary.wall_s < 0.6  # one after another would take 0.8
+
+
+def test_due_times_are_a_poisson_process_of_the_rate() -> None:
+    times = due_times(4001, 50, seed=3)
+    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    mean = sum(gaps) / len(gaps)
+    assert mean == pytest.approx(1 / 50, rel=0.05)
+    assert sum((gap - mean) ** 2 for gap in gaps) / len(gaps) == pytest.approx(mean**2, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda target: Target(server=target.server, model="other"), "HTTP 404.*--model"),
+        (
+            lambda target: Target(server=ModelServer("http://127.0.0.1:9/v1"), model="stub"),
+            "no connection.*start it",
+        ),
+    ],
+)
+def test_a_server_that_answers_nothing_ends_the_benchmark(
+    change: Callable[[Target], Target], said: str
+) -> None:
+    with StubServer() as stub:
+        target = change(Target(server=ModelServer(stub.url), model="stub"))
+        with pytest.raises(ModelServerError, match=said):
+            level = Level(concurrency=1)
+            asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+
+
+def test_a_missing_key_is_told() -> None:
+    with StubServer(api_key="k") as stub:
+        target = Target(server=ModelServer(stub.url), model="stub")
+        with pytest.raises(ModelServerError, match="HTTP 401.*RAGKIT_LLM_API_KEY"):
+            level = Level(concurrency=1)
+            asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+        target = Target(server=ModelServer(stub.url, "k"), model="stub")
+        found = asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+        assert found.summary.failed == 0
+
+
+def test_figures_of_rows_worked_out_by_hand() -> None:
+    rows = [
+        Row(number=0, group=0, start_s=0, e2e_s=1.0, ttft_s=0.5, prompt_tokens=100,
+            output_tokens=6, cached_tokens=0),
+        Row(number=1, group=0, start_s=0, e2e_s=2.0, ttft_s=0.2, prompt_tokens=100,
+            output_tokens=10, cached_tokens=80),
+        Row(number=2, group=1, start_s=1, e2e_s=0.4, ttft_s=0.4, prompt_tokens=200,
+            output_tokens=1, cached_tokens=120),
+        Row(number=3, group=1, start_s=1, e2e_s=9.0, error="timeout"),
+    ]  # fmt: skip
+    found = summarise(rows, 2.0)
+    assert (found.completed, found.failed, dict(found.errors)) == (3, 1, {"timeout": 1})
+    assert (found.requests_per_s, found.output_tokens_per_s) == (1.5, 8.5)
+    assert found.cached_share == 0.5
+    assert found.ttft_s and found.tpot_s and found.e2e_s
+    assert found.tpot_s.n == 2  # one token has no time per further token
+    assert found.tpot_s.p50 == pytest.approx((0.1 + 0.2) / 2)
+    assert (found.ttft_s.p50, found.e2e_s.p50) == (0.4, 1.0)
+    # Linear between order statistics: 0.95 * (3 - 1) = 1.9, so 0.9 of the way from 1.0 to 2.0.
+    assert found.e2e_s.p95 == pytest.approx(1.9)
+
+
+def test_nothing_completed_gives_no_figure_rather_than_zero() -> None:
+    found = summarise([Row(number=0, group=0, start_s=0, e2e_s=1, error="timeout")], 1.0)
+    assert (found.ttft_s, found.tpot_s, found.e2e_s, found.cached_share) == (None,) * 4
+    assert (found.output_tokens, found.requests_per_s) == (None, 0.0)
+    assert spread([]) is None
