@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ragkit.agent.bounds import bounds
 from ragkit.agent.search import SearchTool
 from ragkit.answer.citations import cite
+from ragkit.answer.links import sanitised
 from ragkit.answer.llm import refusal_in
 from ragkit.answer.prompt import REFUSAL, neutralise, prompt_language
-from ragkit.answer.strays import without_strays
 from ragkit.clock import Clock
 from ragkit.errors import ModelServerError
 from ragkit.model.thinking import Thinking
@@ -152,7 +152,7 @@ class Agent:
         if not said.strip():  # out of steps or tokens, or nothing but searches
             pieces = self._knowledge.generator.generate(question, tool.hits)
             return next(piece for piece in pieces if isinstance(piece, Draft))
-        kept = without_strays([said], len(tool.hits))
+        kept = sanitised([said], tool.hits)
         text = "".join(piece for piece in kept if isinstance(piece, str))
         refused = refusal_in(text)
         citations = () if refused else cite(text, tool.hits)

@@ -126,6 +126,10 @@ def _numbered(turns: Sequence[StoredTurn], passages: Mapping[int, Hit]) -> list[
     for turn in turns:
         used = [_part(passages.get(passage.chunk), passage) for passage in turn.used]
         hits = tuple(hit for hit in used if hit is not None)
+        if hits and turn.first_source == 1 < number:
+            # The prompt began anew here: what was shown before had lost its sources by then.
+            shown = [Turn(before.question, without_markers(before.answer)) for before in shown]
+            number = 1
         if turn.first_source == number and len(hits) == len(turn.used):
             shown.append(Turn(turn.question, turn.answer, hits))
             number += len(hits)

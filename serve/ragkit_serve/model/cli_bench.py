@@ -1,162 +1,130 @@
-"""`ragkit model bench`: a server measured on questions over documents, or two runs compared."""
+"""`ragkit model bench`: how fast a model server is, beside transformers, and two runs compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from ragkit_serve.model.bench.load import Target
+    from ragkit_serve.model.bench.measure import Baseline
+    from ragkit_serve.model.bench.record import Record
 
 
 def bench(
-    url: Annotated[str | None, typer.Option(help="The server.  [default: RAGKIT_LLM_URL]")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The server's base.  [default: RAGKIT_LLM_URL]")
+    ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Its model.  [default: RAGKIT_LLM_MODEL]")
+        str | None, typer.Option(help="[default: RAGKIT_LLM_MODEL, or what --url serves first]")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Where all figures are kept.")
+        Path | None, typer.Option(metavar="FILE.json", help="Where every request is kept.")
     ] = None,
     concurrency: Annotated[
         str, typer.Option(metavar="N,N,...", help="Requests at once, level by level.")
     ] = "1,2,4,8",
     rate: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="Requests a second instead, however many run."),
+        typer.Option(metavar="N,N,...", help="Requests a second instead, whatever is answered."),
     ] = None,
-    requests: Annotated[int, typer.Option(min=1, help="Requests of each level.")] = 64,
+    requests: Annotated[int, typer.Option(min=1, max=100_000, help="In each level.")] = 64,
     prefix_tokens: Annotated[
-        int, typer.Option(min=1, max=10**6, help="Of the system prompt, about.")
+        int, typer.Option(min=0, max=1_000_000, help="About so many that all prompts share.")
     ] = 256,
     prompt_tokens: Annotated[
-        int, typer.Option(min=2, max=10**6, help="Of a whole prompt, about.")
+        int, typer.Option(min=1, max=1_000_000, help="About so many in a whole prompt.")
     ] = 1536,
-    questions: Annotated[int, typer.Option(min=1, help="Questions that share their passages.")] = 4,
-    answer_tokens: Annotated[int, typer.Option(min=1, help="Of an answer, at most.")] = 64,
+    questions: Annotated[
+        int, typer.Option(min=1, max=1000, help="Questions that share their passages.")
+    ] = 4,
+    answer_tokens: Annotated[int, typer.Option(min=1, max=100_000, help="At most.")] = 64,
     ignore_eos: Annotated[
-        bool,
-        typer.Option("--ignore-eos", help="Answers of exactly that length (vLLM, llama.cpp)."),
+        bool, typer.Option("--ignore-eos", help="Exactly so many (vLLM, llama.cpp).")
     ] = False,
+    language: Annotated[Literal["en", "zh", "both"], typer.Option()] = "both",
+    seed: Annotated[int, typer.Option(help="Of the made-up prompts and the arrivals.")] = 0,
     prompts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.jsonl", help="Your own prompts in place of made-up ones."),
+        typer.Option(
+            metavar="FILE.jsonl", help='Your own instead: {"prompt": ...} or {"messages": [...]}.'
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the made-up prompts.")] = 0,
     baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The model's folder, to run in transformers too."),
+        str | None,
+        typer.Option(metavar="local:MODEL", help="Measure transformers in this process too."),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 300.0,
+    baseline_requests: Annotated[
+        int, typer.Option(min=1, help="So many of the prompts, as it is slow.")
+    ] = 16,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one answer.")] = 300,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A picture, .png or .svg.")
+        Path | None, typer.Option(metavar="FILE", help="Draw it too, .png or .svg.")
     ] = None,
-    compare: Annotated[
+    diff: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A.json B.json", help="Compare two runs, and measure nothing."),
+        typer.Option(metavar="A.json B.json", help="Compare two such files; nothing is measured."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure a server's throughput, time to first token and time per token under load.
 
     The prompts are like those of questions over documents: long, several about the same passages,
-    with short answers. Every request is kept in the file, so that two runs can be compared.
+    with short answers. Every request is kept, so that two runs can be compared. The key is
+    RAGKIT_LLM_API_KEY.
     """
-    if compare is not None:
-        _compare(*compare, as_json=as_json)
-        return
     from ragkit.errors import UsageError
-    from ragkit.render import print_json
-    from ragkit_serve.model.bench import record as records
+    from ragkit_serve.model.bench import measure
     from ragkit_serve.model.bench.levels import parse_levels, parse_rates
-    from ragkit_serve.model.bench.measure import Baseline, benchmark
-    from ragkit_serve.model.bench.show import print_record
-    from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts, read_prompts
+    from ragkit_serve.model.bench.record import write
+    from ragkit_serve.model.bench.workload import Shape, Workload
 
+    if diff is not None:
+        if output is not None or plot is not None:
+            raise UsageError(
+                "--diff reads two files and writes none: leave --output and --plot out"
+            )
+        _compare(*diff, as_json=as_json)
+        return
     if output is None:
-        raise UsageError("name the file for the figures: --output bench.json")
-    levels = parse_rates(rate) if rate is not None else parse_levels(concurrency)
-    target = _target(url, model, timeout)
-    _check_files(output, plot, baseline)
+        raise UsageError("say where the measurements go: --output bench.json")
+    _check_files(output, plot)
+    levels = parse_levels(concurrency) if rate is None else parse_rates(rate)
     shape = Shape(
         requests=requests,
         prefix_tokens=prefix_tokens,
         prompt_tokens=prompt_tokens,
         questions=questions,
+        languages=("en", "zh") if language == "both" else (language,),
         seed=seed,
     )
-    asked = make_prompts(shape) if prompts is None else read_prompts(prompts, requests)
-    record = benchmark(
-        Workload(prompts=asked, answer_tokens=answer_tokens, ignore_eos=ignore_eos),
-        {"prompts": "made up", **asdict(shape)} if prompts is None else {"prompts": str(prompts)},
-        target=target,
-        levels=levels,
-        baseline=None if baseline is None else Baseline(model=str(baseline), requests=requests),
-        seed=seed,
-        watch=_watch,
-    )
-    records.write(record, output)
-    if as_json:
-        print_json(records.as_json(record, rows=False))
-    else:
-        print_record(record)
-        typer.echo(f"Every request is in {output}.")
-    drawn = plot is None or _draw(output, plot)
+    asked, about = _prompts(prompts, shape)
+    beside = _baseline(baseline, baseline_requests)
+    target = _target(url, model, timeout, needed=beside is None)
+    with _watching() as watch:
+        record = measure.benchmark(
+            Workload(prompts=asked, answer_tokens=answer_tokens, ignore_eos=ignore_eos),
+            about,
+            target=target,
+            levels=levels,
+            baseline=beside,
+            seed=seed,
+            watch=watch,
+        )
+    write(record, output)
+    _print(record, output, as_json=as_json)
+    drawn = plot is None or _draw(record, plot)
     if not drawn or any(run.summary.failed for run in record.runs):
-        raise typer.Exit(3)
+        raise typer.Exit(3 if any(run.summary.completed for run in record.runs) else 1)
 
 
-def _say(line: str) -> None:
-    typer.echo(f"ragkit: {line}", err=True)
-
-
-@contextmanager
-def _watch(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show progress on a terminal; elsewhere say once what begins."""
-    import sys
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    if not sys.stderr.isatty():
-        _say(f"{what}: {total} requests")
-        yield lambda: None
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
-
-
-def _target(url: str | None, model: str | None, timeout_s: float) -> Target:
-    from ragkit.errors import UsageError
-    from ragkit.model.server import ModelServer
-    from ragkit.settings import load_settings
-    from ragkit_serve.model.bench.load import Target
-
-    settings = load_settings()
-    # Of several servers each is measured by itself, or the address before them is.
-    found = url or (settings.llm_url or "").partition(" ")[0]
-    name = model or settings.llm_model
-    if not found or found.startswith(("local:", "provider:")) or not name:
-        raise UsageError("name the server and its model: --url http://host:8000/v1 --model NAME")
-    key = settings.llm_api_key
-    server = ModelServer(found, key.get_secret_value() if key else None)
-    try:
-        server.check()
-    except UsageError as error:
-        raise UsageError(
-            f"{server.shown!r} is no server's address: write --url as http://host:8000/v1"
-        ) from error
-    return Target(server=server, model=name, timeout_s=timeout_s)
-
-
-def _check_files(output: Path, plot: Path | None, baseline: Path | None) -> None:
+def _check_files(output: Path, plot: Path | None) -> None:
     """Refuse before the work what would fail after it."""
-    from ragkit.errors import NotFoundError, UsageError
+    from ragkit.errors import UsageError
     from ragkit_serve.model.bench.record import check_writable
 
     check_writable(output)
@@ -164,37 +132,124 @@ def _check_files(output: Path, plot: Path | None, baseline: Path | None) -> None
         check_writable(plot)
         if plot.suffix.lower() not in {".png", ".svg"}:
             raise UsageError(f"--plot {plot}: name a .png or .svg file")
-    if baseline is not None and not (baseline / "config.json").is_file():
-        raise NotFoundError(f"--baseline {baseline} is no model's folder: it has no config.json")
 
 
-def _draw(output: Path, plot: Path) -> bool:
-    """Draw the plot from the file, or say in one line what is missing for it."""
+def _prompts(file: Path | None, shape: Any) -> tuple[Any, dict[str, Any]]:
+    from dataclasses import asdict
+
+    from ragkit_serve.model.bench.workload import make_prompts, read_prompts
+
+    if file is not None:
+        return read_prompts(file, shape.requests), {"source": file.name}
+    return make_prompts(shape), {"source": "made up", **asdict(shape)}
+
+
+def _baseline(named: str | None, requests: int) -> Baseline | None:
+    from ragkit.errors import NotFoundError
+    from ragkit_serve.model.bench.measure import Baseline
+
+    if named is None:
+        return None
+    model = named.removeprefix("local:")
+    is_path = model.startswith(("/", ".", "~"))
+    if is_path and not (Path(model).expanduser() / "config.json").is_file():
+        raise NotFoundError(f"--baseline {model} is no model's folder: it has no config.json")
+    return Baseline(model=model, requests=requests)
+
+
+def _target(url: str | None, model: str | None, timeout_s: float, *, needed: bool) -> Target | None:
+    """Name the server to measure; None when none is named and none is needed."""
+    from ragkit.errors import UsageError
+    from ragkit.model.server import ModelServer
+    from ragkit.settings import load_settings
+    from ragkit_serve.model.bench.load import Target
+    from ragkit_serve.model.bench.measure import model_of
+
+    settings = load_settings()
+    named = url or settings.llm_url or ""
+    if url is None and not named.startswith("http"):
+        if not needed:
+            return None
+        raise UsageError("name the server to measure: --url http://127.0.0.1:8000/v1")
+    if url is None and len(named.split()) > 1:
+        raise UsageError("RAGKIT_LLM_URL names several servers: choose one with --url")
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
+    server = ModelServer(named, key)
+    try:
+        server.check()
+    except UsageError as error:
+        raise UsageError(
+            f"{server.shown!r} is no server's address: write --url as http://127.0.0.1:8000/v1"
+        ) from error
+    wanted = model or (settings.llm_model if url is None else None)
+    return Target(server=server, model=model_of(server, wanted), timeout_s=timeout_s)
+
+
+def _print(record: Record, output: Path, *, as_json: bool) -> None:
+    from ragkit.render import print_json
+    from ragkit_serve.model.bench import show
+    from ragkit_serve.model.bench.record import as_json as written
+
+    if as_json:
+        against = [show.difference_json(one) for one in show.against_baseline(record)]
+        print_json(
+            written(record, rows=False) | {"output": str(output), "against_transformers": against}
+        )
+    else:
+        show.print_record(record)
+        typer.echo(f"\n{output}: every request, and what each figure means")
+
+
+def _compare(a: Path, b: Path, *, as_json: bool) -> None:
+    from ragkit.render import print_json
+    from ragkit_serve.model.bench import show
+    from ragkit_serve.model.bench.compare import RESAMPLES, compare_records
     from ragkit_serve.model.bench.record import read
 
-    try:
-        from ragkit_serve.model.bench.plot import draw
+    first, second = read(a), read(b)
+    found = compare_records(first, second)
+    if not as_json:
+        show.print_comparison(first, second, found, (a, b))
+        return
+    print_json(
+        {
+            "a": str(a),
+            "b": str(b),
+            "workload": first.workload_hash,
+            "resamples": RESAMPLES,
+            "circumstances": show.circumstances(first, second),
+            "failed": [sum(run.summary.failed for run in x.runs) for x in (first, second)],
+            "differences": [show.difference_json(one) for one in found],
+        }
+    )
 
-        draw(read(output), plot)
+
+def _draw(record: Record, path: Path) -> bool:
+    """Draw the plot, or say in one line what it needs; tell whether it was drawn."""
+    from ragkit_serve.model.bench.plot import draw
+
+    try:
+        draw(record, path)
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        _say("the plot needs matplotlib: pip install 'ragkit[plot]'; the figures are written")
+        typer.echo("ragkit: no plot: it needs matplotlib: pip install 'ragkit[plot]'", err=True)
         return False
-    _say(f"the plot is {plot}")
     return True
 
 
-def _compare(first: Path, second: Path, *, as_json: bool) -> None:
-    from ragkit.render import print_json
-    from ragkit_serve.model.bench.compare import compare_records
-    from ragkit_serve.model.bench.record import read
-    from ragkit_serve.model.bench.show import print_differences
+@contextmanager
+def _watching() -> Iterator[Any]:
+    """Show a bar for each level on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
 
-    a, b = read(first), read(second)
-    found = compare_records(a, b)
-    if as_json:
-        rows = [{**asdict(one), "verdict": one.verdict} for one in found]
-        print_json({"workload": a.workload_hash, "differences": rows})
-    else:
-        print_differences(found, a, b)
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bars:
+
+        @contextmanager
+        def watch(what: str, total: int) -> Iterator[Callable[[], None]]:
+            task = bars.add_task(what, total=total)
+            yield lambda: bars.update(task, advance=1)
+
+        yield watch

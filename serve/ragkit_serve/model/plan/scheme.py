@@ -38,9 +38,9 @@ class Scheme:
 
 # w8a8 has a 16-bit scale for each output channel, a few thousand weights. AWQ, GPTQ and w4a16 store
 # 4 bits, and for each group of 128 a 16-bit scale and a 4-bit zero point. bitsandbytes' NF4 has a
-# 32-bit scale for each 64 (arXiv 2305.14314). Q4_K_M mixes formats over all matrices; 4.89 bits a
-# parameter is what llama.cpp's README of quantize gives for Llama 3.1 8B (4.58 GiB); Q8_0's 8.5 are
-# 32 bytes and a 16-bit scale.
+# 32-bit scale for each 64 (arXiv 2305.14314). GGUF quantizes the embeddings as well: Q8_0's 8.5 bits
+# are 32 bytes and a 16-bit scale; Q4_K_M mixes Q4_K (4.5 bits) and Q6_K (6.56), more of the latter
+# in the embeddings, such that Llama 3.1 8B has 4.58 GiB (llama.cpp's README of quantize).
 SCHEMES: Final = (
     Scheme("bf16", 16, options=("bf16",)),
     Scheme("fp8", 8, needs="a GPU from compute capability 8.9", options=("fp8",), on_cpu=False),
@@ -59,7 +59,7 @@ SCHEMES: Final = (
         on_cpu=False,
     ),
     Scheme("gguf Q8_0", 8.5, 8.5, needs="llama.cpp, one answer at a time", options=("gguf",)),
-    Scheme("gguf Q4_K_M", 4.89, 4.89, needs="llama.cpp, one answer at a time", options=("gguf",)),
+    Scheme("gguf Q4_K_M", 4.8, 6.0, needs="llama.cpp, one answer at a time", options=("gguf",)),
 )
 
 
@@ -94,13 +94,11 @@ def _bits(method: str, own: Mapping[str, Any]) -> float | None:
         return 8 + 32 / (rows * columns)
     if method == "bitsandbytes":
         return 8 + 16 / 4096 if own.get("load_in_8bit") else 4 + 32 / 64
-    if method == "mxfp4":
-        return 4 + 8 / 32  # an 8-bit exponent for each 32: OCP Microscaling Formats 1.0
-    if method == "modelopt":
-        return {"FP8": 8.0, "NVFP4": 4 + 8 / 16}.get(str(own.get("quant_algo")))
     if method == "compressed-tensors":
         return _compressed(own)
-    return None
+    # An 8-bit scale for each 32, or each 16: OCP Microscaling Formats 1.0, NVIDIA's NVFP4.
+    named = {"mxfp4": 4 + 8 / 32, "FP8": 8.0, "NVFP4": 4 + 8 / 16}
+    return named.get(str(own.get("quant_algo")) if method == "modelopt" else method)
 
 
 def _compressed(own: Mapping[str, Any]) -> float | None:

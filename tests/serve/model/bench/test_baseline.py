@@ -1,7 +1,5 @@
 """The baseline in this process: the same prompts through a tiny real model."""
 
-from pathlib import Path
-
 import pytest
 
 from ragkit.errors import ModelError, ModelServerError

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -9,7 +10,6 @@ from ragkit.errors import ModelServerError
 from ragkit.model.server import ModelServer
 from ragkit_serve.model.bench.load import Target, due_times, measure
 from ragkit_serve.model.bench.record import Level, Run
-from ragkit_serve.model.bench.summary import Row, spread, summarise
 from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts
 from ragkit_serve.stub import Fault, Reply, Script, StubServer
 
@@ -30,10 +30,15 @@ def test_known_times_are_recovered() -> None:
     found = run(lambda _: Reply(TEXT, prefill_s=prefill, delay_s=delay), Level(concurrency=4))
     summary = found.summary
     assert (summary.completed, summary.failed, summary.output_tokens) == (8, 0, 10)
-    assert summary.ttft_s and summary.tpot_s and summary.e2e_s
+    assert summary.ttft_s is not None
+    assert summary.tpot_s is not None
+    assert summary.itl_s is not None
+    assert summary.e2e_s is not None
     # The stub pauses before the role, before each of 10 pieces and before the finish.
     assert summary.ttft_s.p50 == pytest.approx(prefill + 2 * delay, abs=0.03)
     assert summary.tpot_s.p50 == pytest.approx(10 * delay / 9, rel=0.4)
+    assert summary.itl_s.p50 == pytest.approx(delay, rel=0.4)
+    assert summary.itl_s.n == 8 * 9
     assert summary.e2e_s.p50 == pytest.approx(prefill + 12 * delay, rel=0.3)
     assert summary.e2e_s.n == 8
     # Two waves of four, which is what 4 at once means.
@@ -54,14 +59,23 @@ def test_no_more_run_at_once_than_wanted_and_the_warm_up_is_not_measured() -> No
         assert warm == [True] * 4 + [False] * 8
 
 
-def test_the_cached_share_is_the_servers_own_count() -> None:
-    found = run(lambda _: "x", Level(concurrency=1))
-    asked = sum(row.prompt_tokens or 0 for row in found.rows)
-    cached = sum(row.cached_tokens or 0 for row in found.rows)
-    assert found.cached_from == "usage"
-    assert found.summary.cached_share == cached / asked
+def test_the_cached_share_is_the_servers_word_and_a_second_run_finds_nothing_of_the_first() -> None:
+    with StubServer(lambda _: "x") as stub:
+        level, shares = Level(concurrency=1), []
+        for _ in range(2):  # each a benchmark of its own, with marks of its own
+            target = Target(server=ModelServer(stub.url), model="stub")
+            found = asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+            asked = sum(row.prompt_tokens or 0 for row in found.rows)
+            cached = sum(row.cached_tokens or 0 for row in found.rows)
+            assert found.cached_from == "usage"
+            assert found.summary.cached_share == cached / asked
+            shares.append(cached / asked)
+        begins = [chat.body["messages"][0]["content"][:11] for chat in stub.chats]
     # 2 of 8 prompts begin a group; the others have all but their question from the cache.
-    assert 0.6 < cached / asked < 0.9
+    assert 0.6 < shares[0] < 0.9
+    assert shares[1] == pytest.approx(shares[0], abs=0.02)
+    assert [begins.count(mark) for mark in dict.fromkeys(begins)] == [10, 10]
+    assert all(mark[0] == "[" and mark[9:] == "]\n" for mark in begins)
 
 
 def every_second(fault: Fault) -> Script:
@@ -91,7 +105,8 @@ def test_failures_are_counted_by_kind_and_are_in_no_figure(fault: Fault, kind: s
     found = run(every_second(fault), Level(concurrency=1), timeout_s=0.3)
     assert dict(found.summary.errors) == {kind: 4}
     assert (found.summary.completed, found.summary.failed) == (4, 4)
-    assert found.summary.e2e_s and found.summary.e2e_s.n == 4
+    assert found.summary.e2e_s is not None
+    assert found.summary.e2e_s.n == 4
     assert found.summary.e2e_s.p99 < 0.3
     if kind == "HTTP 503":
         assert {row.said for row in found.rows} == {"", "full"}
@@ -106,7 +121,7 @@ def test_requests_come_when_they_are_due_however_many_run() -> None:
 
 def test_due_times_are_a_poisson_process_of_the_rate() -> None:
     times = due_times(4001, 50, seed=3)
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     mean = sum(gaps) / len(gaps)
     assert mean == pytest.approx(1 / 50, rel=0.05)
     assert sum((gap - mean) ** 2 for gap in gaps) / len(gaps) == pytest.approx(mean**2, rel=0.15)
@@ -127,46 +142,17 @@ def test_a_server_that_answers_nothing_ends_the_benchmark(
 ) -> None:
     with StubServer() as stub:
         target = change(Target(server=ModelServer(stub.url), model="stub"))
+        level = Level(concurrency=1)
         with pytest.raises(ModelServerError, match=said):
-            level = Level(concurrency=1)
             asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
 
 
 def test_a_missing_key_is_told() -> None:
     with StubServer(api_key="k") as stub:
         target = Target(server=ModelServer(stub.url), model="stub")
-        with pytest.raises(ModelServerError, match="HTTP 401.*RAGKIT_LLM_API_KEY"):
-            level = Level(concurrency=1)
+        level = Level(concurrency=1)
+        with pytest.raises(ModelServerError, match=r"HTTP 401.*RAGKIT_LLM_API_KEY"):
             asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
         target = Target(server=ModelServer(stub.url, "k"), model="stub")
         found = asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
         assert found.summary.failed == 0
-
-
-def test_figures_of_rows_worked_out_by_hand() -> None:
-    rows = [
-        Row(number=0, group=0, start_s=0, e2e_s=1.0, ttft_s=0.5, prompt_tokens=100,
-            output_tokens=6, cached_tokens=0),
-        Row(number=1, group=0, start_s=0, e2e_s=2.0, ttft_s=0.2, prompt_tokens=100,
-            output_tokens=10, cached_tokens=80),
-        Row(number=2, group=1, start_s=1, e2e_s=0.4, ttft_s=0.4, prompt_tokens=200,
-            output_tokens=1, cached_tokens=120),
-        Row(number=3, group=1, start_s=1, e2e_s=9.0, error="timeout"),
-    ]  # fmt: skip
-    found = summarise(rows, 2.0)
-    assert (found.completed, found.failed, dict(found.errors)) == (3, 1, {"timeout": 1})
-    assert (found.requests_per_s, found.output_tokens_per_s) == (1.5, 8.5)
-    assert found.cached_share == 0.5
-    assert found.ttft_s and found.tpot_s and found.e2e_s
-    assert found.tpot_s.n == 2  # one token has no time per further token
-    assert found.tpot_s.p50 == pytest.approx((0.1 + 0.2) / 2)
-    assert (found.ttft_s.p50, found.e2e_s.p50) == (0.4, 1.0)
-    # Linear between order statistics: 0.95 * (3 - 1) = 1.9, so 0.9 of the way from 1.0 to 2.0.
-    assert found.e2e_s.p95 == pytest.approx(1.9)
-
-
-def test_nothing_completed_gives_no_figure_rather_than_zero() -> None:
-    found = summarise([Row(number=0, group=0, start_s=0, e2e_s=1, error="timeout")], 1.0)
-    assert (found.ttft_s, found.tpot_s, found.e2e_s, found.cached_share) == (None,) * 4
-    assert (found.output_tokens, found.requests_per_s) == (None, 0.0)
-    assert spread([]) is None

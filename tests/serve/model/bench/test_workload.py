@@ -10,7 +10,7 @@ import pytest
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.types import Message
 from ragkit_serve.model.bench.levels import parse_levels, parse_rates
-from ragkit_serve.model.bench.text import CHARS_PER_TOKEN
+from ragkit_serve.model.bench.text import TOKENS_PER_CHAR
 from ragkit_serve.model.bench.workload import (
     Prompt,
     Shape,
@@ -35,7 +35,7 @@ def test_the_same_shape_makes_the_same_prompts_and_another_seed_others() -> None
         words(one) for one in make_prompts(replace(SHAPE, seed=1))
     )
     # Fixed for good: files of two versions can only be compared while this holds.
-    assert Workload(prompts=make_prompts(SHAPE)).hash[:12] == "HASH"
+    assert Workload(prompts=make_prompts(SHAPE)).hash[:16] == "0cf7b2452ef96c9b"
 
 
 def test_a_group_shares_everything_but_the_question() -> None:
@@ -53,7 +53,7 @@ def test_a_group_shares_everything_but_the_question() -> None:
 @pytest.mark.parametrize(("language", "group"), [("en", 0), ("zh", 1)])
 def test_prompts_are_about_as_long_as_wanted(language: str, group: int) -> None:
     prompts = [one for one in make_prompts(SHAPE) if one.group == group]
-    rate = CHARS_PER_TOKEN["en" if language == "en" else "zh"]
+    rate = 1 / TOKENS_PER_CHAR["en" if language == "en" else "zh"]
     for prompt in prompts:
         chinese = sum("\u4e00" <= c <= "\u9fff" for c in words(prompt))
         assert (chinese > len(words(prompt)) / 2) == (language == "zh")

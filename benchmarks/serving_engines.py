@@ -1,0 +1,119 @@
+"""vLLM behind `ragkit model serve` against transformers in process, by `ragkit model bench`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.serving_model import CONTEXT_TOKENS, make_tiny_llama
+
+ROOT = Path(__file__).resolve().parent.parent
+RAGKIT = str(Path(sys.executable).with_name("ragkit"))
+REQUESTS, ANSWER_TOKENS, LEVELS = 48, 32, "1,4,16"
+_START_S = 400  # a CPU build was seen to need 31 to 100
+_HEAD = "### vLLM and transformers\n"
+
+
+def section() -> str:
+    """Serve, measure, stop; a line says so where there is no vLLM."""
+    python = Path(os.environ.get("RAGKIT_VLLM_PYTHON", ROOT / ".venvs/vllm/bin/python"))
+    if not python.exists():
+        return f"{_HEAD}\nLeft out: no environment with vLLM (RAGKIT_VLLM_PYTHON).\n"
+    with tempfile.TemporaryDirectory() as folder:
+        model, record = Path(folder, "tiny"), Path(folder, "bench.json")
+        weights = make_tiny_llama(model)
+        env = _environment(Path(folder)) | {"RAGKIT_VLLM_PYTHON": str(python)}
+        with _served(model, env) as ready:
+            _bench(ready, model, record, env)
+        measured = json.loads(record.read_text(encoding="utf-8"))
+    return _table(measured, weights)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Nothing of the caller's settings may change what is measured."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
+    return kept | {"RAGKIT_HOME": str(folder / "home")}
+
+
+@contextmanager
+def _served(model: Path, env: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    command = [RAGKIT, "model", "serve", str(model), "--port", "0", "--json"]
+    command += ["--max-model-len", str(CONTEXT_TOKENS), "--cpu-kv-cache-gib", "1"]
+    command += ["--start-timeout", str(_START_S), "--max-restarts", "0"]
+    log = model.with_name("serve.log")
+    with (
+        log.open("w", encoding="utf-8") as file,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=file, text=True, env=env, cwd=model.parent
+        ) as process,
+    ):
+        try:
+            yield _ready(process, log)
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _ready(process: "subprocess.Popen[str]", log: Path) -> Mapping[str, Any]:
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.rstrip() == "}":
+            value: Mapping[str, Any] = json.loads(said)
+            return value
+    tail = log.read_text(encoding="utf-8")[-2000:]
+    raise SystemExit(f"ragkit model serve ended before it was ready:\n{tail}")
+
+
+def _bench(ready: Mapping[str, Any], model: Path, record: Path, env: Mapping[str, str]) -> None:
+    command = [RAGKIT, "model", "bench", "--url", ready["url"], "--model", ready["model"]]
+    command += ["--concurrency", LEVELS, "--requests", str(REQUESTS), "--ignore-eos"]
+    command += ["--answer-tokens", str(ANSWER_TOKENS), "--baseline", str(model)]
+    command += ["--output", str(record), "--json"]
+    key = {} if ready["api_key"] is None else {"RAGKIT_LLM_API_KEY": str(ready["api_key"])}
+    done = subprocess.run(command, env={**env, **key}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"ragkit model bench ended with {done.returncode}:\n{done.stderr[-2000:]}")
+
+
+def _table(measured: Mapping[str, Any], weights: int) -> str:
+    runs = measured["runs"]
+    base = next(run for run in runs if run["engine"] == "transformers")
+    prompt = base["summary"]["prompt_tokens"]
+    lines = [
+        _HEAD,
+        f"A Llama of {weights / 1e6:.1f} million untrained weights, served by `ragkit model serve`,"
+        f" and in process by {base['model'].partition(' ')[2].strip('()')}: the same {REQUESTS}"
+        f" prompts of {prompt:.0f} tokens on average, {ANSWER_TOKENS} tokens each, greedy, by"
+        " `ragkit model bench`, on the cores that the server and its clients share. Questions come"
+        " in fours about the same passages; transformers has no prefix cache and runs one after"
+        " the other. Milliseconds.\n",
+        "| engine | at once | requests/s | tokens/s | ratio | first token p50 / p95"
+        " | per token p50 / p95 | cached |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in [base, *(run for run in runs if run is not base)]:
+        found = run["summary"]
+        ratio = found["output_tokens_per_s"] / base["summary"]["output_tokens_per_s"]
+        cached = found["cached_share"]
+        lines.append(
+            f"| {'vLLM' if run is not base else 'transformers'} | {run['level']['concurrency']}"
+            f" | {found['requests_per_s']:.2f} | {found['output_tokens_per_s']:.0f} | {ratio:.2f}"
+            f" | {_ms(found['ttft_s'])} | {_ms(found['tpot_s'])}"
+            f" | {'none' if cached is None else f'{cached:.0%}'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _ms(spread: Mapping[str, float]) -> str:
+    return f"{1000 * spread['p50']:.1f} / {1000 * spread['p95']:.1f}"

@@ -1,0 +1,22 @@
+"""Two stub servers in a process of their own: one streams as fast as it can, one like a model."""
+
+from ragkit_serve.stub import Reply, StubServer
+
+PIECES = {"at once": 64, "paced": 16}  # of an answer; the last says what it cites
+PACE_S = 0.005  # 200 tokens a second, as a small model on a GPU
+
+
+def text(kind: str) -> str:
+    """Write an answer of so many pieces."""
+    return " it." * (PIECES[kind] - 1) + " [1]"
+
+
+def main() -> None:
+    at_once, paced = Reply(text("at once")), Reply(text("paced"), delay_s=PACE_S)
+    with StubServer(lambda messages: at_once) as fast, StubServer(lambda messages: paced) as slow:
+        print(fast.url, slow.url, flush=True)
+        fast.closing.wait()
+
+
+if __name__ == "__main__":
+    main()
