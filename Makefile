@@ -8,7 +8,7 @@ PACKAGES := ragkit ingest serve eval tests benchmarks examples
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
-.PHONY: demo test test-vllm check bench venv venvs clean
+.PHONY: demo test test-vllm check lint bench venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
@@ -19,12 +19,14 @@ test: venv ## all tests that need only pip packages
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor or llama.cpp's server
 	$(BIN)/python -m pytest -m vllm
 
-check: venv ## format, lint, types, the import star, fast tests
+check: lint ## lint, and the fast tests
+	$(BIN)/python -m pytest -m "not slow and not vllm"
+
+lint: venv ## format, lint, types, the import star
 	$(BIN)/ruff format --check $(PACKAGES)
 	$(BIN)/ruff check $(PACKAGES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow and not vllm"
 
 bench: venv ## measure against named peers, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks

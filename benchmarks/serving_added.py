@@ -35,7 +35,8 @@ class Seen:
 
 
 def _seen(began: float, times: Sequence[float]) -> Seen:
-    assert len(times) in PIECES.values(), len(times)
+    # ragkit may hold a marker back, to pass it on with what follows.
+    assert any(abs(len(times) - count) <= 1 for count in PIECES.values()), len(times)
     return Seen(times[0] - began, (times[-1] - times[0]) / (len(times) - 1))
 
 
@@ -172,10 +173,10 @@ def _table(seen: Mapping[str, Mapping[str, Sequence[Seen]]]) -> str:
         "### Added to the server's own time\n",
         "A stub server in a process of its own, asked in turns with the same messages: questions of"
         f" CMRC 2018 about {DOCUMENTS} paragraphs. First piece: the server sends one piece in"
-        f" {1000 * PACE_S:.0f} ms ({counts['paced']} questions), as a model does; per further piece:"
-        f" it sends {PIECES['at once']} at once ({counts['at once']} questions). Medians, and"
-        " medians of the differences to the direct call of the same messages, in milliseconds. The"
-        " knowledge base packs the prompt, with the server counting its tokens, and takes links"
+        f" {1000 * PACE_S:.0f} ms ({counts['paced']} questions), as a model does; per further"
+        f" piece: it sends {PIECES['at once']} at once ({counts['at once']} questions). Medians,"
+        " and medians of the differences to the direct call of the same messages, in milliseconds."
+        " The knowledge base packs the prompt, with the server counting its tokens, and takes links"
         " and markers without a source out of what comes.\n",
         "| way | first piece | added | per piece | added |",
         "|---|---|---|---|---|",

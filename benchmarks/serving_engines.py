@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,18 @@ def section() -> str:
     if not python.exists():
         return f"{_HEAD}\nLeft out: no environment with vLLM (RAGKIT_VLLM_PYTHON).\n"
     with tempfile.TemporaryDirectory() as folder:
-        model, record = Path(folder, "tiny"), Path(folder, "bench.json")
+        model = Path(folder, "tiny")
         weights = make_tiny_llama(model)
         env = _environment(Path(folder)) | {"RAGKIT_VLLM_PYTHON": str(python)}
         with _served(model, env) as ready:
-            _bench(ready, model, record, env)
-        measured = json.loads(record.read_text(encoding="utf-8"))
-    return _table(measured, weights)
+            key = {} if ready["api_key"] is None else {"RAGKIT_LLM_API_KEY": ready["api_key"]}
+            server = ["--url", ready["url"], "--model", ready["model"], "--concurrency", LEVELS]
+            served = _bench(server, Path(folder, "server.json"), env | key)
+        # When the server is gone, so that neither takes the other's memory or cores.
+        alone = ["--baseline", f"local:{model}", "--baseline-requests", str(REQUESTS)]
+        in_process = _bench(alone, Path(folder, "transformers.json"), env)
+    assert served["workload"]["hash"] == in_process["workload"]["hash"]
+    return _table(in_process["runs"][0], served["runs"], weights)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -75,25 +80,23 @@ def _ready(process: "subprocess.Popen[str]", log: Path) -> Mapping[str, Any]:
     raise SystemExit(f"ragkit model serve ended before it was ready:\n{tail}")
 
 
-def _bench(ready: Mapping[str, Any], model: Path, record: Path, env: Mapping[str, str]) -> None:
-    command = [RAGKIT, "model", "bench", "--url", ready["url"], "--model", ready["model"]]
-    command += ["--concurrency", LEVELS, "--requests", str(REQUESTS), "--ignore-eos"]
-    command += ["--answer-tokens", str(ANSWER_TOKENS), "--baseline", str(model)]
-    command += ["--output", str(record), "--json"]
-    key = {} if ready["api_key"] is None else {"RAGKIT_LLM_API_KEY": str(ready["api_key"])}
-    done = subprocess.run(command, env={**env, **key}, capture_output=True, text=True, check=False)
+def _bench(options: Sequence[str], record: Path, env: Mapping[str, str]) -> Any:
+    command = [RAGKIT, "model", "bench", *options, "--requests", str(REQUESTS), "--ignore-eos"]
+    command += ["--answer-tokens", str(ANSWER_TOKENS), "--output", str(record)]
+    done = subprocess.run(
+        command, env=env, cwd=record.parent, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"ragkit model bench ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return json.loads(record.read_text(encoding="utf-8"))
 
 
-def _table(measured: Mapping[str, Any], weights: int) -> str:
-    runs = measured["runs"]
-    base = next(run for run in runs if run["engine"] == "transformers")
+def _table(base: Any, served: Sequence[Any], weights: int) -> str:
     prompt = base["summary"]["prompt_tokens"]
     lines = [
         _HEAD,
         f"A Llama of {weights / 1e6:.1f} million untrained weights, served by `ragkit model serve`,"
-        f" and in process by {base['model'].partition(' ')[2].strip('()')}: the same {REQUESTS}"
+        f" and in process by transformers ({base['model'].partition(' (')[2]}: the same {REQUESTS}"
         f" prompts of {prompt:.0f} tokens on average, {ANSWER_TOKENS} tokens each, greedy, by"
         " `ragkit model bench`, on the cores that the server and its clients share. Questions come"
         " in fours about the same passages; transformers has no prefix cache and runs one after"
@@ -102,7 +105,7 @@ def _table(measured: Mapping[str, Any], weights: int) -> str:
         " | per token p50 / p95 | cached |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for run in [base, *(run for run in runs if run is not base)]:
+    for run in [base, *served]:
         found = run["summary"]
         ratio = found["output_tokens_per_s"] / base["summary"]["output_tokens_per_s"]
         cached = found["cached_share"]

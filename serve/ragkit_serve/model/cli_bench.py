@@ -231,7 +231,7 @@ def _draw(record: Record, path: Path) -> bool:
     try:
         draw(record, path)
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         typer.echo("ragkit: no plot: it needs matplotlib: pip install 'ragkit[plot]'", err=True)
         return False

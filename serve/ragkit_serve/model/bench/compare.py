@@ -48,7 +48,10 @@ class Difference:
 
 
 def compare_records(a: Record, b: Record) -> list[Difference]:
-    """Compare the levels that both have. Raises UsageError where nothing can be compared."""
+    """Compare the levels that both have; a lone baseline in `a` is compared with every level.
+
+    Raises UsageError where nothing can be compared.
+    """
     if a.workload_hash != b.workload_hash:
         raise UsageError(
             f"the workloads differ ({a.workload_hash[:12]} and {b.workload_hash[:12]}): figures of"
@@ -58,6 +61,8 @@ def compare_records(a: Record, b: Record) -> list[Difference]:
     pairs = [
         (run, others[run.engine, run.level]) for run in a.runs if (run.engine, run.level) in others
     ]
+    if not pairs and [run.engine for run in a.runs] == ["transformers"]:
+        pairs = [(a.runs[0], run) for run in b.runs]
     if not pairs:
         raise UsageError(
             "the two runs have no level in common: run both with the same --concurrency or --rate"

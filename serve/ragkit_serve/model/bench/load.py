@@ -78,7 +78,7 @@ async def measure(
     async with target.client() as client:
         before_all = written(warm_ups(workload.prompts, 1 + (level.concurrency or _OPEN_WARM_UPS)))
         await _warm_up(client, target, before_all)
-        counters = await _cache_counters(client, target)
+        counters = await cache_counters(client, target)
         began, busy = perf_counter(), process_time()
         if level.rate_per_s is None:
             heard = await _closed(client, target, contents, level.concurrency or 1, progress)
@@ -86,7 +86,7 @@ async def measure(
             arrivals = due_times(len(contents), level.rate_per_s, seed)
             heard = await _open(client, target, contents, arrivals, progress)
         wall, busy = max(one.ended for one in heard) - began, process_time() - busy
-        after = await _cache_counters(client, target)
+        after = await cache_counters(client, target)
     rows = tuple(
         row(one, number, prompt.group, began)
         for number, (one, prompt) in enumerate(zip(heard, workload.prompts, strict=True))
@@ -172,7 +172,7 @@ def due_times(count: int, rate_per_s: float, seed: int) -> list[float]:
     return times
 
 
-async def _cache_counters(client: httpx.AsyncClient, target: Target) -> tuple[float, float] | None:
+async def cache_counters(client: httpx.AsyncClient, target: Target) -> tuple[float, float] | None:
     """Read vLLM's counters of prompt tokens looked up in the prefix cache and found there."""
     import httpx
 

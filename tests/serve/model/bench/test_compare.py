@@ -1,5 +1,7 @@
 """Two runs compared: paired ratios, honest intervals, and no comparison of what is not alike."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,17 @@ def test_other_questions_or_other_levels_are_not_compared() -> None:
         compare_records(record(one), record(two))
     found = compare_records(record(one, two), record(two))
     assert {one.level for one in found} == {"2"}
+
+
+def test_a_baseline_measured_alone_is_compared_with_every_level() -> None:
+    alone = replace(made(4 * BASE[:16], concurrency=1), engine="transformers")
+    levels = record(made(BASE, concurrency=1), made(BASE, concurrency=8))
+    found = [one for one in compare_records(record(alone), levels) if one.metric == "e2e p50"]
+    assert [(one.engine, one.level, one.n) for one in found] == [
+        ("server", "1", 16),
+        ("server", "8", 16),
+    ]
+    assert [one.ratio for one in found] == pytest.approx([0.25, 0.25])
 
 
 def test_the_same_files_give_the_same_intervals() -> None:

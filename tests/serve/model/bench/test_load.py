@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 
+import httpx
 import pytest
 
 from ragkit.errors import ModelServerError
 from ragkit.model.server import ModelServer
-from ragkit_serve.model.bench.load import Target, due_times, measure
+from ragkit_serve.model.bench.load import Target, cache_counters, due_times, measure
 from ragkit_serve.model.bench.record import Level, Run
 from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts
 from ragkit_serve.stub import Fault, Reply, Script, StubServer
@@ -76,6 +77,32 @@ def test_the_cached_share_is_the_servers_word_and_a_second_run_finds_nothing_of_
     assert shares[1] == pytest.approx(shares[0], abs=0.02)
     assert [begins.count(mark) for mark in dict.fromkeys(begins)] == [10, 10]
     assert all(mark[0] == "[" and mark[9:] == "]\n" for mark in begins)
+
+
+METRICS = """# TYPE vllm:prefix_cache_queries_total counter
+vllm:prefix_cache_queries_total{engine="0",model_name="tiny"} 1000.0
+vllm:prefix_cache_queries_total{engine="1",model_name="tiny"} 500.0
+vllm:prefix_cache_hits_total{engine="0",model_name="tiny"} 400.0
+vllm:prefix_cache_hits_total{engine="1",model_name="tiny"} 200.0
+vllm:prefix_cache_hits_created{engine="0",model_name="tiny"} 1.8e+09
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "found"),
+    [(200, METRICS, (1500, 600)), (404, METRICS, None), (200, "", None), (200, "<html>", None)],
+)
+def test_the_counters_of_vllm(status: int, text: str, found: tuple[float, float] | None) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/metrics"
+        return httpx.Response(status, text=text)
+
+    async def ask() -> tuple[float, float] | None:
+        target = Target(server=ModelServer("http://a/v1"), model="m")
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+            return await cache_counters(client, target)
+
+    assert asyncio.run(ask()) == found
 
 
 def every_second(fault: Fault) -> Script:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
+import socketserver
+import ssl
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +33,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed"
 
 KEY, SERVERS_KEY = "Client-key.1234", "servers-key-5678"
 HEADERS = {"Authorization": f"Bearer {KEY}"}
+TRUST = ssl.create_default_context()  # made once: it takes longer than a request
 
 
 def free_port() -> int:
@@ -47,19 +54,18 @@ def running(folder: Path, *urls: str, **options: object) -> Iterator[str]:
     """Run the gateway before these servers; gives its address without /v1."""
     assert PROGRAM is not None
     port = free_port()
+    given: dict[str, object] = {"client_keys": [KEY], "backend_key": SERVERS_KEY}
     gateway = Gateway(
         backends=[parse_backend(url) for url in urls],
         listen=f"127.0.0.1:{port}",
-        client_keys=[KEY],
-        backend_key=SERVERS_KEY,
-        **options,  # type: ignore[arg-type]
+        **(given | options),  # type: ignore[arg-type]
     )
     config.write(config.files(gateway, folder), folder)
     nginx.check(PROGRAM, folder)
     command = [str(PROGRAM), "-p", str(folder), "-c", str(folder / config.CONFIG)]
     with subprocess.Popen([*command, "-e", "stderr", "-g", "daemon off;"]) as process:
         try:
-            url = f"http://127.0.0.1:{port}"
+            url = f"http{'s' if gateway.certificate else ''}://127.0.0.1:{port}"
             assert poll(lambda: answers(url))
             yield url
         finally:
@@ -69,7 +75,7 @@ def running(folder: Path, *urls: str, **options: object) -> Iterator[str]:
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/healthz").status_code == 200
+        return httpx.get(f"{url}/healthz", verify=False).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -80,7 +86,11 @@ def body(text: str, *, stream: bool = False) -> dict[str, object]:
 
 def chat(url: str, text: str = "hello", **headers: str) -> httpx.Response:
     return httpx.post(
-        f"{url}/v1/chat/completions", json=body(text), headers=HEADERS | headers, timeout=30
+        f"{url}/v1/chat/completions",
+        json=body(text),
+        headers=HEADERS | headers,
+        timeout=30,
+        verify=TRUST,
     )
 
 
@@ -148,6 +158,7 @@ def test_no_or_a_wrong_key_gets_nowhere(
         ("POST", "//invocations"),
         ("POST", "/V1/chat/completions"),
         ("GET", "/v1/chat/completions"),
+        ("POST", "/health"),
         ("DELETE", "/v1/models"),
         ("GET", "/"),
     ],
@@ -228,6 +239,82 @@ def test_prompts_that_begin_alike_go_to_one_server_and_move_only_when_it_is_down
         assert set(after) == {"I am B"}
 
 
+def test_a_server_that_is_down_moves_only_its_own_prompts(tmp_path: Path) -> None:
+    with (
+        StubServer(lambda messages: "A", api_key=SERVERS_KEY) as a,
+        StubServer(lambda messages: "B", api_key=SERVERS_KEY) as b,
+        StubServer(lambda messages: "C", api_key=SERVERS_KEY) as c,
+        running(tmp_path, a.url, b.url, c.url, balance="prefix", prefix_chars=200) as url,
+    ):
+        prompts = [f"prompt {n} " + "x" * 300 for n in range(40)]
+        before = [said(chat(url, prompt)) for prompt in prompts]
+        shares = {name: before.count(name) / len(before) for name in "ABC"}
+        assert min(shares.values()) > 0.1, shares  # a third each, more or less
+        c.script = lambda messages: Fault(status=503)
+        after = [said(chat(url, prompt)) for prompt in prompts]
+        assert [x for x, y in zip(before, after, strict=True) if y != x] == ["C"] * before.count(
+            "C"
+        )
+        assert set(after) == {"A", "B"}
+
+
+class UnixServer(socketserver.ThreadingUnixStreamServer):
+    """Answers every POST with the Authorization it was given, over a unix socket."""
+
+    daemon_threads = True
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answer = self.headers["Authorization"].encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+
+def test_a_server_at_a_unix_socket() -> None:
+    with tempfile.TemporaryDirectory() as name:  # a socket's path is at most 107 bytes
+        folder = Path(name)
+        folder.chmod(0o755)  # as root, nginx works under another user's name
+        with UnixServer(f"{folder}/s", UnixServer.Handler) as server:
+            (folder / "s").chmod(0o666)
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            with running(folder / "gateway", f"unix:{folder}/s") as url:
+                assert chat(url).text == f"Bearer {SERVERS_KEY}"
+            server.shutdown()
+
+
+def test_a_key_of_every_character_that_a_key_may_have(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    key = "aZ09._~+/=-aZ09._~+/=-"
+    with running(tmp_path, servers[0].url, client_keys=[key, KEY]) as url:
+        assert said(chat(url, Authorization=f"Bearer {key}")) == "I am A"
+        assert said(chat(url)) == "I am A"
+        assert chat(url, Authorization=f"Bearer {key.replace('.', 'x')}").status_code == 401
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_it_speaks_tls(tmp_path: Path, servers: tuple[StubServer, StubServer]) -> None:
+    asked = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -days 1"
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run([*asked.split(), *map(str, options)], check=True, capture_output=True)
+    with running(
+        tmp_path / "gateway", servers[0].url, certificate=certificate, certificate_key=key
+    ) as url:
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        answer = httpx.post(
+            f"{url}/v1/chat/completions", json=body("hello"), headers=HEADERS, verify=trusted
+        )
+        assert said(answer) == "I am A"
+        plain = httpx.get(url.replace("https", "http") + "/healthz")
+        assert plain.status_code == 400
+
+
 def test_a_client_that_leaves_frees_its_server(
     tmp_path: Path, servers: tuple[StubServer, StubServer]
 ) -> None:
@@ -302,6 +389,7 @@ def stream(url: str, begun: list[float]) -> str:
             json=body("go on", stream=True),
             headers=HEADERS,
             timeout=30,
+            verify=TRUST,
         ) as response:
             if response.status_code != 200:
                 return str(response.status_code)
