@@ -98,7 +98,8 @@ def test_without_nginx_it_still_writes_and_says_how_to_install_it(
 
 
 @needs_nginx
-def test_it_runs_until_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_runs_until_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     port = free_port()
     with StubServer(lambda messages: "Four.", api_key=KEY) as server:
         process = subprocess.Popen(
@@ -119,7 +120,7 @@ def test_it_runs_until_interrupted(tmp_path: Path) -> None:
             )
             assert said.json()["choices"][0]["message"]["content"] == "Four."
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             process.communicate(timeout=30)
     assert not _healthy(url)
 
