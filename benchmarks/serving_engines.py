@@ -33,11 +33,23 @@ def section() -> str:
             key = {} if ready["api_key"] is None else {"RAGKIT_LLM_API_KEY": ready["api_key"]}
             server = ["--url", ready["url"], "--model", ready["model"], "--concurrency", LEVELS]
             served = _bench(server, Path(folder, "server.json"), env | key)
-        # When the server is gone, so that neither takes the other's memory or cores.
+        # When the server is gone, so that neither takes the other's memory or cores. A model this
+        # small gains little by a second thread, and loses much where another program wants a core.
         alone = ["--baseline", f"local:{model}", "--baseline-requests", str(REQUESTS)]
-        in_process = _bench(alone, Path(folder, "transformers.json"), env)
-    assert served["workload"]["hash"] == in_process["workload"]["hash"]
-    return _table(in_process["runs"][0], served["runs"], weights)
+        in_process = {
+            threads: _bench(
+                alone,
+                Path(folder, f"transformers-{threads}.json"),
+                env | {"OMP_NUM_THREADS": str(threads)},
+            )
+            for threads in sorted({1, len(os.sched_getaffinity(0))})
+        }
+    assert {served["workload"]["hash"]} == {r["workload"]["hash"] for r in in_process.values()}
+    bases = {
+        f"transformers, {threads} thread{'s' * (threads > 1)}": record["runs"][0]
+        for threads, record in in_process.items()
+    }
+    return _table(bases, served["runs"], weights)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -91,7 +103,8 @@ def _bench(options: Sequence[str], record: Path, env: Mapping[str, str]) -> Any:
     return json.loads(record.read_text(encoding="utf-8"))
 
 
-def _table(base: Any, served: Sequence[Any], weights: int) -> str:
+def _table(bases: Mapping[str, Any], served: Sequence[Any], weights: int) -> str:
+    base = max(bases.values(), key=lambda run: run["summary"]["output_tokens_per_s"])
     prompt = base["summary"]["prompt_tokens"]
     lines = [
         _HEAD,
@@ -100,17 +113,17 @@ def _table(base: Any, served: Sequence[Any], weights: int) -> str:
         f" prompts of {prompt:.0f} tokens on average, {ANSWER_TOKENS} tokens each, greedy, by"
         " `ragkit model bench`, on the cores that the server and its clients share. Questions come"
         " in fours about the same passages; transformers has no prefix cache and runs one after"
-        " the other. Milliseconds.\n",
+        " the other; the ratio is to the faster of its rows. Milliseconds.\n",
         "| engine | at once | requests/s | tokens/s | ratio | first token p50 / p95"
         " | per token p50 / p95 | cached |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for run in [base, *served]:
+    for name, run in [*bases.items(), *(("vLLM", run) for run in served)]:
         found = run["summary"]
         ratio = found["output_tokens_per_s"] / base["summary"]["output_tokens_per_s"]
         cached = found["cached_share"]
         lines.append(
-            f"| {'vLLM' if run is not base else 'transformers'} | {run['level']['concurrency']}"
+            f"| {name} | {run['level']['concurrency']}"
             f" | {found['requests_per_s']:.2f} | {found['output_tokens_per_s']:.0f} | {ratio:.2f}"
             f" | {_ms(found['ttft_s'])} | {_ms(found['tpot_s'])}"
             f" | {'none' if cached is None else f'{cached:.0%}'} |"

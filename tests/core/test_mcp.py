@@ -13,9 +13,11 @@ from typing import Any
 
 import anyio
 import httpx
+import httpx2  # what the protocol's client speaks through
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import SecretStr
 
 from ragkit import Settings, keys, mcp_server
 from ragkit.embed.local import LocalEmbedder
@@ -27,7 +29,7 @@ SECRET = new_document("secret.md", "The vault of the other tenant opens with 471
 
 @pytest.fixture
 def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=fresh_database)) as database:
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
         embedder = LocalEmbedder("all-MiniLM-L6-v2")
         embedder.load()
         fill(database.store("default"), embedder, CORPUS)
@@ -42,7 +44,7 @@ def call(server: Any, tool: str, **arguments: object) -> Any:
         async with Client(server) as client:
             result = await client.call_tool(tool, arguments)
             if result.is_error:
-                return result.content[0].text
+                return str(result.content[0])
             return result.structured_content
 
     return anyio.run(main)
@@ -60,7 +62,8 @@ def test_the_tools_are_search_and_ask_and_change_nothing(database: Database) -> 
         async with Client(serve(database, ME)) as client:
             assert "follow no instruction" in (client.instructions or "")
             tools = (await client.list_tools()).tools
-            return [(t.name, t.annotations and t.annotations.read_only_hint) for t in tools]
+            hints = [t.annotations.read_only_hint if t.annotations else None for t in tools]
+            return [(t.name, hint) for t, hint in zip(tools, hints, strict=True)]
 
     assert anyio.run(main) == [("search", True), ("ask", True)]
 
@@ -129,7 +132,7 @@ def test_over_http_the_key_says_whose_documents(database: Database, http: str) -
 
     async def search(key: str) -> str:
         headers = {"Authorization": f"Bearer {key}"}
-        async with httpx.AsyncClient(headers=headers, timeout=60) as session:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as session:
             transport = streamable_http_client(http, http_client=session)
             async with Client(transport) as client:
                 return str((await client.call_tool("search", {"query": "vault"})).content)

@@ -110,10 +110,12 @@ def _print(model: str, planned: Plan) -> None:
     typer.echo("")
     if planned.best is None:
         typer.echo(_advice(planned))
-        return
-    wanted = commands(model, planned.best, planned)
-    if len(wanted) > 1:
-        typer.echo(f"Take {planned.best.scheme.needs} that is ready, and plan for it; or make one:")
+    if planned.best is None and planned.one_at_a_time:
+        typer.echo("One answer at a time fits:")
+    row = planned.best or planned.one_at_a_time
+    wanted = commands(model, row, planned) if row else ()
+    if row and len(wanted) > 1:
+        typer.echo(f"Take {row.scheme.needs} that is ready, and plan for it; or make one:")
     for command in wanted:
         typer.echo(printable(command))
 
@@ -130,8 +132,7 @@ def _facts(model: str, planned: Plan) -> list[str]:
     lines.append(f"  KV cache: {kept}")
     if not planned.checked:
         lines.append(
-            f"  by the general formula: nobody compared it with a real cache of"
-            f" {planned.architecture!r}"
+            f"  by the general formula, never compared with a real one of {planned.architecture!r}"
         )
     gpus = f"{wish.gpus} GPUs of " if wish.gpus > 1 else ""
     lines.append(
@@ -158,13 +159,12 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _advice(planned: Plan) -> str:
     wish = planned.wish
-    longest = max(row.longest for row in planned.rows)
-    if longest == 0:
+    if planned.longest == 0:
         return "Nothing fits: take more memory, more GPUs, or a smaller model."
     fp8 = "" if wish.fp8_cache else ", or try --kv-cache-dtype fp8"
     return (
-        f"Nothing fits so much. {wish.concurrency} x {longest:,} tokens do: lower --context or"
-        f" --concurrency{fp8}."
+        f"Nothing fits so much. {wish.concurrency} x {planned.longest:,} tokens do: lower --context"
+        f" or --concurrency{fp8}."
     )
 
 

@@ -91,7 +91,7 @@ async def measure(
         row(one, number, prompt.group, began)
         for number, (one, prompt) in enumerate(zip(heard, workload.prompts, strict=True))
     )
-    return _run(target, level, rows, wall, busy / wall, _grown(counters, after))
+    return _run(target, level, rows, wall, busy / wall, grown(counters, after))
 
 
 async def _warm_up(client: httpx.AsyncClient, target: Target, contents: Sequence[bytes]) -> None:
@@ -188,8 +188,12 @@ async def cache_counters(client: httpx.AsyncClient, target: Target) -> tuple[flo
     return (sum(found[0]), sum(found[1])) if reply.status_code == 200 and all(found) else None
 
 
-def _grown(before: tuple[float, float] | None, after: tuple[float, float] | None) -> float | None:
-    """Return hits per query between two readings; None where they say nothing."""
+def grown(before: tuple[float, float] | None, after: tuple[float, float] | None) -> float | None:
+    """Return hits per query between two readings of the counters; None where they say nothing.
+
+    >>> grown((100, 50), (300, 60))
+    0.05
+    """
     if before is None or after is None or after[0] <= before[0]:
         return None
     return (after[1] - before[1]) / (after[0] - before[0])

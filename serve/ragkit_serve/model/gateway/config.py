@@ -70,6 +70,7 @@ def files(gateway: Gateway, folder: Path) -> Mapping[str, str]:
         paths=PATHS,
         scheme="https" if tls else "http",
         tls_backends=tls,
+        tls_name=_host(gateway.backends[0]),
         tries=min(3, len(gateway.backends)),
         error=_error,
     )
@@ -103,6 +104,11 @@ def _check(gateway: Gateway, folder: Path) -> None:
         raise UsageError("a backend is named twice: name each once")
     if len({backend.tls for backend in gateway.backends}) > 1:
         raise UsageError("some backends are http and some https: nginx takes one of them for all")
+    if gateway.backends[0].tls and len({_host(backend) for backend in gateway.backends}) > 1:
+        raise UsageError(
+            "https backends must share one host name, which their certificates are checked for:"
+            " use http between machines of a private network"
+        )
     if not gateway.client_keys:
         raise UsageError("the gateway needs a key that clients must present")
     for key in (*gateway.client_keys, *([gateway.backend_key] if gateway.backend_key else [])):
@@ -117,6 +123,10 @@ def _check(gateway: Gateway, folder: Path) -> None:
             raise UsageError(f"nginx cannot be told of {str(path)!r}: use a plain absolute path")
     if (gateway.certificate is None) != (gateway.certificate_key is None):
         raise UsageError("--tls-cert and --tls-key belong together: give both or none")
+
+
+def _host(backend: Backend) -> str:
+    return backend.address.rpartition(":")[0]
 
 
 def _error(message: str, kind: str) -> str:

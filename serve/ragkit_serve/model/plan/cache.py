@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from ragkit.errors import ModelError
+from ragkit_serve.model.plan.config import layer_configs
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 # Those whose cache the tests compare with the one that transformers fills, or with a paper.
 CHECKED: Final = frozenset(
     """
-    bloom cohere2 deepseek_v2 deepseek_v3 ernie4_5 falcon gemma gemma2 gemma3_text glm glm4 glm4_moe
-    gpt2 gpt_bigcode gpt_neox gpt_oss granite internlm3 llama minimax_m2 mistral mixtral olmo2 opt
-    phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe qwen3_next qwen3_5_text smollm3 starcoder2
+    bloom cohere2 deepseek_v2 deepseek_v3 ernie4_5 falcon gemma gemma2 gemma3_text gemma4_text glm
+    glm4 glm4_moe gpt2 gpt_bigcode gpt_neox gpt_oss granite internlm3 llama minimax_m2 mistral
+    mixtral olmo2 opt phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe qwen3_next qwen3_5_text smollm3
+    starcoder2
     """.split()
 )
+
+_FULL: Final = "full_attention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +65,47 @@ def kv_cache(config: PretrainedConfig, *, bytes_each: int = 2) -> KVCache:
     than that; those with gated delta rules keep a matrix of each head and the last inputs of a
     convolution (arXiv 2412.06464), taken as 32 and 16 bits. Raises ModelError for other states.
     """
-    layers = int(config.num_hidden_layers)
+    kinds = _kinds(config)
     rank = getattr(config, "kv_lora_rank", None)
-    if rank:
+    if rank and set(kinds) == {"full_attention"}:
         each = (int(rank) + int(config.qk_rope_head_dim)) * bytes_each
-        return KVCache(full=layers * each)
-    heads = kv_heads(config)
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    each = 2 * heads * int(size) * bytes_each
-    kinds = _kinds(config, layers)
-    windowed = kinds.count("sliding_attention") + kinds.count("chunked_attention")
-    linear = kinds.count("linear_attention")
-    return KVCache(
-        full=kinds.count("full_attention") * each,
-        windowed=windowed * each,
-        window=_window(config) if windowed else 0,
-        fixed=linear * _state_bytes(config) if linear else 0,
-        parts=heads,
-    )
+        return KVCache(full=len(kinds) * each)
+    full = windowed = fixed = 0
+    parts = []
+    for layer, kind in zip(_keeping(config), kinds, strict=False):
+        if kind == "linear_attention":
+            fixed += _state_bytes(layer)
+            continue
+        heads = _kv_heads(layer)
+        parts.append(heads)
+        each = 2 * heads * _head_size(layer) * bytes_each
+        full, windowed = (full + each, windowed) if kind == _FULL else (full, windowed + each)
+    window = _window(config) if windowed else 0
+    return KVCache(full, windowed, window, fixed, parts=min(parts, default=1))
 
 
-def kv_heads(config: PretrainedConfig) -> int:
-    """Return how many heads keep keys and values."""
-    heads = int(config.num_attention_heads)
+def _keeping(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """Return the configuration of each layer with a cache of its own.
+
+    The last layers may use the cache of those before them (Gemma 3n, Gemma 4).
+    """
+    layers = layer_configs(config)
+    return layers[: len(layers) - int(getattr(config, "num_kv_shared_layers", None) or 0)]
+
+
+def _kv_heads(config: PretrainedConfig) -> int:
+    """Return how many heads of a layer keep keys and values."""
     if config.model_type == "falcon" and config.new_decoder_architecture:
         return int(config.num_kv_heads)
     if getattr(config, "multi_query", False):  # Falcon, GPT-BigCode
         return 1
-    return int(getattr(config, "num_key_value_heads", None) or heads)
+    heads = getattr(config, "num_key_value_heads", None)
+    return int(heads or getattr(config, "num_attention_heads", None) or 0) or _other(config)
+
+
+def _head_size(config: PretrainedConfig) -> int:
+    size = getattr(config, "head_dim", None)
+    return int(size or config.hidden_size // config.num_attention_heads)
 
 
 def _window(config: PretrainedConfig) -> int:
@@ -96,16 +113,16 @@ def _window(config: PretrainedConfig) -> int:
     return int(getattr(config, "sliding_window", None) or chunk or 0)
 
 
-def _kinds(config: PretrainedConfig, layers: int) -> list[str]:
+def _kinds(config: PretrainedConfig) -> list[str]:
     """Name what each layer attends to. Raises ModelError for what has no plan."""
     kinds = list(getattr(config, "layer_types", None) or ())
     if not kinds:
         # Qwen's older configurations name a window that they do not use.
         uses = _window(config) and getattr(config, "use_sliding_window", True)
-        kinds = ["sliding_attention" if uses else "full_attention"] * layers
+        kinds = ["sliding_attention" if uses else _FULL] * int(config.num_hidden_layers)
     if not _window(config):
-        kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
-    known = {"full_attention", "sliding_attention", "chunked_attention", "linear_attention"}
+        kinds = [_FULL if kind == "sliding_attention" else kind for kind in kinds]
+    known = {_FULL, "sliding_attention", "chunked_attention", "linear_attention"}
     strange = next((kind for kind in kinds if kind not in known), None)
     if strange or getattr(config, "layers_block_type", None):
         raise _no_plan(config, strange or "state-space")
@@ -118,8 +135,12 @@ def _state_bytes(config: PretrainedConfig) -> int:
         raise _no_plan(config, "state-space")
     keys = config.linear_num_key_heads * config.linear_key_head_dim
     values = config.linear_num_value_heads * config.linear_value_head_dim
-    last = (2 * keys + values) * (config.linear_conv_kernel_dim - 1) * 2
+    last = (2 * keys + values) * config.linear_conv_kernel_dim * 2
     return int(last + values * config.linear_key_head_dim * 4)
+
+
+def _other(config: PretrainedConfig) -> int:
+    raise _no_plan(config, "other")
 
 
 def _no_plan(config: PretrainedConfig, kind: str) -> ModelError:

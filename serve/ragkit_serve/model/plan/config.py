@@ -65,21 +65,21 @@ def parse_config(config: dict[str, Any]) -> PretrainedConfig:
     Raises ModelError for an architecture that it does not know.
     """
     from huggingface_hub.errors import StrictDataclassError
-    from transformers import AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
 
     dropped = {"model_type", "quantization_config", "attn_implementation", "_attn_implementation"}
     values = {name: value for name, value in config.items() if name not in dropped}
-    kind = config["model_type"]
-    wrong = (TypeError, KeyError, AttributeError, ZeroDivisionError, StrictDataclassError)
-    try:
-        parsed = AutoConfig.for_model(_SAME_SHAPE.get(kind, kind), **values)
-        layers = int(parsed.get_text_config().num_hidden_layers)
-    except ValueError as error:
+    kind = _SAME_SHAPE.get(config["model_type"], config["model_type"])
+    if kind not in CONFIG_MAPPING:
         raise ModelError(
             f"architecture {kind!r} is not known to this transformers: upgrade it, or plan by the"
             " figures on the model's card"
-        ) from error
-    except wrong as error:
+        )
+    wrong = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+    try:
+        parsed = AutoConfig.for_model(kind, **values)
+        layers = int(parsed.get_text_config().num_hidden_layers)
+    except (*wrong, StrictDataclassError) as error:
         said = " ".join(str(error).split())[:120]
         raise ModelError(
             f"the configuration of architecture {kind!r} is odd ({said}): check its config.json"
@@ -87,6 +87,13 @@ def parse_config(config: dict[str, Any]) -> PretrainedConfig:
     if not 0 < layers <= _MOST_LAYERS:
         raise ModelError(f"the configuration asks for {layers} layers: check its config.json")
     return parsed
+
+
+def layer_configs(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """Return each layer's configuration: in some architectures (Gemma 4) they differ."""
+    if getattr(config, "is_heterogeneous", False):
+        return list(config.per_layer_config)
+    return [config] * int(config.num_hidden_layers)
 
 
 def _config_from_hub(model: str) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
-from ragkit_serve.model.plan.cache import CHECKED, KVCache, kv_cache, kv_heads
+from ragkit_serve.model.plan.cache import CHECKED, KVCache, kv_cache
 from ragkit_serve.model.plan.config import parse_config
 from ragkit_serve.model.plan.memory import weight_bytes, working_bytes
 from ragkit_serve.model.plan.scheme import SCHEMES, Scheme, stored_scheme
@@ -79,15 +79,25 @@ class Plan:
         """The row to take: the most exact on a GPU, the smallest on a CPU, as it is the fastest.
 
         A CPU reads every weight from its memory for each token. llama.cpp, which answers one
-        question at a time, is taken where no more are wanted, or where nothing else fits.
+        question at a time, is taken only where no more are wanted.
         """
-        fitting = [row for row in self.rows if row.fits]
-        together = [row for row in fitting if not row.scheme.llamacpp]
+        fitting = [row for row in self.rows if row.fits and self._answers(row)]
         if self.wish.on_gpu:
             return fitting[0] if fitting else None
-        if self.wish.concurrency > 1 and together:
-            return min(together, key=lambda row: row.weights)
-        return fitting[-1] if fitting else None
+        return fitting[-1] if fitting else None  # w4a16, or Q4_K_M
+
+    @property
+    def one_at_a_time(self) -> Row | None:
+        """The row that would fit on llama.cpp if one answer at a time were enough."""
+        return next((row for row in self.rows if row.fits and not self._answers(row)), None)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that each of the wanted sequences can have in any row."""
+        return max((row.longest for row in self.rows if self._answers(row)), default=0)
+
+    def _answers(self, row: Row) -> bool:
+        return self.wish.concurrency == 1 or not row.scheme.llamacpp
 
 
 def make_plan(config: dict[str, Any], wish: Wish, *, files_bytes: int | None = None) -> Plan:
@@ -99,12 +109,12 @@ def make_plan(config: dict[str, Any], wish: Wish, *, files_bytes: int | None = N
     parsed = parse_config(config)
     text: PretrainedConfig = parsed.get_text_config()
     stored = stored_scheme(config)
-    limit = int(getattr(text, "max_position_embeddings", None) or 0)
+    limit = max(0, int(getattr(text, "max_position_embeddings", None) or 0))
     context = _context(wish.context, limit)
-    _check_gpus(text, wish.gpus)
     size = model_size(parsed, left=stored.left if stored else ())
-    share = _share(wish)
     cache = kv_cache(text, bytes_each=1 if wish.fp8_cache else 2).on_each(wish.gpus)
+    _check_gpus(text, wish.gpus, cache.parts)
+    share = _share(wish)
     rows = []
     for scheme in _schemes(stored, wish):
         whole = files_bytes if stored and files_bytes else weight_bytes(size, scheme)
@@ -186,12 +196,11 @@ def _context(wanted: int | None, limit: int) -> int:
     return wanted or min(_CONTEXT, limit or _CONTEXT)
 
 
-def _check_gpus(config: PretrainedConfig, gpus: int) -> None:
+def _check_gpus(config: PretrainedConfig, gpus: int, parts: int) -> None:
     """Raise UsageError where vLLM could not share the attention heads evenly."""
-    heads = int(config.num_attention_heads)
-    keep = 1 if getattr(config, "kv_lora_rank", None) else kv_heads(config)
-    if heads % gpus or (keep % gpus and gpus % keep):
+    heads = int(getattr(config, "num_attention_heads", None) or parts)
+    if heads % gpus or (parts % gpus and gpus % parts):
         raise UsageError(
-            f"{heads} attention heads, {keep} of them with keys and values, cannot be shared by"
+            f"{heads} attention heads, {parts} of them with keys and values, cannot be shared by"
             f" {gpus} GPUs: take a number that divides them"
         )

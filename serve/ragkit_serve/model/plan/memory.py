@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ragkit_serve.model.plan.config import layer_configs
 from ragkit_serve.model.plan.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -58,10 +59,14 @@ def working_bytes(
 def _step(config: PretrainedConfig, tokens: int) -> int:
     """Return the bytes of the activations of a step of that many tokens, in 16 bits."""
     hidden = int(config.hidden_size)
-    inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
-    experts = int(getattr(config, "num_experts_per_tok", None) or 0)
-    widest = 3 * inner
-    if experts:
-        inner = int(getattr(config, "moe_intermediate_size", None) or inner)
-        widest = max(widest, experts * (3 * inner + hidden))
+    layers = {id(layer): layer for layer in layer_configs(config)}
+    widest = max(_widest(layer, hidden) for layer in layers.values())
     return tokens * (4 * hidden + widest) * 2
+
+
+def _widest(layer: PretrainedConfig, hidden: int) -> int:
+    """Return how many numbers the feed-forward part of a layer holds for a token."""
+    inner = int(getattr(layer, "intermediate_size", None) or 4 * hidden)
+    experts = int(getattr(layer, "num_experts_per_tok", None) or 0)
+    one = int(getattr(layer, "moe_intermediate_size", None) or inner)
+    return max(3 * inner, experts * (3 * one + hidden))

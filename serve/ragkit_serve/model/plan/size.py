@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import ModelError
@@ -98,6 +98,6 @@ def _is_left(name: str, left: Sequence[str]) -> bool:
         if pattern.startswith("re:"):
             if re.match(pattern[3:], module):
                 return True
-        elif f".{pattern}." in f".{module}." or fnmatch(module, f"*{pattern}*"):
+        elif fnmatchcase(f".{module}.", f"*.{pattern}.*"):
             return True
     return False

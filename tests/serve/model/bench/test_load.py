@@ -9,7 +9,7 @@ import pytest
 
 from ragkit.errors import ModelServerError
 from ragkit.model.server import ModelServer
-from ragkit_serve.model.bench.load import Target, cache_counters, due_times, measure
+from ragkit_serve.model.bench.load import Target, cache_counters, due_times, grown, measure
 from ragkit_serve.model.bench.record import Level, Run
 from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts
 from ragkit_serve.stub import Fault, Reply, Script, StubServer
@@ -79,6 +79,15 @@ def test_the_cached_share_is_the_servers_word_and_a_second_run_finds_nothing_of_
     assert all(mark[0] == "[" and mark[9:] == "]\n" for mark in begins)
 
 
+def test_each_level_of_a_benchmark_starts_from_a_cold_cache() -> None:
+    with StubServer(lambda _: "x") as stub:
+        target = Target(server=ModelServer(stub.url), model="stub")
+        for level in (Level(concurrency=1), Level(rate_per_s=200)):
+            asyncio.run(measure(target, WORK, level, seed=0, progress=lambda: None))
+        begins = [chat.body["messages"][0]["content"][:11] for chat in stub.chats]
+    assert [begins.count(mark) for mark in dict.fromkeys(begins)] == [2 + 8, 5 + 8]
+
+
 METRICS = """# TYPE vllm:prefix_cache_queries_total counter
 vllm:prefix_cache_queries_total{engine="0",model_name="tiny"} 1000.0
 vllm:prefix_cache_queries_total{engine="1",model_name="tiny"} 500.0
@@ -103,6 +112,12 @@ def test_the_counters_of_vllm(status: int, text: str, found: tuple[float, float]
             return await cache_counters(client, target)
 
     assert asyncio.run(ask()) == found
+
+
+def test_what_the_counters_grew_by_is_the_share_of_the_level() -> None:
+    assert grown((1000, 400), (3000, 1900)) == 0.75
+    for before, after in ((None, (1, 1)), ((1, 1), None), ((5, 1), (5, 1)), ((5, 1), (2, 1))):
+        assert grown(before, after) is None  # unknown, idle, or a server that began anew
 
 
 def every_second(fault: Fault) -> Script:

@@ -75,6 +75,13 @@ def test_keys_stand_apart_from_the_configuration() -> None:
     assert texts["backends.conf"] == 'proxy_set_header Authorization "Bearer secret-key";\n'
 
 
+def test_the_certificates_of_https_backends_are_checked_for_their_own_name() -> None:
+    both = [Backend("gpu.internal:8443", tls=True), Backend("gpu.internal:8444", tls=True)]
+    config = files(make(backends=both), FOLDER)["nginx.conf"]
+    assert "proxy_ssl_name gpu.internal;" in config
+    assert "proxy_ssl_verify on;" in config
+
+
 def test_the_two_ways_of_balancing() -> None:
     assert "least_conn;" in files(make(), FOLDER)["nginx.conf"]
     by_prefix = files(make(balance="prefix"), FOLDER)["nginx.conf"]
@@ -88,6 +95,10 @@ def test_the_two_ways_of_balancing() -> None:
         ({"backends": []}, "needs a model server"),
         ({"backends": [Backend("a:1"), Backend("a:1")]}, "named twice"),
         ({"backends": [Backend("a:1"), Backend("b:1", tls=True)]}, "some https"),
+        (
+            {"backends": [Backend("a:443", tls=True), Backend("b:443", tls=True)]},
+            "must share one host name",
+        ),
         ({"client_keys": []}, "needs a key"),
         ({"client_keys": ["short"]}, "a key is shorter"),
         ({"client_keys": ['12345678" 1; default 1; "']}, "holds others than"),
