@@ -160,7 +160,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._open_stream()
         for piece in pieces(fault.text):
             self._event(json.dumps(delta(body, {"content": piece}), ensure_ascii=False))
-        self.close_connection = True
+        # A stream that ends as HTTP wants it leaves a connection that can be used again: closed
+        # behind its back, the client's next request would break.
+        self.close_connection = fault.cut not in {"error", "garbage", "quiet"}
         if fault.cut == "stall":
             self._wait(self.timeout)
         elif fault.cut == "drip":

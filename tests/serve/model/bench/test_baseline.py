@@ -1,8 +1,12 @@
 """The baseline in this process: the same prompts through a tiny real model."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from ragkit.errors import ModelError, ModelServerError
+from ragkit.model.local_generate import load, place
 from ragkit_serve.model.bench.baseline import measure_baseline
 from ragkit_serve.model.bench.workload import Shape, Workload, make_prompts
 from tests.core.model.conftest import write_tiny_llama
@@ -32,6 +36,20 @@ def test_each_token_is_timed(model: str) -> None:
     starts = [row.start_s for row in got.rows]
     assert starts == sorted(starts)
     assert got.summary.wall_s >= sum(row.e2e_s for row in got.rows)
+
+
+def test_answers_end_where_the_model_ends_them_unless_told_otherwise(tmp_path: Path) -> None:
+    folder = str(write_tiny_llama(tmp_path, context=1024))
+    network = load(folder, place(None)).model
+    network.generation_config.eos_token_id = list(range(1, network.config.vocab_size))
+    asked = Workload(prompts=make_prompts(SHAPE), answer_tokens=5)
+    got = measure_baseline(folder, asked, 1, mark="x", progress=lambda: None)
+    assert [row.output_tokens for row in got.rows] == [1]
+    assert [row.tpot_s for row in got.rows] == [None]
+    full = measure_baseline(
+        folder, replace(asked, ignore_eos=True), 1, mark="x", progress=lambda: None
+    )
+    assert [row.output_tokens for row in full.rows] == [5]
 
 
 def test_prompts_beyond_its_context_end_it_in_one_line(model: str) -> None:

@@ -329,6 +329,24 @@ def test_a_client_that_leaves_frees_its_server(
         assert servers[0].disconnects[0] - left < 1
 
 
+def test_so_does_one_that_leaves_while_its_prompt_is_read(
+    tmp_path: Path, servers: tuple[StubServer, StubServer]
+) -> None:
+    servers[0].script = lambda messages: Reply("word", prefill_s=20)
+    with running(tmp_path, servers[0].url) as url:
+        data = json.dumps(body("hello", stream=True))
+        request = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        )
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(f"{request}Content-Length: {len(data)}\r\n\r\n{data}".encode())
+            assert poll(lambda: servers[0].running == 1, 5)
+        left = time.monotonic()
+        assert poll(lambda: servers[0].running == 0, 5)
+        assert servers[0].disconnects[0] - left < 1
+
+
 def test_bodies_and_connections_are_bounded(
     tmp_path: Path, servers: tuple[StubServer, StubServer]
 ) -> None:
