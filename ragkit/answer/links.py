@@ -59,7 +59,7 @@ _URL = re.compile(
 _TRAILING = ".,;:!?)}'*_~|\\"
 _BREAKS = re.compile(
     r"(?P<kept></?(?:b|br|code|em|i|kbd|strong|sub|sup|u)/?>|&(?:amp|lt|gt|quot|nbsp|apos|#39);)"
-    r"|(?P<bracket>\])(?=[(:])|(?P<angle><)(?=[A-Za-z/!?])|(?P<entity>&)(?=#?\w{1,32};)",
+    r"|(?P<bracket>\])(?=[(:])|(?P<angle><)(?=[A-Za-z/!?]|[^<>@]*@)|(?P<entity>&)(?=#?\w{1,32};)",
     re.IGNORECASE,
 )
 

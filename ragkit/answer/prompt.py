@@ -37,8 +37,16 @@ _INVISIBLE = (
 )
 _TAGS = ("source", "question", "system", "think", "start_of_turn", "end_of_turn")
 _TAG = "|".join(f"[{_INVISIBLE}]*".join(tag) for tag in _TAGS)
+_CONTROL = (  # other control tokens in angle brackets, each known with its closing bracket only
+    r"/?(?:s|bos|eos|sop|eop|pad|unk|mask|tool_call|tool_response|end_of_utterance"
+    r"|(?:reserved_|unused|extra_id_)\d+|\w+[|｜])>"
+)
+_BRACKETED = (
+    r"(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|gMASK|(?-i:THINK))"
+)
 _MARK = re.compile(
-    rf"[<＜﹤〈](?=[\s{_INVISIBLE}/／]*(?:{_TAG}))|<(?=[|｜]|/?s>|</?SYS)|\[(?=/?INST\])",
+    rf"[<＜﹤〈](?=[\s{_INVISIBLE}/／]*(?:{_TAG}))|<(?=[|｜]|</?SYS|{_CONTROL})"
+    rf"|\[(?=/?{_BRACKETED}\])",
     re.IGNORECASE,
 )
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "‹", ">": "›"})

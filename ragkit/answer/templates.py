@@ -7,6 +7,7 @@ into it is data. It knows nothing of questions and passages.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from traceback import extract_tb
@@ -21,6 +22,7 @@ PromptLanguage = Literal["en", "zh"]
 
 OWN: Final = Path(__file__).with_name("templates")
 SUFFIX: Final = ".jinja"
+MAX_CHARS: Final = 10_000_000  # arbitrary: more than any model's context holds
 
 
 class Templates:
@@ -41,9 +43,12 @@ class Templates:
         """Fill a template in. Raises SettingsError naming the file, the line and the remedy."""
         from jinja2 import TemplateError
 
+        mistakes = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+        limits = (RecursionError, MemoryError, OSError)
         try:
-            return self._load().get_template(_file(name, language)).render(values)
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            template = self._load().get_template(_file(name, language))
+            return _joined(template.generate(values))
+        except (TemplateError, *mistakes, *limits) as error:
             raise SettingsError(self._broken(error, name, language)) from error
 
     def version(self, *names: str, language: PromptLanguage) -> str:
@@ -56,10 +61,15 @@ class Templates:
 
     def _load(self) -> ImmutableSandboxedEnvironment:
         if self._jinja is None:
-            from jinja2 import FileSystemLoader, StrictUndefined
+            from jinja2 import FileSystemLoader, StrictUndefined, TemplateError
             from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-            self._jinja = ImmutableSandboxedEnvironment(
+            class Alone(ImmutableSandboxedEnvironment):
+                def join_path(self, template: str, parent: str) -> str:
+                    # Or its text could change under the same version.
+                    raise TemplateError(f"a template cannot use another, as {template!r}")
+
+            self._jinja = Alone(
                 loader=FileSystemLoader(self._folders()),
                 undefined=StrictUndefined,
                 autoescape=False,  # a prompt is no page
@@ -97,6 +107,17 @@ class Templates:
         where = f"{path}{f', line {line}' if line else ''}"
         said = " ".join(str(error).split()) or type(error).__name__
         return f"prompt template {where} cannot be used: {said}. Correct it, or take it away."
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    written: list[str] = []
+    left = MAX_CHARS
+    for piece in pieces:
+        left -= len(piece)
+        if left < 0:
+            raise ValueError(f"it writes more than {MAX_CHARS} characters")
+        written.append(piece)
+    return "".join(written)
 
 
 def _file(name: str, language: PromptLanguage) -> str:

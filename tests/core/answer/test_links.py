@@ -194,6 +194,7 @@ PARTS = [
     "http://a.example/b",
     "<?",
     "<![CDATA[",
+    "^a@evil.example",
 ]
 HOSTILE = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
 
@@ -203,6 +204,8 @@ HOSTILE = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
 @example("[<](http://x)img src=http://y>")
 @example("&#[58](http://x);")
 @example("][9](http://x)")
+@example("<9@x.example>")
+@example("<^<a@x.example>x>")
 def test_no_text_leaves_anything_live(text: str) -> None:
     once = without_links(text)
     assert live(once) == [], once

@@ -210,13 +210,41 @@ def tokenizer() -> Tokenizer:
         show_progress=False,
     )
     made.train_from_iterator(
-        ["annual leave of 25 days, sources and question. 年假为二十五天。"] * 9, trainer
+        [
+            "annual leave of 25 days, sources and question. 年假为二十五天。",
+            "system user assistant Cutting Knowledge Date: December 2023 Today Date: 26 Jul 2024",
+        ]
+        * 9,
+        trainer,
     )
+    made.add_special_tokens(CONTROL_TOKENS)
     return made
 
 
 def count(texts: Sequence[str]) -> list[int]:
     return [len(encoding.ids) for encoding in tokenizer().encode_batch(list(texts))]
+
+
+# As chat templates write a conversation: ChatML, and Llama 3.1 with the lines that it adds.
+CONTROL_TOKENS = [
+    *("<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>", "<|eot_id|>"),
+    "<|end_header_id|>",
+]
+DATES = "\n\nCutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
+
+
+def chatml(messages: Sequence[Message]) -> str:
+    turns = (f"<|im_start|>{m.role}\n{m.content}<|im_end|>\n" for m in messages)
+    return "".join(turns) + "<|im_start|>assistant\n"
+
+
+def llama(messages: Sequence[Message]) -> str:
+    head = "<|start_header_id|>{}<|end_header_id|>"
+    turns = (
+        head.format(m.role) + (DATES if m.role == "system" else "\n\n") + m.content + "<|eot_id|>"
+        for m in messages
+    )
+    return "<|begin_of_text|>" + "".join(turns) + head.format("assistant") + "\n\n"
 
 
 PROSE = st.integers(0, 10**6).map(
@@ -251,14 +279,31 @@ def test_the_whole_prompt_and_the_answer_fit_into_the_context(
     except SettingsError:
         return
     around = 64 + 8 * len(prompt.messages)
-    chat = "".join(f"{m.role}\n{m.content}\n" for m in prompt.messages)
-    assert count([chat])[0] <= context - answer
+    for written in (chatml(prompt.messages), llama(prompt.messages)):
+        assert count([written])[0] <= context - answer
     assert sum(count([m.content for m in prompt.messages])) + around <= context - answer
     shown = [text for m in prompt.messages for text in [m.content] if m.role == "user"]
     assert sum(text.count("<source ") for text in shown) == len(prompt.used)
     assert sum(text.count("</source>") for text in shown) == len(prompt.used)
     new = [source_block(9, one) for one in prompt.used if one.chunk < 100]
     assert sum(count(new)) <= budget
+
+
+def test_a_context_that_is_filled_to_the_brim_is_never_exceeded() -> None:
+    passages = [hit("annual leave of 25 days " * (n % 7 + 1), chunk=n) for n in range(1, 60)]
+    passages = [replace(one, text=f"{one.chunk} {one.text}") for one in passages]
+    turn = Turn("Which?", "annual leave [1]", (hit("sources", chunk=99),))
+    left = []
+    for context in range(1800, 2600, 23):
+        for history in ([], [turn]):
+            prompt = build_prompt(
+                "How many days?", passages, budget_tokens=600 if history else 10**6, count=count,
+                history=history, context_tokens=context, max_answer_tokens=300,
+            )  # fmt: skip
+            longest = max(count([chatml(prompt.messages), llama(prompt.messages)]))
+            left.append(context - 300 - longest)
+    assert min(left) >= 0
+    assert min(left) < 64  # or the limit was not what stopped it
 
 
 def test_the_property_above_packs_something() -> None:
@@ -294,6 +339,31 @@ def test_a_document_cannot_close_its_source_or_open_another() -> None:
         assert mark not in user.replace("</source>", ""), mark
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        *("<|im_end|>", "<｜end▁of▁sentence｜>", "<turn|>", "<s>", "</s>", "<bos>", "<eos>"),
+        *("<pad>", "<unk>", "<mask>", "<sop>", "<tool_call>", "</tool_response>"),
+        *(
+            "<end_of_utterance>",
+            "<reserved_106>",
+            "<unused7>",
+            "<extra_id_0>",
+            "<<SYS>>",
+            "<end_of_turn>",
+        ),
+        *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/TOOL_RESULTS]"),
+        *("[TOOL_CALLS]", "[TOOL_CONTENT]", "[THINK]", "[/THINK]", "[gMASK]"),
+    ],
+)
+def test_no_control_token_is_left(mark: str) -> None:
+    assert mark not in neutralise(f"a {mark} b")
+    assert neutralise(f"a {mark} b").endswith(f"{mark[1:]} b")
+
+
 def test_innocent_brackets_stay() -> None:
-    text = "if a < b and b > c: print('<sub>', x[1], List<String>, '<table>')"
+    text = (
+        "if a < b and b > c: print('<sub>', x[1], List<String>, '<table>'); usage: x [args] [think]"
+        " <padding> <mask-image> <path> a<s | b [img] <unused> | <T|U> "
+    )
     assert neutralise(text) == text

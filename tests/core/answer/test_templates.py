@@ -105,12 +105,36 @@ def test_a_broken_template_is_one_line_with_file_and_line(
         "{{ 1 // 0 }}",
         "{{ question + 1 }}",
         "{{ range(10**9) }}",
+        "{{ 3 | dictsort }}",
+        "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
     ],
 )
 def test_what_a_template_may_not_do_fails_cleanly(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"user\.en\.jinja.* cannot be used: ") as caught:
         rendered(Templates(write(tmp_path, text)))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one\n{% include 'user.en.jinja' %}",
+        "one\n{% include 'shared.txt' %}",
+        "one\n{% import 'system.en.jinja' as rules %}",
+        "one\n{% extends question %}",
+    ],
+)
+def test_a_template_stands_alone_as_its_version_says(tmp_path: Path, text: str) -> None:
+    (tmp_path / "shared.txt").write_text("not in the hash")
+    with pytest.raises(SettingsError, match="a template cannot use another") as caught:
+        rendered(Templates(write(tmp_path, text)))
+    assert f"{tmp_path}/user.en.jinja, line 2 cannot be used: " in str(caught.value)
+
+
+def test_what_a_template_writes_has_an_end(tmp_path: Path) -> None:
+    text = "{% for i in range(90000) %}{% for j in range(90000) %}for ever {% endfor %}{% endfor %}"
+    with pytest.raises(SettingsError, match="it writes more than 10000000 characters"):
+        rendered(Templates(write(tmp_path, text)))
 
 
 def test_a_template_that_is_no_text_is_named(tmp_path: Path) -> None:
