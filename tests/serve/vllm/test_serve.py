@@ -178,12 +178,11 @@ def test_the_key_is_in_no_command_line_and_in_no_log(server: Served) -> None:
 
 
 def test_a_closed_connection_frees_its_slot_within_a_second(client: httpx.Client) -> None:
-    long = body(stream=True, max_tokens=450, **NO_END)
+    # Sixteen answers at once take seconds, also where one would be over before it is looked at.
+    long = body(stream=True, max_tokens=450, n=16, temperature=1, **NO_END)
     with client.stream("POST", "/v1/chat/completions", json=long) as told:
-        pieces = events(told.iter_lines())
-        for _ in range(3):
-            next(pieces)
-        assert running_requests(client) == 1
+        next(events(told.iter_lines()))
+        assert running_requests(client) >= 1
     closed = time.monotonic()
     while running_requests(client):
         assert time.monotonic() - closed < 1
