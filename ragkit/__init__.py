@@ -10,7 +10,9 @@ from ragkit._lazy import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ragkit.client import Client as Client
     from ragkit.conversation import Conversation as Conversation
+    from ragkit.errors import AccessError as AccessError
     from ragkit.errors import BusyError as BusyError
     from ragkit.errors import DatabaseError as DatabaseError
     from ragkit.errors import IncompleteAnswerError as IncompleteAnswerError
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from ragkit.errors import ModelError as ModelError
     from ragkit.errors import ModelServerError as ModelServerError
     from ragkit.errors import NotFoundError as NotFoundError
+    from ragkit.errors import OverloadedError as OverloadedError
     from ragkit.errors import QueryError as QueryError
     from ragkit.errors import RagkitError as RagkitError
+    from ragkit.errors import ServerError as ServerError
     from ragkit.errors import SettingsError as SettingsError
     from ragkit.errors import UsageError as UsageError
     from ragkit.knowledge import KnowledgeBase as KnowledgeBase
@@ -50,10 +54,11 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "ragkit.client": "Client",
             "ragkit.conversation": "Conversation",
-            "ragkit.errors": "BusyError DatabaseError IncompleteAnswerError IngestError"
-            " MigrationError ModelError ModelServerError NotFoundError QueryError RagkitError"
-            " SettingsError UsageError",
+            "ragkit.errors": "AccessError BusyError DatabaseError IncompleteAnswerError IngestError"
+            " MigrationError ModelError ModelServerError NotFoundError OverloadedError QueryError"
+            " RagkitError ServerError SettingsError UsageError",
             "ragkit.knowledge": "KnowledgeBase",
             "ragkit.settings": "Settings load_settings",
             "ragkit.types": "Answer Block Chunk Citation Claim Collection Decoding Document Draft"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragkit.contracts import Embedder, Generator, LanguageModel, Store
+from ragkit.contracts import Embedder, Generator, LanguageModel, Reranker, Store
 from ragkit.types import Decoding
 
 if TYPE_CHECKING:
@@ -65,3 +65,10 @@ def entailment(settings: Settings) -> Entails | None:
     from ragkit.answer.entailment import open_entailment
 
     return open_entailment(settings.nli_model)
+
+
+def reranker(embedder: Embedder) -> Reranker:
+    """Return what puts passages in order for a query, not yet loaded."""
+    from ragkit.retrieve.rerank import CosineReranker
+
+    return CosineReranker(embedder)

@@ -13,17 +13,24 @@ from ragkit.cli_lazy import Entry, lazy_group
 
 COMMANDS = {
     "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
+    "worker": Entry("ragkit_ingest.cli_worker:worker", "Take in uploaded files as they come."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
     "agent": Entry("ragkit.cli_agent:agent", "Answer by searching several times, step by step."),
     "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
     "conversations": Entry(
-        "ragkit.cli_conversations:app", "List, show, export and delete conversations."
+        "ragkit.cli_conversations:app", "List, show, rename, export and delete conversations."
+    ),
+    "feedback": Entry(
+        "ragkit.cli_feedback:app", "List, export and delete what people think of answers."
     ),
     "documents": Entry("ragkit.cli_documents:app", "List, show and delete documents."),
     "collections": Entry("ragkit.cli_collections:app", "List, create and delete collections."),
     "calibrate": Entry(
         "ragkit.cli_calibrate:calibrate", "Fit when to refuse, from labelled questions."
+    ),
+    "serve": Entry(
+        "ragkit_serve.cli_serve:serve", "Serve the chat page and the OpenAI-compatible API."
     ),
     "model": Entry(
         "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models."

@@ -1,4 +1,4 @@
-"""`ragkit conversations`: list, show, export and delete one's conversations."""
+"""`ragkit conversations`: list, show, rename, export and delete one's conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragkit.store.conversations import Conversations
 
 app = typer.Typer(
-    help="List, show, export and delete conversations.",
+    help="List, show, rename, export and delete conversations.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -54,6 +54,25 @@ def show(id: IdArgument, json: JsonOption = False) -> None:
         return
     typer.echo(f"{render.printable(stored.title)}\n{stored.id}, collection {stored.collection!r}\n")
     print_turns(turns)
+
+
+@app.command()
+def rename(
+    id: IdArgument,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="What to call it.")],
+    json: JsonOption = False,
+) -> None:
+    """Give a conversation another title."""
+    from ragkit.conversation.export import listed
+
+    with _mine() as mine:
+        number = mine.find(id)
+        mine.rename(number, title)
+        stored = mine.get(number)
+    if json:
+        render.print_json(listed(stored))
+    else:
+        typer.echo(f"{stored.id} is now called {render.printable(stored.title)!r}.")
 
 
 @app.command()

@@ -18,13 +18,14 @@ def mcp(
     It acts for the tenant and principal of RAGKIT_KEY; without one, for those of the settings.
     """
     from ragkit import mcp_server
+    from ragkit.library import Library
     from ragkit.settings import load_settings
     from ragkit.store.open import open_database
 
     settings = load_settings()
     address = None if http is None else _address(http)
     with open_database(settings) as database:
-        library = mcp_server.Library(settings, database)
+        library = Library(settings, database)
         if address is not None:
             mcp_server.run_http(library, database, *address)
         else:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragkit.filters import Filter
+
     Vectors = NDArray[np.float32]
 
 
@@ -174,6 +176,13 @@ class Reader(Protocol):
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
         """Compute the cosine of each of these chunks; one without a vector there is absent."""
+        ...
+
+    def matching(self, collection: str, where: Filter) -> Sequence[int]:
+        """List the chunks of documents that a filter is true of, by their ids in ascending order.
+
+        See `ragkit.filters.matches` for what a filter means.
+        """
         ...
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:

@@ -5,12 +5,15 @@ RagkitError
 │   ├── SettingsError     a setting is unknown, malformed or contradicts another
 │   ├── NotFoundError     a path, collection or document that is not there
 │   ├── BusyError         what is asked for is in use at the moment
-│   └── QueryError        a query that cannot be searched with
+│   ├── QueryError        a query that cannot be searched with
+│   └── AccessError       a server of ragkit's lets nobody do this without a key that may
 ├── DatabaseError         PostgreSQL cannot be reached, or is not fit for use
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
 ├── ModelError            an embedding or language model is missing or cannot be used
 │   └── ModelServerError  the language-model server cannot be reached, or failed
 │       └── IncompleteAnswerError  it failed in the middle of an answer; holds what had come
+├── ServerError           a server of ragkit's cannot be reached, or failed
+│   └── OverloadedError   it takes no more at the moment, or the key's quota is used up
 └── IngestError           one file could not be taken in; names the stage at which it failed
 
 Every message is one line: what failed, on which value, and what to do about it.
@@ -45,6 +48,10 @@ class QueryError(UsageError):
     """A query that cannot be searched with."""
 
 
+class AccessError(UsageError):
+    """A server of ragkit's lets nobody do this without a key that may."""
+
+
 class DatabaseError(RagkitError):
     """PostgreSQL cannot be reached, or is not fit for use."""
 
@@ -67,6 +74,18 @@ class IncompleteAnswerError(ModelServerError):
     def __init__(self, message: str, received: str) -> None:
         super().__init__(message)
         self.received = received
+
+
+class ServerError(RagkitError):
+    """A server of ragkit's cannot be reached, or failed."""
+
+
+class OverloadedError(ServerError):
+    """A server of ragkit's takes no more at the moment: ask again after `retry_after_s`."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class IngestError(RagkitError):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragkit.store.open import Database
 
 PREFIX: Final = "rk_"
-SCOPES: Final = ("read", "write", "admin")
+SCOPES: Final = ("read", "write", "admin", "metrics")
 MAX_NAME_CHARS: Final = 200  # arbitrary: names are typed by people
 MAX_DAYS: Final = 36_500  # arbitrary: a hundred years
 
@@ -58,7 +58,7 @@ def create(
     collections: Sequence[str] | None = None,
     expires_at: datetime | None = None,
 ) -> NewKey:
-    """Make a key. Scopes are "read", "write", "admin", of which none includes another.
+    """Make a key. Scopes are "read", "write", "admin" and "metrics"; none includes another.
 
     Raises UsageError for a name that is none, an unknown scope or a time that has passed.
     """
@@ -113,6 +113,13 @@ def list_keys(database: Database, *, tenant: str | None = None) -> Sequence[Stor
     from ragkit.store.keys import Keys
 
     return Keys(database.pool).all(tenant)
+
+
+def any_valid(database: Database) -> bool:
+    """Tell whether the database has any key that is valid now. Raises DatabaseError."""
+    from ragkit.store.keys import Keys
+
+    return Keys(database.pool).any_valid()
 
 
 def revoke(database: Database, number: int, *, tenant: str | None = None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer import refusal
 from ragkit.answer.extract import ExtractiveGenerator
@@ -14,15 +15,26 @@ from ragkit.answer.verify import Entails, Verified, verify
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Store
+from ragkit.filters import Filter, parse
 from ragkit.retrieve.weights import term_weights
 from ragkit.text.pages import page_at
-from ragkit.types import Answer, Citation, Draft, Hit, Mode, Reasoning, Turn
+from ragkit.types import Answer, Citation, Decoding, Draft, Hit, Mode, Reasoning, Turn
 
 if TYPE_CHECKING:
+    from ragkit.retrieve.search import HybridRetriever
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
+
+
+@runtime_checkable
+class Adaptable(Protocol):
+    """A generator with a language model behind it, whose decoding one question may choose."""
+
+    def adapted(self, *, decoding: Decoding | None, instructions: str) -> Generator:
+        """Return the generator with other decoding, None for its own, and more instructions."""
+        ...
 
 
 class KnowledgeBase(Closing):
@@ -49,10 +61,14 @@ class KnowledgeBase(Closing):
         self.generator = generator
         self.collection = collection
         self.top_k = top_k
+        self.passages = PASSAGES
+        self.mode: Mode = "hybrid"
         self.database = database
         self._owns_database = False
         self._gate = gate or Gate(lambda terms: term_weights(store, collection, terms))
         self._entails = entails
+        self._where: Filter | None = None
+        self._on_found: Callable[[Sequence[Hit]], None] = lambda hits: None
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, collection: str | None = None) -> Self:
@@ -102,17 +118,56 @@ class KnowledgeBase(Closing):
             entails=build.entailment(settings),
         )
 
-    def search(self, query: str, *, k: int | None = None, mode: Mode = "hybrid") -> Sequence[Hit]:
+    def adapted(
+        self,
+        *,
+        passages: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        refusal_threshold: float | None = None,
+        decoding: Decoding | None = None,
+        instructions: str = "",
+        on_found: Callable[[Sequence[Hit]], None] | None = None,
+    ) -> Self:
+        """Return this knowledge base with other defaults, for one caller or one question.
+
+        Answers come from `passages` passages, found by `mode` in documents that the filter `where`
+        (see `ragkit.filters`) is true of. `refusal_threshold` takes the place
+        of a fitted cut-off's; 0 leaves every refusal to the generator. `decoding` and
+        `instructions`, which follow the prompt's own, are for a language model; without one they
+        mean nothing. `on_found` is shown the passages before anything is generated. The database
+        stays its opener's to close.
+        """
+        other = copy(self)
+        other._owns_database = False
+        other.passages = passages or self.passages
+        other.mode = mode or self.mode
+        other._where = self._where if where is None else parse(where)
+        other._on_found = on_found or self._on_found
+        if refusal_threshold is not None:
+            other._gate = self._gate.at(refusal_threshold)
+        if isinstance(self.generator, Adaptable):
+            other.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
+        return other
+
+    def search(
+        self, query: str, *, k: int | None = None, mode: Mode | None = None
+    ) -> Sequence[Hit]:
         """Find the k best passages, `top_k` unless told.
 
         Raises QueryError, and NotFoundError for an unknown collection.
         """
+        return self.retriever(mode).search(query, k=self.top_k if k is None else k)
+
+    def retriever(self, mode: Mode | None = None) -> HybridRetriever:
+        """Return what searches the collection, by this knowledge base's mode unless told."""
         from ragkit.retrieve.search import HybridRetriever
 
-        retriever = HybridRetriever(self.store, self.embedder, self.collection, mode=mode)
-        return retriever.search(query, k=self.top_k if k is None else k)
+        return HybridRetriever(
+            self.store, self.embedder, self.collection, mode or self.mode, self._where
+        )
 
-    def ask(self, question: str, *, k: int = PASSAGES, mode: Mode = "hybrid") -> Answer:
+    def ask(self, question: str, *, k: int | None = None, mode: Mode | None = None) -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""
         for piece in self.stream(question, k=k, mode=mode):
             if isinstance(piece, Answer):
@@ -123,8 +178,8 @@ class KnowledgeBase(Closing):
         self,
         question: str,
         *,
-        k: int = PASSAGES,
-        mode: Mode = "hybrid",
+        k: int | None = None,
+        mode: Mode | None = None,
         query: str | None = None,
         history: Sequence[Turn] = (),
         candidates: Sequence[Hit] = (),
@@ -136,10 +191,12 @@ class KnowledgeBase(Closing):
         cannot be answered from, the generator is not asked: the answer is a refusal.
         """
         clock = Clock()
-        found = self.search(query or question, k=k, mode=mode)
+        mode = mode or self.mode
+        found = self.search(query or question, k=k or self.passages, mode=mode)
         known = {hit.chunk for hit in found}
         hits = [*found, *(hit for hit in candidates if hit.chunk not in known)]
         clock.stop("retrieve")
+        self._on_found(hits)
         decision = self._gate.judge(query or question, hits, mode)
         clock.stop("gate")
         draft: Draft | None = None

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-_SECRETS: Final = frozenset({"database_url", "llm_api_key", "key"})
+_SECRETS: Final = frozenset({"database_url", "llm_api_key", "key", "oidc_client_secret"})
 
 
 def masked(name: str, value: object) -> str:

@@ -1,5 +1,6 @@
 """The settings: frozen values, read once at the edge from ragkit.toml and RAGKIT_* variables.
 
+A secret's variable may name a file in its place: RAGKIT_LLM_API_KEY_FILE for RAGKIT_LLM_API_KEY.
 `Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value.
 Knows nothing of what the settings are used for.
 """
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -114,6 +115,34 @@ class Settings(BaseSettings):
     # A container image that has vLLM, used in the interpreter's place.
     vllm_image: str | None = None
 
+    # `ragkit serve`: where it listens, and how many processes answer.
+    serve_host: str = "127.0.0.1"
+    serve_port: int = Field(default=8080, ge=0, le=65535)  # 0: any that is free
+    serve_workers: int = Field(default=1, ge=1, le=256)
+    # auto: keys are needed as soon as there are any, or when others than this machine can connect.
+    serve_auth: Literal["auto", "keys", "none"] = "auto"
+    # Host names that it answers to besides its own address, and web origins that may call it from
+    # a browser; both with spaces between them.
+    serve_hosts: str | None = None
+    serve_origins: str | None = None
+    # Of one process: questions answered at once, questions that may wait. Arbitrary.
+    serve_concurrency: int = Field(default=32, ge=1, le=10_000)
+    serve_queue: int = Field(default=64, ge=0, le=100_000)
+    # Of one key, in one process: questions at once, requests a minute. Arbitrary.
+    serve_key_concurrency: int = Field(default=8, ge=1, le=10_000)
+    serve_key_rate: int = Field(default=600, ge=1, le=1_000_000)
+    serve_max_upload_mb: int = Field(default=64, ge=1, le=1024)  # arbitrary
+    # How long running answers may go on after SIGTERM. Arbitrary; container engines allow 10 to 30.
+    serve_grace_s: float = Field(default=20, ge=0, le=3600)
+    # Who asked what of which collection: nothing, without the texts, or with them.
+    serve_audit: Literal["off", "metadata", "texts"] = "metadata"
+    # Single sign-on for the chat page: an OpenID Connect issuer, and what it knows ragkit as.
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    oidc_principal_claim: str = "sub"  # what names a person for good; e-mail addresses are reused
+    oidc_scopes: str = "read"  # what people who log in so may do: read, write, admin
+
     # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
     chunk_overlap_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
@@ -212,6 +241,7 @@ class TracedSettings:
 def load_settings(cwd: Path | None = None) -> Settings:
     """Read ragkit.toml in `cwd` (default: the working folder) and RAGKIT_* variables, which win.
 
+    A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable.
     Raises SettingsError naming the file or variable, the key, the value and the remedy.
     """
     return trace_settings(cwd).settings
@@ -225,7 +255,9 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
     origins = dict.fromkeys(Settings.model_fields, "default")
     origins |= dict.fromkeys(in_file, FILE)
     origins |= {name: PREFIX + name.upper() for name in variables}
-    values = {**in_file, **variables}
+    in_secret_files = _read_secret_files(folder, variables)
+    origins |= {name: _file_variable(name) for name in in_secret_files}
+    values = {**in_file, **variables, **in_secret_files}
     for name in _PATHS & values.keys():
         if isinstance(values[name], str):
             values[name] = folder / os.path.expanduser(values[name])
@@ -264,6 +296,7 @@ def _unknown_key(name: str, origin: str) -> str:
 def _unknown_variables() -> Mapping[str, str]:
     """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
     known = [name.upper() for name in Settings.model_fields]
+    known += [_file_variable(name).removeprefix(PREFIX) for name in _secrets()]
     found = {}
     for variable in sorted(os.environ):
         name = variable.upper().removeprefix(PREFIX)  # case does not matter here
@@ -271,6 +304,54 @@ def _unknown_variables() -> Mapping[str, str]:
             close = get_close_matches(name, known, n=1, cutoff=0.75)
             found[variable] = PREFIX + close[0] if close else ""
     return found
+
+
+def _secrets() -> list[str]:
+    fields = Settings.model_fields.items()
+    return [name for name, field in fields if SecretStr in get_args(field.annotation)]
+
+
+def _file_variable(name: str) -> str:
+    return f"{PREFIX}{name.upper()}_FILE"
+
+
+def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[str, str]:
+    """Read the secrets whose variables name files; who else may read a file is not ours to judge.
+
+    Container engines mount secrets readable by all inside; systemd's are its service's alone.
+    """
+    given = {variable.upper(): value for variable, value in os.environ.items()}
+    found = {}
+    for name in _secrets():
+        variable = _file_variable(name)
+        path = given.get(variable, "").strip()
+        if not path:
+            continue
+        if name in variables:
+            raise SettingsError(
+                f"{PREFIX}{name.upper()} and {variable} are both set: take one of them away."
+            )
+        found[name] = _read_secret(variable, folder / os.path.expanduser(path))
+    return found
+
+
+def _read_secret(variable: str, path: Path) -> str:
+    shown = _short(str(path))
+    try:
+        secret = path.read_bytes().decode("utf-8-sig").strip()
+    except OSError as error:
+        raise SettingsError(
+            f"{variable} = {shown} cannot be read: {error.strerror}. Make it readable, or name"
+            " another file."
+        ) from error
+    except UnicodeDecodeError:
+        # The cause would quote what stands in the file.
+        raise SettingsError(f"{variable} = {shown} is not UTF-8: save it as UTF-8.") from None
+    except ValueError as error:  # a NUL in the path
+        raise SettingsError(f"{variable} = {shown} is no path: {error}. Correct it.") from error
+    if not secret:
+        raise SettingsError(f"{variable} = {shown} is empty: write the secret into it.")
+    return secret
 
 
 def _read_file(path: Path) -> dict[str, Any]:

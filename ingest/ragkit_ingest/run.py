@@ -74,7 +74,7 @@ def ingest(
         store = database.store(settings.tenant, durable=False)
         owner = store.create_collection(name)
         with (
-            ParserPool(jobs or settings.jobs or _parsers(), _limits(settings)) as parsers,
+            ParserPool(jobs or settings.jobs or parser_count(), limits(settings)) as parsers,
             store.job_ledger.worker(owner.id, JOB_KIND) as worker,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragkit-write") as writer,
         ):
@@ -278,12 +278,12 @@ class _Run:
         self._on_progress(Progress(done, self._total, self.embedded, now - self._started))
 
 
-def _parsers() -> int:
+def parser_count() -> int:
     """One parser process per core but one, which embeds."""
     return max(1, len(os.sched_getaffinity(0)) - 1)
 
 
-def _limits(settings: Settings) -> ParseLimits:
+def limits(settings: Settings) -> ParseLimits:
     return ParseLimits(
         memory_mb=settings.parse_memory_mb,
         cpu_s=settings.parse_cpu_s,

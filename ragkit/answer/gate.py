@@ -6,11 +6,12 @@ It composes signals, cut-offs and the words of a refusal; where a cut-off is kep
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragkit.answer import refusal
 from ragkit.answer.cutoff import Cutoff, holds, signals
 from ragkit.answer.question import read
+from ragkit.errors import QueryError
 from ragkit.types import Hit, Mode
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
@@ -34,6 +35,18 @@ class Gate:
     def __init__(self, weigh: Weigh, cutoffs: Cutoffs | None = None) -> None:
         self._weigh = weigh
         self._cutoffs = cutoffs or (lambda mode: None)
+        self._threshold: float | None = None
+
+    def at(self, threshold: float) -> Gate:
+        """Return the gate with another threshold, 0 to 1; at 0 it refuses nothing that was found.
+
+        Another one than 0 needs a cut-off that was fitted: `judge` raises QueryError without.
+        """
+        if not 0 <= threshold <= 1:
+            raise QueryError(f"the refusal threshold is {threshold:g}: write 0 to 1")
+        other = Gate(self._weigh, self._cutoffs)
+        other._threshold = threshold
+        return other
 
     def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
         """Decide on a question and the passages found for it."""
@@ -42,7 +55,9 @@ class Gate:
         asked = read(question)
         weights = self._weigh(asked.content)
         found = signals(asked, hits, weights)
-        cutoff = self._cutoffs(mode)
+        cutoff = self._cutoff(mode)
+        if self._threshold == 0:
+            return Decision("", calibrated=cutoff is not None)
         refused = found.are_low if cutoff is None else cutoff.refuses(found)
         if not refused:
             return Decision("", calibrated=cutoff is not None)
@@ -55,3 +70,14 @@ class Gate:
             score=None if cutoff is None else (cutoff.score(found), cutoff.threshold),
         )
         return Decision(reason, calibrated=cutoff is not None)
+
+    def _cutoff(self, mode: Mode) -> Cutoff | None:
+        cutoff = self._cutoffs(mode)
+        if not self._threshold:
+            return cutoff
+        if cutoff is None:
+            raise QueryError(
+                "a refusal threshold needs a cut-off to compare with: fit one with `ragkit"
+                " calibrate`, or use 0"
+            )
+        return replace(cutoff, threshold=self._threshold)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ragkit.answer import refusal
@@ -17,7 +19,7 @@ from ragkit.answer.links import Cleaning
 from ragkit.answer.markers import markers
 from ragkit.answer.numbers import numbers
 from ragkit.answer.packing import RecentOrders
-from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget
+from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget, neutralise
 from ragkit.answer.templates import Templates
 from ragkit.errors import IncompleteAnswerError, ModelServerError
 from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
@@ -53,6 +55,17 @@ class ChatGenerator:
         self._templates = templates or Templates()
         self._on_cpu = on_cpu
         self._order = RecentOrders()
+        self._instructions = ""
+
+    def adapted(self, *, decoding: Decoding | None, instructions: str) -> ChatGenerator:
+        """Return it with other decoding, None for its own, and instructions after the prompt's.
+
+        It goes on to share the order of recent prompts.
+        """
+        other = copy(self)
+        other._decoding = decoding or self._decoding
+        other._instructions = instructions.strip()
+        return other
 
     @property
     def writes_data(self) -> bool:
@@ -101,9 +114,11 @@ class ChatGenerator:
         if not passages and not any(turn.used for turn in history):
             return None
         context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
+        if self._instructions:
+            context -= self._model.count_tokens([self._instructions])[0]
         answer = self._decoding.max_tokens
         budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
-        return build_prompt(
+        prompt = build_prompt(
             question,
             passages,
             budget_tokens=budget,
@@ -114,6 +129,7 @@ class ChatGenerator:
             templates=self._templates,
             order=self._order,
         )
+        return prompt if not self._instructions else _instructed(prompt, self._instructions)
 
     def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:
         if finish is None:
@@ -142,6 +158,13 @@ class ChatGenerator:
                 " more (RAGKIT_LLM_MAX_TOKENS), or turn its thinking off"
             )
         return f"{who} answered nothing: check its chat template"
+
+
+def _instructed(prompt: Prompt, instructions: str) -> Prompt:
+    """Put somebody's own instructions after the prompt's."""
+    system, *rest = prompt.messages
+    more = replace(system, content=f"{system.content}\n\n{neutralise(instructions)}")
+    return replace(prompt, messages=(more, *rest))
 
 
 def refusal_in(text: str) -> str:

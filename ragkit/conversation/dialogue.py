@@ -17,19 +17,18 @@ from ragkit.answer.question import read
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.conversation import memory
-from ragkit.conversation.expand import standalone
+from ragkit.conversation.follow_up import expanded
 from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
 from ragkit.conversation.rewrite import Query, rewrite
 from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
-from ragkit.knowledge import PASSAGES, KnowledgeBase
+from ragkit.knowledge import KnowledgeBase
 from ragkit.store.conversations import (
     LEASE_S,
     Conversations,
     StoredTurn,
     storable,
 )
-from ragkit.text.analyse import analyse
 from ragkit.types import Answer, Hit, Reasoning
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ class Conversation(Closing):
         passages = self._passages(sorted(wanted.union(turns[-1].cited)))
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
-            query = self._expanded(question, turns[-1].query)
+            query = expanded(self.kb, question, turns[-1].query)
             clock.stop("history")
             return _Prepared(query, Memory((), "not shown"), cited)
         remembered = memory.recall(
@@ -232,20 +231,6 @@ class Conversation(Closing):
         rewritten = rewrite(self._model, self._templates, question, remembered.turns)
         clock.stop("rewrite")
         return _Prepared(rewritten, remembered, cited)
-
-    def _expanded(self, question: str, before: str) -> Query:
-        """Expand a follow-up, unless what it then finds has nothing of what it asks itself.
-
-        Without that test the answer to the question before would be given once more.
-        """
-        query = standalone(question, before)
-        if query == question:
-            return Query(question, "as asked")
-        own = read(question).content
-        found = self.kb.search(query, k=PASSAGES)
-        if own and not any(own.intersection(analyse(hit.text)) for hit in found):
-            return Query(question, "as asked: with words of the question before its own are lost")
-        return Query(query, "with words of the question before")
 
     def _passages(self, chunks: Sequence[int]) -> Mapping[int, Hit]:
         """Fetch passages by chunk; those of documents that were replaced or deleted are gone."""

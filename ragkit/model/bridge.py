@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from queue import SimpleQueue
@@ -18,6 +19,7 @@ T = TypeVar("T")
 CLOSE_S = 1.0  # how long closing waits for a connection to be let go
 
 _guard = threading.Lock()
+_here = threading.local()  # the thread's Cancellation
 _loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process
 
 
@@ -40,6 +42,41 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         future.cancel()  # nothing, once it is done
 
 
+class Cancellation:
+    """As a context manager: whatever this thread waits for inside can be let go by another.
+
+    Iterations over `Pieces` just end, those that begin later too.
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._guard = threading.Lock()
+        self._begun: weakref.WeakSet[Pieces[Any]] = weakref.WeakSet()
+
+    def __enter__(self) -> Self:
+        _here.cancellation = self
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _here.cancellation = None
+
+    def cancel(self) -> None:
+        """Let the thread go; it does not wait until what it held is closed."""
+        with self._guard:
+            self.cancelled = True
+            begun = list(self._begun)
+        for pieces in begun:
+            pieces.stop()
+
+    def add(self, pieces: Pieces[Any]) -> None:
+        """Have an iteration end when this is cancelled, at once where it has been."""
+        with self._guard:
+            self._begun.add(pieces)
+            late = self.cancelled
+        if late:
+            pieces.stop()
+
+
 class Pieces(Generic[T]):
     """Iterate over what an asynchronous generator yields on the loop.
 
@@ -60,6 +97,8 @@ class Pieces(Generic[T]):
         if not self._begun:
             self._begun = True
             self._pump.begin()
+            if (cancellation := getattr(_here, "cancellation", None)) is not None:
+                cancellation.add(self)
         item = self._pump.queue.get()
         if isinstance(item, _End):
             self._ended = True
@@ -74,6 +113,10 @@ class Pieces(Generic[T]):
             self._pump.cancel()
             self._pump.done.wait(CLOSE_S)
         self._ended = self._begun = True
+
+    def stop(self) -> None:
+        """Have the generator stopped, from any thread, without waiting for it."""
+        self._pump.cancel()
 
     def __del__(self) -> None:
         if self._begun:

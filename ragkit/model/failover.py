@@ -68,11 +68,11 @@ class Failover:
                             yield piece
                 except foreign_errors() as error:
                     last[server] = failure = await explain(error, server, self._model)
-                    self._failed(failure)
+                    self.failed(failure)
                     if begun or not failure.elsewhere:
                         raise ModelServerError(str(failure)) from error
                 else:
-                    self._resting.pop(server, None)
+                    self.worked(server)
                     return
             asked = [server for server in asked if self._worth_waiting(last[server])]
             if not asked:
@@ -94,7 +94,12 @@ class Failover:
 
         return sorted(self._servers, key=rank)
 
-    def _failed(self, failure: Failure) -> None:
+    def worked(self, server: ModelServer) -> None:
+        """Note that a server answered."""
+        self._resting.pop(server, None)
+
+    def failed(self, failure: Failure) -> None:
+        """Let a server that failed rest for a while."""
         if not failure.elsewhere:
             return  # the request was wrong, not the server
         count = self._resting.get(failure.server, (0, 0.0))[0] + 1

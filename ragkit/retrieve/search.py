@@ -17,7 +17,11 @@ from ragkit.text.analyse import analyse
 from ragkit.types import Hit, Mode
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ragkit.contracts import Embedder, Reader, Store, Vectors
+    from ragkit.filters import Filter
 
 MAX_K = 1000
 MAX_QUERY_CHARS = 32_000  # arbitrary: room for a pasted page, none for a file
@@ -33,12 +37,18 @@ class HybridRetriever:
     """Search a collection by both legs, or by one alone; the lexical one needs no model."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, collection: str, mode: Mode = "hybrid"
+        self,
+        store: Store,
+        embedder: Embedder,
+        collection: str,
+        mode: Mode = "hybrid",
+        where: Filter | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.collection = collection
         self.mode = mode
+        self.where = where
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first, with the scores of the legs that found each.
@@ -80,12 +90,26 @@ class HybridRetriever:
         return self.mode == "dense" or (self.mode == "hybrid" and self.embedder.reads(query) > 0)
 
     def _dense(self, reader: Reader, vector: Vectors, k: int) -> list[Fused]:
-        nearest = reader.nearest(self.collection, self.embedder.space, vector, k)
+        nearest = self._nearest(reader, self._allowed(reader), vector, k)
         return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]
+
+    def _allowed(self, reader: Reader) -> Sequence[int] | None:
+        """List the chunks that the filter leaves; None without one."""
+        return None if self.where is None else reader.matching(self.collection, self.where)
+
+    def _nearest(
+        self, reader: Reader, allowed: Sequence[int] | None, vector: Vectors, k: int
+    ) -> Sequence[tuple[int, float]]:
+        """Find the nearest chunks; with a filter exactly, among those that it leaves."""
+        space = self.embedder.space
+        if allowed is None:
+            return reader.nearest(self.collection, space, vector, k)
+        found = reader.similarities(space, vector, allowed)
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def _lexical(self, reader: Reader, terms: Sequence[str], k: int) -> list[Fused]:
         postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
-        found = top_k(*bm25(postings, terms), k)
+        found = top_k(*_among(self._allowed(reader), *bm25(postings, terms)), k)
         return [Fused(chunk, score, None, score) for chunk, score in found]
 
     def _hybrid(
@@ -98,10 +122,11 @@ class HybridRetriever:
         clock: _Clock,
     ) -> list[Fused]:
         space, depth = self.embedder.space, max(DENSE_CANDIDATES, k)
-        nearest = reader.nearest(self.collection, space, vector, depth)
+        allowed = self._allowed(reader)
+        nearest = self._nearest(reader, allowed, vector, depth)
         clock.stop("dense")
         postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
-        ids, scores = bm25(postings, terms)
+        ids, scores = _among(allowed, *bm25(postings, terms))
         best = top_k(ids, scores, max(LEXICAL_CANDIDATES, k))
         clock.stop("lexical")
         dense = dict(nearest)
@@ -146,6 +171,18 @@ def _checked(query: str, k: int) -> list[str]:
     if not terms:
         raise QueryError(f"the query {query[:40]!r} has no word: ask with at least one")
     return terms
+
+
+def _among(
+    allowed: Sequence[int] | None, ids: NDArray[np.int64], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Leave out the chunks that a filter leaves out."""
+    if allowed is None:
+        return ids, scores
+    import numpy as np
+
+    kept = np.isin(ids, np.asarray(allowed, np.int64))
+    return ids[kept], scores[kept]
 
 
 def _scored(hit: Hit, fused: Fused) -> Hit:

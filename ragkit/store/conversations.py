@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # one is silent between two renewals. Arbitrary; RAGKIT_LLM_TIMEOUT_S is 60 unless set.
 LEASE_S: Final = 90
 MIN_PREFIX: Final = 4  # characters of an id that may stand for it
+MAX_TITLE_CHARS: Final = 200  # arbitrary
 
 _SELECT = """
     SELECT c.id, c.collection, c.title, c.summary, c.summarised, c.created_at, c.updated_at,
@@ -36,7 +37,13 @@ _SELECT = """
             AND t.conversation_id = c.id)
     FROM conversation c WHERE c.tenant = %s AND c.principal = %s
 """
-_LIST = f"SELECT * FROM ({_SELECT}) c WHERE count > 0 ORDER BY updated_at DESC, id"  # noqa: S608
+_LIST = f"SELECT * FROM ({_SELECT}) c WHERE count > 0 ORDER BY updated_at DESC, id DESC"  # noqa: S608
+_PAGE = f"""
+    SELECT * FROM ({_SELECT}) c
+    WHERE count > 0 AND (%s::text[] IS NULL OR collection = ANY(%s))
+        AND (%s::timestamptz IS NULL OR (updated_at, id) < (%s, %s))
+    ORDER BY updated_at DESC, id DESC LIMIT %s
+"""  # noqa: S608
 _ONE = _SELECT + " AND c.id = %s"
 _IDS = """
     SELECT id FROM conversation WHERE tenant = %s AND principal = %s AND id::text LIKE %s LIMIT 2
@@ -90,6 +97,7 @@ _SUMMARISE = """
     UPDATE conversation SET summary = %s, summarised = %s
     WHERE tenant = %s AND principal = %s AND id = %s AND summarised = %s
 """
+_RENAME = "UPDATE conversation SET title = %s WHERE tenant = %s AND principal = %s AND id = %s"
 _DELETE = "DELETE FROM conversation WHERE tenant = %s AND principal = %s AND id = %s"
 _DELETE_ALL = "DELETE FROM conversation WHERE tenant = %s AND principal = %s"
 
@@ -157,6 +165,24 @@ class Conversations:
         """List those that have turns, the latest first."""
         with self._transaction() as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_LIST, self._owner)]
+
+    def page(
+        self,
+        limit: int,
+        *,
+        after: tuple[datetime, UUID] | None = None,
+        collections: Sequence[str] | None = None,
+    ) -> Sequence[StoredConversation]:
+        """List some of those that have turns, the latest first, from behind `after`.
+
+        `after` is the time of the last change and the id of the last one listed; `collections` are
+        those that the caller may see, None means all.
+        """
+        seen = None if collections is None else list(collections)
+        time, id = after or (None, None)
+        values = (*self._owner, seen, seen, time, time, id, limit)
+        with self._transaction() as cursor:
+            return [StoredConversation(*row) for row in cursor.execute(_PAGE, values)]
 
     def find(self, text: str) -> UUID:
         """Find the id that a text is or begins. Raises UsageError when it begins two."""
@@ -237,6 +263,20 @@ class Conversations:
         values = (storable(summary), new, *self._owner, number, old)
         with self._transaction() as cursor:
             return cursor.execute(_SUMMARISE, values).rowcount == 1
+
+    def rename(self, number: UUID, title: str) -> None:
+        """Give a conversation another title, white space made single; its place stays as it is.
+
+        Raises UsageError for a title that says nothing, or too much.
+        """
+        title = storable(" ".join(title.split()))
+        if not 0 < len(title) <= MAX_TITLE_CHARS:
+            raise UsageError(
+                f"a title has 1 to {MAX_TITLE_CHARS} characters, this one {len(title)}"
+            )
+        with self._transaction() as cursor:
+            if cursor.execute(_RENAME, (title, *self._owner, number)).rowcount != 1:
+                raise missing(str(number))
 
     def delete(self, number: UUID) -> None:
         """Delete a conversation with all its turns and its summary."""

@@ -30,15 +30,33 @@ _CREATE_COLLECTION = """
 """
 _PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, page_starts, page_numbers, chars, text)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        language, media_type, metadata, page_starts, page_numbers, chars, text, source_id)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
         metadata = excluded.metadata, page_starts = excluded.page_starts,
         page_numbers = excluded.page_numbers, chars = excluded.chars, text = excluded.text,
-        version = document.version + 1, updated_at = now()
+        source_id = excluded.source_id, version = document.version + 1, updated_at = now()
+    -- An upload never gives way to an earlier one that was slower.
+    WHERE document.source_id < excluded.source_id
+        OR document.source_id IS NULL OR excluded.source_id IS NULL
     RETURNING id, version
+"""
+# Files that a document's URI no longer needs: older ones than the one it has now, and those that
+# nobody is going to make a document of.
+_DROP_REPLACED = """
+    DELETE FROM source s
+    WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s AND s.uri_key = %(uri)s
+        AND s.id IS DISTINCT FROM %(source)s::bigint
+        AND (s.id < %(source)s::bigint OR NOT EXISTS (
+            SELECT 1 FROM job j WHERE j.tenant = s.tenant AND j.source_id = s.id
+                AND j.state IN ('queued', 'running')))
+"""
+_SAME = """
+    SELECT id FROM document WHERE tenant = %s AND collection_id = %s AND uri_key = %s
+        AND content_hash = %s AND fingerprint = %s AND (source_id IS NULL OR source_id < %s)
+    FOR UPDATE
 """
 _DOCUMENTS = """
     SELECT d.id, d.uri, d.title, c.name, d.language, d.version,
@@ -58,9 +76,9 @@ HITS = """
 """
 
 
-def create_collection(cursor: Cursor[Any], tenant: str, name: str) -> Collection:
-    cursor.execute(_CREATE_COLLECTION, (tenant, name))
-    return collections(cursor, tenant, name)[0]
+def add_collection(cursor: Cursor[Any], tenant: str, name: str) -> bool:
+    """Create a collection of that name; tell whether it is new."""
+    return cursor.execute(_CREATE_COLLECTION, (tenant, name)).rowcount > 0
 
 
 def collections(cursor: Cursor[Any], tenant: str, name: str | None = None) -> list[Collection]:
@@ -81,20 +99,55 @@ def collection_id(cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = F
 
 
 def put_document(
-    cursor: Cursor[Any], tenant: str, collection: int, new: NewDocument
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    new: NewDocument,
+    source: int | None = None,
 ) -> tuple[int, int]:
-    """Insert or overwrite the document's row; return its id and version. Locks the row."""
+    """Insert or overwrite the document's row; return its id and version. Locks the row.
+
+    `source` is the upload that it was made of; files that are then of no use any more are deleted.
+    Raises NotFoundError when a later upload has taken its place.
+    """
+    if source is not None:
+        _lock_source(cursor, tenant, source)
     values = (
         *(tenant, collection, new.uri, uri_key(new.uri)),
         *(new.content_hash, new.fingerprint, new.title),
         *(new.language, new.media_type, Jsonb(dict(new.metadata))),
         [page.start for page in new.pages],
         [page.number for page in new.pages],
-        *(len(new.text), new.text),
+        *(len(new.text), new.text, source),
     )
     row = cursor.execute(_PUT_DOCUMENT, values).fetchone()
-    assert row is not None
+    if row is None:
+        raise _replaced(source)
+    _drop_replaced(cursor, tenant, collection, new.uri, source)
     return int(row[0]), int(row[1])
+
+
+def put_source(
+    cursor: Cursor[Any], tenant: str, collection: int, uri: str, source: int, known: tuple[str, str]
+) -> int | None:
+    """Say that the document was made of this upload, if it is what would be made of it.
+
+    `known` are the content hash and the fingerprint of what would be made. Return the document's
+    id; None when it is not there, or another. Raises NotFoundError as `put_document` does.
+    """
+    _lock_source(cursor, tenant, source)
+    row = cursor.execute(_SAME, (tenant, collection, uri_key(uri), *known, source)).fetchone()
+    if row is None:
+        return None
+    query = "UPDATE document SET source_id = %s WHERE tenant = %s AND id = %s"
+    cursor.execute(query, (source, tenant, row[0]))
+    _drop_replaced(cursor, tenant, collection, uri, source)
+    return int(row[0])
+
+
+def drop_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
+    """Delete an uploaded file that no document was made of."""
+    cursor.execute("DELETE FROM source WHERE tenant = %s AND id = %s", (tenant, source))
 
 
 def copy_chunks(
@@ -173,7 +226,11 @@ def lock_document(cursor: Cursor[Any], tenant: str, collection: int, number: int
 
 
 def delete_document(cursor: Cursor[Any], tenant: str, number: int) -> None:
-    cursor.execute("DELETE FROM document WHERE tenant = %s AND id = %s", (tenant, number))
+    """Delete a document and the uploaded file that it was made of."""
+    query = "DELETE FROM document WHERE tenant = %s AND id = %s RETURNING source_id"
+    row = cursor.execute(query, (tenant, number)).fetchone()
+    if row is not None and row[0] is not None:
+        drop_source(cursor, tenant, row[0])
 
 
 def known(cursor: Cursor[Any], tenant: str, collection: int) -> Mapping[str, tuple[str, str]]:
@@ -190,6 +247,23 @@ def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
 def uri_key(uri: str) -> bytes:
     """Return what a URI is looked up by: its sha256."""
     return hashlib.sha256(uri.encode()).digest()
+
+
+def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
+    query = "SELECT 1 FROM source WHERE tenant = %s AND id = %s FOR UPDATE"
+    if cursor.execute(query, (tenant, source)).fetchone() is None:
+        raise _replaced(source)
+
+
+def _drop_replaced(
+    cursor: Cursor[Any], tenant: str, collection: int, uri: str, source: int | None
+) -> None:
+    key = {"tenant": tenant, "collection": collection, "uri": uri_key(uri), "source": source}
+    cursor.execute(_DROP_REPLACED, key)
+
+
+def _replaced(source: int | None) -> NotFoundError:
+    return NotFoundError(f"The uploaded file {source} is gone: a later one has taken its place.")
 
 
 def _hit(

@@ -30,18 +30,20 @@ _ENQUEUE = """
     SET state = 'queued', attempts = 0, stage = '', reason = '', updated_at = now()
     WHERE job.state IN ('done', 'failed')
 """
-# Open jobs of these URIs that no living worker holds within its lease.
-_FREE = """
-    SELECT tenant, id FROM job
-    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kind = %(kind)s
-        AND uri_key = ANY(%(uris)s) AND state IN ('queued', 'running')
-        AND (state = 'queued' OR lease_until < now() OR NOT EXISTS (
+# Of an open job: no living worker holds it within its lease.
+FREE = """(state = 'queued' OR lease_until < now() OR NOT EXISTS (
             SELECT 1 FROM pg_locks l
             WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
                 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                AND l.classid = %(class)s::bigint::oid AND l.objid = job.worker::oid))
+                AND l.classid = %(class)s::bigint::oid AND l.objid = job.worker::oid))"""
+FREE_VALUES = {"class": _WORKERS}
+_FREE = f"""
+    SELECT tenant, id FROM job
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kind = %(kind)s
+        AND uri_key = ANY(%(uris)s) AND state IN ('queued', 'running')
+        AND {FREE}
     ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-"""
+"""  # noqa: S608  built from constants only
 _QUARANTINE = f"""
     UPDATE job SET state = 'failed', worker = NULL, lease_until = NULL, stage = 'worker',
         reason = 'the program ended while at work on this file, ' || attempts || ' times',
@@ -60,7 +62,7 @@ _HEARTBEAT = """
 """
 _FINISH = """
     UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '', reason = '',
-        updated_at = now()
+        document_id = %s, updated_at = now()
     WHERE tenant = %s AND id = %s
 """
 _FAIL = """
@@ -104,10 +106,7 @@ class Worker:
         self._tenant = tenant
         self._collection = collection
         self._kind = kind
-        row = conn.execute("SELECT nextval('job_worker')").fetchone()
-        assert row is not None
-        self._number = int(row[0])
-        conn.execute("SELECT pg_advisory_lock(%s, %s)", (_WORKERS, self._number))
+        self._number = register(conn)
 
     def enqueue(self, uris: Sequence[str]) -> None:
         """Open a job for each URI; one that is open already stays as it is."""
@@ -122,7 +121,7 @@ class Worker:
             "collection": self._collection,
             "kind": self._kind,
             "uris": [uri_key(uri) for uri in uris],
-            "class": _WORKERS,
+            **FREE_VALUES,
             "limit": limit,
             "attempts": MAX_ATTEMPTS,
             "worker": self._number,
@@ -134,7 +133,8 @@ class Worker:
 
     def fail(self, job: int, stage: str, reason: str) -> None:
         """Record why a job failed."""
-        self._conn.execute(_FAIL, (stage, reason, self._tenant, job))
+        with self._conn.cursor() as cursor:
+            fail(cursor, self._tenant, job, stage, reason)
 
     def heartbeat(self) -> None:
         """Renew the lease of everything this worker has."""
@@ -148,7 +148,7 @@ class Worker:
     def close(self) -> None:
         """Give back what was taken and not done; an attempt that was broken off does not count."""
         self._conn.execute(_RELEASE, (self._tenant, self._number))
-        self._conn.execute("SELECT pg_advisory_unlock(%s, %s)", (_WORKERS, self._number))
+        unregister(self._conn, self._number)
 
 
 class Ledger:
@@ -170,6 +170,24 @@ class Ledger:
                     worker.close()
 
 
-def finish(cursor: Cursor[Any], tenant: str, job: int) -> None:
+def register(conn: Connection[Any]) -> int:
+    """Draw a worker's number and hold its lock for as long as the connection lives."""
+    row = conn.execute("SELECT nextval('job_worker')").fetchone()
+    assert row is not None
+    conn.execute("SELECT pg_advisory_lock(%s, %s)", (_WORKERS, row[0]))
+    return int(row[0])
+
+
+def unregister(conn: Connection[Any], worker: int) -> None:
+    """Let go of a worker's lock, so that the connection can serve others."""
+    conn.execute("SELECT pg_advisory_unlock(%s, %s)", (_WORKERS, worker))
+
+
+def fail(cursor: Cursor[Any], tenant: str, job: int, stage: str, reason: str) -> None:
+    """Record why a job failed."""
+    cursor.execute(_FAIL, (stage, reason, tenant, job))
+
+
+def finish(cursor: Cursor[Any], tenant: str, job: int, document: int) -> None:
     """Record that a job is done, inside the transaction that wrote its result."""
-    cursor.execute(_FINISH, (tenant, job))
+    cursor.execute(_FINISH, (document, tenant, job))

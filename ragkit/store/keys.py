@@ -40,6 +40,10 @@ _LIST = """
              WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END
     FROM access_key WHERE %s::text IS NULL OR tenant = %s ORDER BY tenant, id
 """
+_ANY = """
+    SELECT EXISTS (SELECT 1 FROM access_key
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()))
+"""
 _REVOKE = """
     UPDATE access_key SET revoked_at = coalesce(revoked_at, now())
     WHERE id = %s AND (%s::text IS NULL OR tenant = %s)
@@ -124,6 +128,13 @@ class Keys:
         """List the keys of a tenant, or of all of them, oldest first."""
         with self._connection() as conn:
             return [_stored(row) for row in conn.execute(_LIST, (tenant, tenant))]
+
+    def any_valid(self) -> bool:
+        """Tell whether any key of any tenant is valid now."""
+        with self._connection() as conn:
+            row = conn.execute(_ANY).fetchone()
+            assert row is not None
+            return bool(row[0])
 
     def revoke(self, number: int, tenant: str | None = None) -> bool:
         """Make a key invalid from now on; tell whether there is such a key."""

@@ -16,6 +16,7 @@ from ragkit.contracts import Postings
 from ragkit.errors import DatabaseError, UsageError
 from ragkit.store import documents, jobs, postings
 from ragkit.store import vectors as spaces
+from ragkit.store.where import matching
 from ragkit.text.analyse import analyse
 from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
+    from ragkit.filters import Filter
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
@@ -46,13 +48,18 @@ class PostgresStore:
         self._durable = durable
 
     def create_collection(self, name: str) -> Collection:
+        return self.add_collection(name)[0]
+
+    def add_collection(self, name: str) -> tuple[Collection, bool]:
+        """Create a collection; tell whether it is new."""
         if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
             raise UsageError(
                 f"A collection cannot be named {name[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
                 " characters."
             )
         with self._transaction() as cursor:
-            return documents.create_collection(cursor, self._tenant, name)
+            new = documents.add_collection(cursor, self._tenant, name)
+            return documents.collections(cursor, self._tenant, name)[0], new
 
     def collections(self) -> Sequence[Collection]:
         with self._transaction() as cursor:
@@ -73,8 +80,13 @@ class PostgresStore:
         vectors: Vectors,
         *,
         job: int | None = None,
+        source: int | None = None,
     ) -> Document:
-        """Add or replace a document; a job given is marked done in the same transaction."""
+        """Add or replace a document; a job given is marked done in the same transaction.
+
+        `source` is the upload it was made of. Raises NotFoundError when a later upload has taken
+        its place.
+        """
         _check(document, space, vectors)
         terms = [analyse(document.text[chunk.start : chunk.end]) for chunk in document.chunks]
         with self._connection() as conn:
@@ -82,7 +94,7 @@ class PostgresStore:
         with self._transaction() as cursor:
             tenant = self._tenant
             owner = documents.collection_id(cursor, tenant, collection, lock=True)
-            number, version = documents.put_document(cursor, tenant, owner, document)
+            number, version = documents.put_document(cursor, tenant, owner, document, source)
             if version > 1:
                 postings.bury(cursor, tenant, number)
                 documents.delete_chunks(cursor, tenant, number)
@@ -91,7 +103,7 @@ class PostgresStore:
             spaces.copy_vectors(cursor, space_id, tenant, owner, ids, vectors)
             postings.add_segment(cursor, tenant, owner, ids, terms)
             if job is not None:
-                jobs.finish(cursor, tenant, job)
+                jobs.finish(cursor, tenant, job, number)
         return Document(
             id=number,
             uri=document.uri,
@@ -102,6 +114,21 @@ class PostgresStore:
             chunks=len(document.chunks),
             chars=len(document.text),
         )
+
+    def put_source(
+        self, collection: str, uri: str, known: tuple[str, str], *, source: int, job: int
+    ) -> int | None:
+        """Keep the document as it is, if it is what would be made of an upload, and finish its job.
+
+        `known` are the content hash and the pipeline's fingerprint. Return the document's id, or
+        None when it has to be made. Raises NotFoundError when a later upload has taken its place.
+        """
+        with self._transaction() as cursor:
+            owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
+            number = documents.put_source(cursor, self._tenant, owner, uri, source, known)
+            if number is not None:
+                jobs.finish(cursor, self._tenant, job, number)
+        return number
 
     def delete_document(self, collection: str, document: int) -> None:
         with self._transaction() as cursor:
@@ -196,6 +223,9 @@ class PostgresReader:
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
         return spaces.similarities(self._cursor, space, self._tenant, vector, chunks)
+
+    def matching(self, collection: str, where: Filter) -> Sequence[int]:
+        return matching(self._cursor, self._tenant, self._collection(collection), where)
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         return postings.read(self._cursor, self._tenant, self._collection(collection), terms)

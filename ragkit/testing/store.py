@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ragkit.contracts import Postings
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.filters import METADATA, Filter, matches
 from ragkit.text.analyse import analyse
 from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
 
@@ -164,6 +165,14 @@ class FakeReader:
             if chunk in wanted
         }
 
+    def matching(self, collection: str, where: Filter) -> Sequence[int]:
+        return sorted(
+            chunk
+            for stored in self._state.within(collection)
+            if matches(where, _fields(stored))
+            for chunk in stored.chunks
+        )
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np
 
@@ -209,3 +218,16 @@ class FakeReader:
             )
             for number, (stored, chunk) in ((n, place[n]) for n in chunks if n in place)
         ]
+
+
+def _fields(stored: _Stored) -> Mapping[str, str | int]:
+    document, new = stored.document, stored.new
+    return {
+        "document": document.id,
+        "version": document.version,
+        "uri": new.uri,
+        "title": new.title,
+        "language": new.language,
+        "media_type": new.media_type,
+        **{METADATA + key: value for key, value in new.metadata.items()},
+    }

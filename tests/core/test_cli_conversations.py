@@ -171,3 +171,14 @@ def test_what_is_anothers_is_not_there(mine: Conversations) -> None:
 def test_export_is_json_or_markdown(mine: Conversations) -> None:
     number = str(add(mine, "mine"))
     assert "exclude each other" in run("export", number, "--json", "--markdown", code=2)
+
+
+def test_rename(mine: Conversations) -> None:
+    number = add(mine, "before")
+    assert run("rename", str(number)[:8], "年假\x1b[31m") == (
+        f"{number} is now called '年假\ufffd[31m'.\n"
+    )
+    assert run_json("rename", str(number), "after")["title"] == "after"
+    assert mine.get(number).title == "after"
+    assert "a title has 1 to 200 characters" in run("rename", str(number), " ", code=2)
+    assert "there is no conversation" in run("rename", "ffffffff", "x", code=2)

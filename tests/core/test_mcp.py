@@ -21,6 +21,7 @@ from pydantic import SecretStr
 
 from ragkit import Settings, keys, mcp_server
 from ragkit.embed.local import LocalEmbedder
+from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
 
@@ -50,11 +51,11 @@ def call(server: Any, tool: str, **arguments: object) -> Any:
     return anyio.run(main)
 
 
-def serve(database: Database, caller: mcp_server.Caller) -> Any:
-    return mcp_server.make_server(mcp_server.Library(Settings(), database), caller)
+def serve(database: Database, caller: Caller) -> Any:
+    return mcp_server.make_server(Library(Settings(), database), caller)
 
 
-ME = mcp_server.Caller("default", "me")
+ME = Caller("default", "me")
 
 
 def test_the_tools_are_search_and_ask_and_change_nothing(database: Database) -> None:
@@ -94,10 +95,10 @@ def test_nonsense_is_answered_in_words(
 
 
 def test_a_caller_reads_only_his_tenant_and_his_collections(database: Database) -> None:
-    stranger = serve(database, mcp_server.Caller("other", "you"))
+    stranger = serve(database, Caller("other", "you"))
     assert "4711" in call(stranger, "search", query="vault")["hits"][0]["text"]
     assert "4711" not in str(call(serve(database, ME), "search", query="vault opens with"))
-    confined = serve(database, mcp_server.Caller("default", "me", ("manuals",)))
+    confined = serve(database, Caller("default", "me", ("manuals",)))
     assert "no collection 'default'" in call(
         confined, "search", query="holiday", collection="default"
     )

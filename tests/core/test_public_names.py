@@ -14,11 +14,12 @@ import ragkit
 PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit_eval")
 
 NAMES = (
-    "Answer Block BusyError Chunk Citation Claim Collection Conversation DatabaseError Decoding"
-    " Document Draft"
+    "AccessError Answer Block BusyError Chunk Citation Claim Client Collection Conversation"
+    " DatabaseError Decoding Document Draft"
     " EmbeddingSpace Finish Hit IncompleteAnswerError IngestError KnowledgeBase Message"
-    " MigrationError ModelError ModelServerError NewDocument NotFoundError Page ParsedText"
-    " QueryError RagkitError Reasoning Settings SettingsError Span Turn Usage UsageError"
+    " MigrationError ModelError ModelServerError NewDocument NotFoundError OverloadedError Page"
+    " ParsedText QueryError RagkitError Reasoning ServerError Settings SettingsError Span Turn Usage"
+    " UsageError"
     " load_settings"
 )
 

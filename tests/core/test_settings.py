@@ -246,3 +246,93 @@ def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert shown["settings"]["llm_api_key"]["value"] == "***"
     assert shown["unknown"] == {"RAGKIT_ANYTHING": ""}
     assert err == ""
+
+
+def test_secret_may_stand_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "llm_api_key = 'from ragkit.toml'")
+    (tmp_path / "key.txt").write_text("\ufeff hunter2 合同 \r\n", encoding="utf-8")
+    (tmp_path / "key.txt").chmod(0o444)  # readable by all, as container engines have it
+    monkeypatch.setenv("RAGKIT_LLM_API_KEY_FILE", "key.txt")
+    monkeypatch.setenv("RAGKIT_OIDC_CLIENT_SECRET_FILE", str(tmp_path / "key.txt"))
+    monkeypatch.setenv("RAGKIT_KEY_FILE", "")
+    traced = trace_settings(tmp_path)
+    assert traced.settings.llm_api_key == SecretStr("hunter2 合同")
+    assert traced.settings.oidc_client_secret == SecretStr("hunter2 合同")
+    assert traced.settings.key is None
+    assert traced.origins["llm_api_key"] == "RAGKIT_LLM_API_KEY_FILE"
+    assert traced.origins["key"] == "default"
+    assert traced.unknown == {}
+    out, err = run_config(tmp_path, monkeypatch)
+    assert "***  (RAGKIT_LLM_API_KEY_FILE)" in out
+    assert "***  (RAGKIT_OIDC_CLIENT_SECRET_FILE)" in out
+    assert "hunter2" not in out + err
+
+
+def test_only_secrets_are_read_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "name.txt").write_text("notes", encoding="utf-8")
+    monkeypatch.setenv("RAGKIT_COLLECTION_FILE", str(tmp_path / "name.txt"))
+    traced = trace_settings(tmp_path)
+    assert traced.settings.collection == "default"
+    assert traced.unknown == {"RAGKIT_COLLECTION_FILE": "RAGKIT_COLLECTION"}
+
+
+def test_mistyped_file_variable_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGKIT_DATABASE_URI_FILE", "x")
+    assert trace_settings(tmp_path).unknown == {
+        "RAGKIT_DATABASE_URI_FILE": "RAGKIT_DATABASE_URL_FILE"
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "secret' cannot be read: No such file"),
+        (b"", "secret' is empty: write the secret into it."),
+        (b" \n\t\n", "secret' is empty"),
+        ("合同".encode("gb18030"), "secret' is not UTF-8"),
+    ],
+)
+def test_secret_file_that_holds_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+    monkeypatch.setenv("RAGKIT_DATABASE_URL_FILE", str(tmp_path / "secret"))
+    message = refusal(tmp_path)
+    assert message.startswith("RAGKIT_DATABASE_URL_FILE = '/")
+    assert said in message
+
+
+def test_folder_is_no_secret_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGKIT_KEY_FILE", ".")
+    assert "cannot be read: Is a directory" in refusal(tmp_path)
+
+
+def test_secret_and_its_file_exclude_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("hunter2", encoding="utf-8")
+    monkeypatch.setenv("RAGKIT_LLM_API_KEY_FILE", "secret")
+    monkeypatch.setenv("RAGKIT_LLM_API_KEY", "hunter3")
+    assert refusal(tmp_path) == (
+        "RAGKIT_LLM_API_KEY and RAGKIT_LLM_API_KEY_FILE are both set: take one of them away."
+    )
+
+
+def test_refused_secret_of_a_file_is_named_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "url").write_text("postgresql://u:p@hunter2@h/d", encoding="utf-8")
+    monkeypatch.setenv("RAGKIT_DATABASE_URL_FILE", "url")
+    message = refusal(tmp_path)
+    assert message.startswith("RAGKIT_DATABASE_URL_FILE = '***' cannot be used: write it as")
+    assert "hunter2" not in message
+
+
+def test_every_secret_is_masked() -> None:
+    fields = Settings.model_fields.items()
+    secrets = [name for name, field in fields if "SecretStr" in str(field.annotation)]
+    assert secrets == ["database_url", "llm_api_key", "key", "oidc_client_secret"]
+    for name in secrets:
+        assert "hunter2" not in masked(name, SecretStr("hunter2"))
+        assert "hunter2" not in masked(name, "hunter2")

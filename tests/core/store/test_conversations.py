@@ -253,3 +253,37 @@ def test_what_postgresql_cannot_keep_is_replaced(mine: Conversations) -> None:
     assert mine.get(number).title == "a\ufffdb?"
     (turn,) = mine.turns(number)
     assert (turn.question, turn.query, turn.answer) == ("q\ufffd", "?", "a\ufffd")
+
+
+def test_pages_go_on_where_the_last_ended(database: Database, mine: Conversations) -> None:
+    numbers = [start(mine, str(n)) for n in range(5)]
+    start(Conversations(database.pool, "default", "you"))
+    mine.begin(uuid4(), uuid4(), new=("handbook", "no turn yet"))
+    with database.pool.connection() as conn:  # two at the same time: the id decides
+        conn.execute("UPDATE conversation SET updated_at = now() WHERE title IN ('2', '3')")
+    whole = mine.page(99)
+    assert whole == mine.all()
+    assert {one.id for one in whole} == set(numbers)
+    seen = list(mine.page(1))
+    while more := mine.page(1, after=(seen[-1].updated_at, seen[-1].id)):
+        seen += more
+    assert seen == whole
+    assert mine.page(9, collections=("finance",)) == []
+    assert len(mine.page(9, collections=("finance", "handbook"))) == 5
+
+
+def test_rename(database: Database, mine: Conversations) -> None:
+    first, second = start(mine, "first"), start(mine, "second")
+    mine.rename(first, "  年假\n 2025 \0")
+    assert [one.title for one in mine.all()] == ["second", "年假 2025 \ufffd"]
+    for title in ("", " \n", "x" * 201):
+        with pytest.raises(UsageError, match="a title has 1 to 200 characters, this one"):
+            mine.rename(second, title)
+    for conversations, number in (
+        (Conversations(database.pool, "default", "you"), first),
+        (Conversations(database.pool, "other", "me"), first),
+        (mine, uuid4()),
+    ):
+        with pytest.raises(NotFoundError, match="there is no conversation"):
+            conversations.rename(number, "x")
+    assert mine.get(first).title == "年假 2025 \ufffd"

@@ -1,0 +1,34 @@
+"""`ragkit worker`: the ingestion worker as a process, one line on stderr for each upload."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+
+def worker() -> None:
+    """Take in files that were uploaded, as they come, until it is told to end.
+
+    Several may run beside each other, on this machine and others. SIGTERM and Ctrl-C end it: what
+    it was at goes back to the queue.
+    """
+    import logging
+    import sys
+
+    from ragkit.settings import load_settings
+    from ragkit_ingest.worker import work
+
+    logging.basicConfig(
+        format="%(asctime)s ragkit worker: %(message)s", level=logging.WARNING, stream=sys.stderr
+    )
+    logging.getLogger("ragkit.worker").setLevel(logging.INFO)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    work(load_settings())
+
+
+def _end(number: int, frame: Any) -> None:
+    """Come back from wherever the main thread is; what follows is not to be broken off."""
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, signal.SIG_IGN)
+    raise SystemExit(0)

@@ -1,0 +1,108 @@
+"""One upload's way into its collection: read, parse, chunk, embed, store, with its progress told.
+
+It knows nothing of where jobs come from, nor of what becomes of those that fail.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillParsing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import IngestError
+from ragkit.types import NewDocument, ParsedText
+from ragkit_ingest.parse import MEDIA_TYPES
+from ragkit_ingest.steps import Source, Steps
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+    from ragkit.store.open import Database
+    from ragkit.store.upload_worker import TakenUpload, UploadWorker
+    from ragkit_ingest.sandbox import ParserPool
+
+_FEW_CHUNKS: Final = 16  # embedded together: a second of work on a CPU, and then a look at the stop
+_HEARTBEAT_S: Final = 30.0
+
+
+class BrokenOff(Exception):
+    """The job in hand is not ours any more, or there is no time left for it."""
+
+
+class Uploads:
+    """Makes documents of uploads; `take_in` may be called by several threads at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        steps: Steps,
+        parsers: ParserPool,
+        queue: UploadWorker,
+        stop: threading.Event,
+    ) -> None:
+        self._database = database
+        self._steps = steps
+        self._parsers = parsers
+        self._queue = queue
+        self._stop = stop
+        self._embedding = threading.Lock()  # one at a time: each uses all cores
+
+    def take_in(self, job: TakenUpload) -> str:
+        """Make a document of an upload and finish its job; say what came of it, without its text.
+
+        Raises IngestError for a file that cannot be taken in, NotFoundError when a later one has
+        taken its place, BrokenOff when the work is to be given up.
+        """
+        from ragkit.store.sources import Sources
+
+        suffix = Path(job.name).suffix.lower()
+        if suffix not in MEDIA_TYPES:
+            known = ", ".join(MEDIA_TYPES)
+            raise IngestError("parse", f"{suffix} files cannot be read; these can: {known}")
+        store = self._database.store(job.tenant)
+        sources = Sources(self._database.pool, job.tenant)
+        source = sources.get(job.source)
+        known_as = (source.sha256, self._steps.fingerprint)
+        same = store.put_source(job.collection, job.uri, known_as, source=job.source, job=job.id)
+        if same is not None:
+            return f"document {same} is unchanged"
+        data = b"".join(sources.parts(source))
+        parsed = self._parsed(job, data, suffix)
+        document = self._steps.document(Source(Path(job.name), data), parsed)
+        document = replace(document, uri=job.uri)
+        vectors = self._embedded(job, document)
+        space = self._steps.embedder.space
+        stored = store.put_document(
+            job.collection, document, space, vectors, job=job.id, source=job.source
+        )
+        return f"document {stored.id}, version {stored.version}, {stored.chunks} chunks"
+
+    def _parsed(self, job: TakenUpload, data: bytes, suffix: str) -> ParsedText:
+        """Parse a file in a process of its own; the lease is renewed meanwhile."""
+        future: Future[ParsedText] = self._parsers.submit(data, suffix)
+        while True:
+            try:
+                return future.result(timeout=_HEARTBEAT_S)
+            except StillParsing:
+                self._progress(job, 0, 0)
+
+    def _embedded(self, job: TakenUpload, document: NewDocument) -> Vectors:
+        """Embed a document's chunks a few at a time, so that short files need not wait for long."""
+        import numpy as np
+
+        embedder = self._steps.embedder
+        texts = [document.text[chunk.start : chunk.end] for chunk in document.chunks]
+        vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
+        for done in range(0, len(texts), _FEW_CHUNKS):
+            self._progress(job, done, len(texts))
+            few = texts[done : done + _FEW_CHUNKS]
+            with self._embedding:
+                vectors[done : done + len(few)] = embedder.embed_passages(few)
+        self._progress(job, len(texts), len(texts))
+        return vectors
+
+    def _progress(self, job: TakenUpload, done: int, total: int) -> None:
+        if self._stop.is_set() or not self._queue.progress(job, done, total):
+            raise BrokenOff

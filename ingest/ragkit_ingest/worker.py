@@ -1,0 +1,198 @@
+"""The ingestion worker: uploaded files become documents as they come, for all tenants.
+
+It waits for the database whenever that is away, gives back what it was at when it is told to end,
+and leaves nothing undone when it is killed: the ledger knows. It knows nothing of HTTP or SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+
+from ragkit.errors import DatabaseError, IngestError, MigrationError, NotFoundError
+from ragkit_ingest.fingerprint import fingerprint
+from ragkit_ingest.run import limits, parser_count
+from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.steps import Steps
+from ragkit_ingest.tidying import Tidying
+from ragkit_ingest.upload import BrokenOff, Uploads
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit.store.open import Database
+    from ragkit.store.upload_worker import TakenUpload, UploadWorker
+
+log = logging.getLogger("ragkit.worker")
+
+POLL_S: Final = 1.0  # between looks for jobs that a dead worker left; new ones are notified
+_FIRST_WAIT_S: Final = 0.1  # between tries to reach a database that is away,
+_LONGEST_WAIT_S: Final = 5.0  # doubled up to this
+_END_S: Final = 1.5  # what a running embedding is waited for at the end
+_MOST_AT_ONCE: Final = 4  # arbitrary; each holds a file in memory, and parses in its own process
+
+
+def work(settings: Settings) -> None:
+    """Take in uploads until the process is told to end; comes back only by an exception.
+
+    Raises ModelError without an embedding model, MigrationError for a database that is newer.
+    """
+    from ragkit import build
+    from ragkit.store.open import open_database
+
+    embedder = build.embedder(settings)
+    embedder.load()
+    steps = Steps(embedder, fingerprint(settings), settings)
+    lost: list[int] = []  # workers that this process was when the database went away
+    wait_s = _FIRST_WAIT_S
+    while True:
+        started = time.monotonic()
+        try:
+            with open_database(settings) as database:
+                log.info("ready for uploads")
+                _Shift(database, settings, steps, lost).run()
+        except MigrationError:
+            raise
+        except (DatabaseError, psycopg.OperationalError, psycopg.InterfaceError) as error:
+            log.warning("waiting for the database: %s", " ".join(str(error).split()))
+        lasted = time.monotonic() - started > _LONGEST_WAIT_S
+        wait_s = _FIRST_WAIT_S if lasted else min(2 * wait_s, _LONGEST_WAIT_S)
+        time.sleep(wait_s)
+
+
+class _Shift:
+    """The work from one opening of the database to its end or the process's."""
+
+    def __init__(
+        self, database: Database, settings: Settings, steps: Steps, lost: list[int]
+    ) -> None:
+        self._database = database
+        self._steps = steps
+        self._lost = lost
+        self._at_once = min(settings.jobs or max(2, parser_count()), _MOST_AT_ONCE)
+        self._parsers = ParserPool(self._at_once, limits(settings))
+        self._stop = threading.Event()
+        self._bell = _Bell()
+        self._errors: list[Exception] = []
+        self._tidy = Tidying(database, steps)
+
+    def run(self) -> None:
+        """Work until the process is told to end or something fails; then give everything back."""
+        from ragkit.store.sources import CHANNEL
+        from ragkit.store.upload_worker import UploadWorker
+
+        pool = self._database.pool
+        with pool.connection() as own, pool.connection() as listening:
+            queue = UploadWorker(own)
+            uploads = Uploads(self._database, self._steps, self._parsers, queue, self._stop)
+            threads = [
+                threading.Thread(
+                    target=self._work, args=(queue, uploads), daemon=True, name=f"upload-{n}"
+                )
+                for n in range(self._at_once)
+            ]
+            try:
+                queue.give_back(self._lost)
+                self._lost.clear()
+                listening.execute(f"LISTEN {CHANNEL}")
+                for thread in threads:
+                    thread.start()
+                while not self._errors:
+                    for _ in listening.notifies(timeout=POLL_S, stop_after=1):
+                        pass
+                    self._bell.ring()
+                raise self._errors[0]
+            finally:
+                self._end(queue, threads)
+                listening.close()  # it listens: not for others to use
+
+    def _end(self, queue: UploadWorker, threads: list[threading.Thread]) -> None:
+        self._stop.set()
+        self._bell.ring()
+        self._parsers.close()
+        end = time.monotonic() + _END_S
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+        try:
+            queue.close()
+        except psycopg.Error:
+            self._lost.append(queue.number)
+
+    def _work(self, queue: UploadWorker, uploads: Uploads) -> None:
+        """Do one upload after the other; the first error that is not a file's ends the shift."""
+        try:
+            while not self._stop.is_set():
+                heard = self._bell.rings
+                job = queue.claim()
+                if job is None:
+                    self._tidy.when_idle(queue)
+                    self._bell.wait(heard)
+                else:
+                    self._do(queue, uploads, job)
+        except Exception as error:  # noqa: BLE001  handed to the main thread
+            self._errors.append(error)
+
+    def _do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
+        started = time.perf_counter()
+        try:
+            said = uploads.take_in(job)
+        except BrokenOff:
+            return
+        except NotFoundError:  # its bytes or its collection
+            queue.replaced(job)
+            said = "a later file has taken its place"
+        except IngestError as error:
+            if self._stop.is_set():
+                return  # broken off; it is given back
+            queue.fail(job, error.stage, error.reason)
+            said = f"failed at {error.stage}"
+        except Exception as error:  # one file must not end the work on the others
+            if _is_away(error):
+                raise
+            said = self._failed(queue, job, error)
+        else:
+            self._tidy.note(job)
+        log.info(
+            "job %d of tenant %r: %s, %.2f s",
+            job.id,
+            job.tenant,
+            said,
+            time.perf_counter() - started,
+        )
+
+    def _failed(self, queue: UploadWorker, job: TakenUpload, error: Exception) -> str:
+        """Record what was not expected. A message may quote the document: the log gets none."""
+        kind = type(error).__name__
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("job %d: %s\n%s", job.id, kind, frames.rstrip())
+        again = queue.retry(job, "worker", f"{kind}: the worker's log says where")
+        return f"{kind}, to be tried again" if again else f"failed by {kind}"
+
+
+class _Bell:
+    """Wakes all threads that wait; what rang before they waited counts as well."""
+
+    def __init__(self) -> None:
+        self.rings = 0
+        self._condition = threading.Condition()
+
+    def ring(self) -> None:
+        with self._condition:
+            self.rings += 1
+            self._condition.notify_all()
+
+    def wait(self, heard: int) -> None:
+        """Wait until it has rung more often than `heard`."""
+        with self._condition:
+            self._condition.wait_for(lambda: self.rings > heard)
+
+
+def _is_away(error: Exception) -> bool:
+    """Tell whether an error is the database's absence, which no file is to blame for."""
+    found: Any = error.__cause__ if isinstance(error, DatabaseError) else error
+    return isinstance(found, psycopg.OperationalError | psycopg.InterfaceError)

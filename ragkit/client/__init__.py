@@ -1,0 +1,23 @@
+"""A client of `ragkit serve`: what its HTTP API does, as typed Python calls."""
+
+from ragkit.client.client import Client
+from ragkit.client.values import (
+    Job,
+    KeptConversation,
+    KeptTurn,
+    Ranked,
+    Rated,
+    ServedAnswer,
+    ServedCollection,
+)
+
+__all__ = [
+    "Client",
+    "Job",
+    "KeptConversation",
+    "KeptTurn",
+    "Ranked",
+    "Rated",
+    "ServedAnswer",
+    "ServedCollection",
+]

@@ -1,0 +1,54 @@
+"""A rating as JSON: as it is listed, and as an item to evaluate with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ragkit.store.feedback import Rated
+
+
+def rated_json(rated: Rated) -> dict[str, Any]:
+    """Return a rating's JSON as a list shows it."""
+    return {
+        "id": rated.id,
+        "answer_id": rated.answer_id,
+        "rating": rated.rating,
+        "comment": rated.comment,
+        "principal": rated.principal,
+        "collection": rated.collection,
+        "question": rated.question,
+        "answer": rated.answer,
+        "refused": rated.refused,
+        "created_at": rated.created_at.isoformat(timespec="seconds"),
+        "updated_at": rated.updated_at.isoformat(timespec="seconds"),
+    }
+
+
+def evaluation_item(rated: Rated) -> dict[str, Any]:
+    """Write a rating as a question to evaluate with: it stands alone, and has its answer.
+
+    `asked` is the question as it was typed, which in a conversation may need the turns before.
+    """
+    return {
+        "id": rated.id,
+        "question": rated.query,
+        "asked": rated.question,
+        "answer": rated.answer,
+        "refused": rated.refused,
+        "rating": rated.rating,
+        "comment": rated.comment,
+        "collection": rated.collection,
+        "citations": [
+            {
+                "document": citation.document,
+                "version": citation.version,
+                "uri": citation.uri,
+                "start": citation.start,
+                "end": citation.end,
+                "quote": citation.quote,
+            }
+            for citation in rated.citations
+        ],
+        "created_at": rated.created_at.isoformat(timespec="seconds"),
+    }

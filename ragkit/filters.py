@@ -1,0 +1,187 @@
+"""Which documents a search may find, as a small tree that users write in JSON.
+
+{"and": [{"eq": {"language": "en"}}, {"gte": {"year": 2020}}]}: operators eq, ne, in, lt, lte, gt,
+gte, exists, contains, and, or, not. A field is one of a document's own or else a key of its
+metadata. It knows nothing of SQL.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, TypeGuard
+
+from ragkit.errors import QueryError
+
+Value = str | int | float
+OWN_FIELDS: Final = frozenset({"document", "uri", "title", "language", "media_type", "version"})
+METADATA: Final = "metadata."  # before a key that is named like one of a document's own fields
+NUMBER: Final = r"^-?[0-9]{1,100}(\.[0-9]{1,100})?$"  # a text that is compared with numbers
+MAX_NODES: Final = 200  # arbitrary, and so are the others: a filter is written by people
+MAX_DEPTH: Final = 10
+MAX_VALUES: Final = 1000
+MAX_CHARS: Final = 1000
+
+_COMPARE: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "in", "exists")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One field against a value; of "in" against several, of "exists" against true or false."""
+
+    op: str
+    field: str
+    values: tuple[Value, ...] = ()
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of these; of none, everything."""
+
+    of: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of these; of none, nothing."""
+
+    of: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Whatever this is not true of."""
+
+    of: Filter
+
+
+Filter = Comparison | Every | Some | Not
+
+
+def parse(tree: Mapping[str, Any]) -> Filter:
+    """Read a filter. Raises QueryError, which names what cannot be read.
+
+    >>> parse({"eq": {"language": "en"}})
+    Comparison(op='eq', field='language', values=('en',), wanted=True)
+    """
+    left = iter(range(MAX_NODES))
+    return _parse(tree, MAX_DEPTH, left)
+
+
+def matches(where: Filter, fields: Mapping[str, str | int]) -> bool:
+    """Tell whether a filter is true of a document: `fields` are its own by their names, and those
+    of its metadata by "metadata." and their key.
+
+    A text is compared with a number as a number, where it is one; texts by code points. What is
+    not there equals nothing, and is neither less nor more.
+    """
+    if isinstance(where, Every):
+        return all(matches(one, fields) for one in where.of)
+    if isinstance(where, Some):
+        return any(matches(one, fields) for one in where.of)
+    if isinstance(where, Not):
+        return not matches(where.of, fields)
+    return _holds(where, fields.get(full_name(where.field)))
+
+
+def _holds(where: Comparison, found: str | int | None) -> bool:
+    if where.op == "exists":
+        return (found is not None) == where.wanted
+    if where.op in {"in", "ne"}:
+        equal = any(_compare(operator.eq, found, value) for value in where.values)
+        return equal == (where.op == "in")
+    if where.op == "contains":
+        return found is not None and str(where.values[0]) in str(found)
+    return _compare(getattr(operator, _NAMES[where.op]), found, where.values[0])
+
+
+_NAMES: Final = {"eq": "eq", "lt": "lt", "lte": "le", "gt": "gt", "gte": "ge"}
+
+
+def full_name(field: str) -> str:
+    """Name a field so that it cannot be taken for another: keys of the metadata have a prefix."""
+    return field if field in OWN_FIELDS or field.startswith(METADATA) else METADATA + field
+
+
+def _compare(holds: Callable[[Any, Any], bool], found: str | int | None, value: Value) -> bool:
+    if found is None:
+        return False
+    if isinstance(value, str) and isinstance(found, str):
+        return holds(found, value)
+    if isinstance(value, str):
+        return False
+    if isinstance(found, str) and not re.match(NUMBER, found, re.ASCII):
+        return False
+    return holds(Decimal(str(found)), Decimal(str(value)))
+
+
+def _parse(tree: object, depth: int, left: Iterator[int]) -> Filter:
+    if next(left, None) is None or not depth:
+        raise QueryError("the filter is too large: ask with a smaller one")
+    if not isinstance(tree, Mapping) or len(tree) != 1:
+        raise QueryError(
+            "a filter is one operator with what it compares, as in"
+            f' {{"eq": {{"language": "en"}}}}, not {_short(tree)}'
+        )
+    op, inside = next(iter(tree.items()))
+    if op in {"and", "or"}:
+        if not isinstance(inside, Sequence) or isinstance(inside, str):
+            raise QueryError(f"{op!r} of a filter takes a list of filters, not {_short(inside)}")
+        parts = tuple(_parse(part, depth - 1, left) for part in inside)
+        return Every(parts) if op == "and" else Some(parts)
+    if op == "not":
+        return Not(_parse(inside, depth - 1, left))
+    if op not in _COMPARE:
+        raise QueryError(
+            f"a filter knows no operator {_short(op)}: use {', '.join(_COMPARE)}, and, or, not"
+        )
+    if not isinstance(inside, Mapping) or len(inside) != 1:
+        raise QueryError(f"{op!r} of a filter takes one field with its value, not {_short(inside)}")
+    return _comparison(op, *next(iter(inside.items())))
+
+
+def _comparison(op: str, field: object, value: object) -> Comparison:
+    name = _field(field)
+    if op == "exists":
+        if not isinstance(value, bool):
+            raise QueryError(f"'exists' of a filter takes true or false, not {_short(value)}")
+        return Comparison(op, name, wanted=value)
+    if op == "in":
+        if not isinstance(value, list | tuple) or len(value) > MAX_VALUES:
+            raise QueryError(f"'in' of a filter takes a list of at most {MAX_VALUES} values")
+        return Comparison(op, name, tuple(_value(one) for one in value))
+    if op == "contains" and not isinstance(value, str):
+        raise QueryError(f"'contains' of a filter takes a text, not {_short(value)}")
+    return Comparison(op, name, (_value(value),))
+
+
+def _field(name: object) -> str:
+    if not isinstance(name, str) or not name or not _storable(name):
+        raise QueryError(f"a filter's field cannot be {_short(name)}")
+    return name
+
+
+def _value(value: object) -> Value:
+    if _is_number(value) or (isinstance(value, str) and _storable(value)):
+        return value
+    raise QueryError(f"a filter compares with texts and numbers, not with {_short(value)}")
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e100  # false for NaN too
+
+
+def _storable(text: str) -> bool:
+    """Tell whether PostgreSQL could have it in a text at all."""
+    return len(text) <= MAX_CHARS and "\0" not in text and not re.search("[\ud800-\udfff]", text)
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

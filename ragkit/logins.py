@@ -1,0 +1,89 @@
+"""Browser log-ins: random tokens for cookies, each standing for a key or a person signed in.
+
+A token is shown once, to the browser; the database has its sha256. It knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from ragkit.keys import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragkit.store.logins import Begun
+    from ragkit.store.open import Database
+
+LASTS_S: Final = 12 * 3600.0  # arbitrary: a working day
+SIGN_ON_S: Final = 600.0  # arbitrary: how long a password may be looked for
+_TOKEN = re.compile(r"[0-9a-f]{64}")  # 256 bits
+
+
+def begin(
+    database: Database,
+    *,
+    tenant: str,
+    principal: str,
+    scopes: Sequence[str],
+    collections: Sequence[str] | None = None,
+    key: int | None = None,
+) -> str:
+    """Log somebody in and return the token for his cookie. Raises DatabaseError."""
+    from ragkit.store.logins import Logins
+
+    token = secrets.token_hex(32)
+    Logins(database.pool).add(
+        sha256=_digest(token),
+        tenant=tenant,
+        principal=principal,
+        scopes=scopes,
+        collections=collections,
+        key=key,
+        lasts_s=LASTS_S,
+    )
+    return token
+
+
+def verify(database: Database, token: str) -> Access | None:
+    """Return what a cookie's token stands for; None when it is unknown or has ended."""
+    from ragkit.store.logins import Logins
+
+    if not _TOKEN.fullmatch(token):
+        return None
+    digest = _digest(token)
+    found = Logins(database.pool).find(digest)
+    if found is None or not hmac.compare_digest(found.sha256, digest):
+        return None
+    return Access(found.id, found.tenant, found.principal, found.scopes, found.collections)
+
+
+def end(database: Database, token: str) -> None:
+    """Log out; a token that stands for nothing is no error."""
+    from ragkit.store.logins import Logins
+
+    Logins(database.pool).end(_digest(token))
+
+
+def begin_sign_on(database: Database, begun: Begun) -> str:
+    """Keep what a single sign-on's answer must match; return the state to send along."""
+    from ragkit.store.logins import Logins
+
+    state = secrets.token_urlsafe(32)
+    Logins(database.pool).begin(_digest(state), begun, SIGN_ON_S)
+    return state
+
+
+def finish_sign_on(database: Database, state: str) -> Begun | None:
+    """Take what was kept for a state, once; None for one that is unknown or too old."""
+    from ragkit.store.logins import Logins
+
+    return Logins(database.pool).finish(_digest(state))
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "replace")).digest()

@@ -1,0 +1,248 @@
+"""What people think of answers, in PostgreSQL: kept answers, and ratings with copies of them.
+
+A principal rates what he was answered himself; a tenant's ratings can be listed and exported as
+items to evaluate with. It knows nothing of who may list them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from ragkit.errors import NotFoundError, UsageError
+from ragkit.store.conversations import storable
+from ragkit.store.postgres import translate
+from ragkit.types import Answer, Citation
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg_pool import ConnectionPool
+
+Rating = Literal["up", "down"]
+MAX_COMMENT_CHARS: Final = 4000  # arbitrary
+BATCH: Final = 200  # arbitrary: ratings read at a time for an export
+NUMBERS: Final[Mapping[str, int]] = {"up": 1, "down": -1}
+MAX_NUMBER: Final = 2**63 - 1  # PostgreSQL's bigint
+
+_ID = re.compile(r"[!-~]{1,200}")
+_TURN = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,8})")
+
+_KEEP = """
+    INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer, refused,
+        citations)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+# Rating is one statement: what is rated may be deleted at any moment.
+_RATE = """
+    INSERT INTO feedback (tenant, principal, answer_id, rating, comment, collection, question,
+        query, answer, refused, citations)
+"""
+_OF_KEPT = """
+    SELECT tenant, principal, id, %(rating)s, %(comment)s, collection, question, query, answer,
+        refused, citations
+    FROM kept_answer
+    WHERE tenant = %(tenant)s AND principal = %(principal)s AND id = %(answer)s
+        AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
+"""
+_OF_TURN = """
+    SELECT t.tenant, t.principal, %(answer)s, %(rating)s, %(comment)s, c.collection, t.question,
+        t.query, t.answer, t.refused, t.citations
+    FROM turn t JOIN conversation c ON c.tenant = t.tenant AND c.principal = t.principal
+        AND c.id = t.conversation_id
+    WHERE t.tenant = %(tenant)s AND t.principal = %(principal)s
+        AND t.conversation_id = %(conversation)s AND t.ordinal = %(ordinal)s
+        AND (%(collections)s::text[] IS NULL OR c.collection = ANY(%(collections)s))
+"""
+_REPLACES = """
+    ON CONFLICT (tenant, principal, answer_id) DO UPDATE
+    SET rating = excluded.rating, comment = excluded.comment, updated_at = now()
+"""
+_COLUMNS = """
+    id, principal, answer_id, CASE rating WHEN 1 THEN 'up' ELSE 'down' END, comment, collection,
+    question, query, answer, refused, citations, created_at, updated_at
+"""
+_RATE_KEPT = f"{_RATE} {_OF_KEPT} {_REPLACES} RETURNING {_COLUMNS}"
+_RATE_TURN = f"{_RATE} {_OF_TURN} {_REPLACES} RETURNING {_COLUMNS}"
+# What was rated before can be rated anew when the answer itself is gone.
+_RATE_AGAIN = f"""
+    UPDATE feedback SET rating = %(rating)s, comment = %(comment)s, updated_at = now()
+    WHERE tenant = %(tenant)s AND principal = %(principal)s AND answer_id = %(answer)s
+        AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
+    RETURNING {_COLUMNS}
+"""  # noqa: S608
+_PAGE = f"""
+    SELECT {_COLUMNS} FROM feedback
+    WHERE tenant = %(tenant)s AND (%(after)s::bigint IS NULL OR id < %(after)s)
+        AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
+        AND (%(rating)s::smallint IS NULL OR rating = %(rating)s)
+    ORDER BY id DESC LIMIT %(limit)s
+"""  # noqa: S608
+_DELETE = """
+    DELETE FROM feedback WHERE tenant = %(tenant)s AND id = %(id)s
+        AND (%(principal)s::text IS NULL OR principal = %(principal)s)
+        AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A rating with a copy of what was rated; `query` is the question as it stands alone."""
+
+    id: int
+    principal: str
+    answer_id: str
+    rating: Rating
+    comment: str
+    collection: str
+    question: str
+    query: str
+    answer: str
+    refused: bool
+    citations: tuple[Citation, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+class Feedback:
+    """One principal's kept answers and ratings, and his tenant's; methods raise DatabaseError.
+
+    `collections` of a method are those that the caller may see; None means all.
+    """
+
+    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str, principal: str) -> None:
+        self._pool = pool
+        self._tenant = tenant
+        self._principal = principal
+
+    def keep(
+        self, id: str, *, collection: str, question: str, answer: Answer, query: str | None = None
+    ) -> None:
+        """Keep an answer under its completion's id, so that it can be rated later.
+
+        `query` is what was searched for, where that is not the question. One that is kept stays.
+        """
+        values = (
+            *(self._tenant, self._principal, _answer_id(id), storable(collection)),
+            *(storable(question), storable(question if query is None else query)),
+            *(storable(answer.text), answer.refused),
+            Jsonb([_citation_json(citation) for citation in answer.citations]),
+        )
+        with self._transaction() as cursor:
+            cursor.execute(_KEEP, values)
+
+    def rate(
+        self,
+        answer_id: str,
+        rating: Rating,
+        comment: str = "",
+        *,
+        collections: Sequence[str] | None = None,
+    ) -> Rated:
+        """Rate a kept answer, by its id, or a conversation's turn, by CONVERSATION/ORDINAL.
+
+        A second rating of the same answer takes the first one's place. Raises NotFoundError for an
+        answer that is not kept or somebody else's, UsageError for a comment that is too long.
+        """
+        if len(comment) > MAX_COMMENT_CHARS:
+            raise UsageError(
+                f"the comment has {len(comment)} characters: {MAX_COMMENT_CHARS} are kept"
+            )
+        turn = _TURN.fullmatch(answer_id)
+        values: dict[str, object] = self._values(collections) | {
+            "principal": self._principal,
+            "answer": _answer_id(answer_id),
+            "rating": NUMBERS[rating],
+            "comment": storable(comment),
+        }
+        if turn is not None:
+            values |= {"conversation": UUID(turn[1]), "ordinal": int(turn[2])}
+        with self._transaction() as cursor:
+            for statement in (_RATE_KEPT if turn is None else _RATE_TURN, _RATE_AGAIN):
+                row = cursor.execute(statement, values).fetchone()
+                if row is not None:
+                    return _rated(row)
+        raise _no_answer(answer_id)
+
+    def page(
+        self,
+        limit: int,
+        *,
+        after: int | None = None,
+        rating: Rating | None = None,
+        collections: Sequence[str] | None = None,
+    ) -> Sequence[Rated]:
+        """List the tenant's ratings, of everybody, the latest first, from below the id `after`."""
+        values = self._values(collections) | {
+            "limit": limit,
+            "after": after,
+            "rating": NUMBERS[rating] if rating is not None else None,
+        }
+        with self._transaction() as cursor:
+            return [_rated(row) for row in cursor.execute(_PAGE, values)]
+
+    def all(
+        self, *, rating: Rating | None = None, collections: Sequence[str] | None = None
+    ) -> Iterator[Rated]:
+        """Iterate over the tenant's ratings, the latest first, reading some at a time."""
+        after: int | None = None
+        while found := self.page(BATCH, after=after, rating=rating, collections=collections):
+            yield from found
+            after = found[-1].id
+
+    def delete(
+        self, number: int, *, everybody: bool = False, collections: Sequence[str] | None = None
+    ) -> None:
+        """Delete one's own rating, or anybody's of the tenant. Raises NotFoundError."""
+        values = self._values(collections) | {
+            "id": number,
+            "principal": None if everybody else self._principal,
+        }
+        if 0 < number <= MAX_NUMBER:
+            with self._transaction() as cursor:
+                if cursor.execute(_DELETE, values).rowcount == 1:
+                    return
+        raise NotFoundError(f"there is no rating {number}")
+
+    def _values(self, collections: Sequence[str] | None) -> dict[str, object]:
+        seen = None if collections is None else list(collections)
+        return {"tenant": self._tenant, "collections": seen}
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Cursor[Any]]:
+        try:
+            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
+                yield cursor
+        except psycopg.Error as error:
+            raise translate(error) from error
+
+
+def _answer_id(text: str) -> str:
+    if not _ID.fullmatch(text):
+        raise _no_answer(text)
+    return text
+
+
+def _no_answer(text: str) -> NotFoundError:
+    return NotFoundError(
+        f"there is no kept answer {text[:40]!r}: ask with `store` switched on, or name a"
+        " conversation's turn as CONVERSATION/ORDINAL"
+    )
+
+
+def _citation_json(citation: Citation) -> dict[str, Any]:
+    texts = {name: value for name, value in asdict(citation).items() if isinstance(value, str)}
+    return asdict(citation) | {name: storable(value) for name, value in texts.items()}
+
+
+def _rated(row: Sequence[Any]) -> Rated:
+    values = list(row)
+    values[10] = tuple(Citation(**one) for one in values[10])
+    return Rated(*values)

@@ -1,0 +1,160 @@
+"""A worker's side of the upload jobs: take the next of all tenants, tell progress, fail, give back.
+
+The ledger's rules hold (`ragkit.store.jobs`): an attempt is counted before work starts, and a dead
+worker's jobs are free at once. It knows nothing of what the work is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from ragkit.store import documents, jobs
+from ragkit.store.sources import KEY_DAYS
+
+# Open uploads that no living worker has, each tenant in turn: who sends many waits for himself.
+_NEXT = f"""
+    SELECT job.tenant, job.id, job.collection_id, job.uri, job.name, job.source_id, job.attempts
+    FROM job
+    WHERE kind = 'upload' AND state IN ('queued', 'running') AND {jobs.FREE}
+    ORDER BY tenant <= %(last)s, tenant, id LIMIT 1 FOR UPDATE SKIP LOCKED
+"""  # noqa: S608  built from constants only
+_TAKE = """
+    UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, done = 0,
+        total = 0, lease_until = now() + make_interval(secs => %(lease)s), updated_at = now()
+    WHERE tenant = %(tenant)s AND id = %(id)s
+"""
+_PROGRESS = """
+    UPDATE job SET done = %s, total = %s, lease_until = now() + make_interval(secs => %s),
+        updated_at = now()
+    WHERE tenant = %s AND id = %s AND worker = %s AND state = 'running'
+"""
+_RETRY = """
+    UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
+_GIVE_BACK = """
+    UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, attempts = attempts - 1,
+        done = 0, total = 0, updated_at = now()
+    WHERE kind = 'upload' AND state = 'running' AND worker = ANY(%s)
+"""
+_REPLACED = """
+    UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '',
+        reason = 'a later file has taken its place', updated_at = now(),
+        document_id = (SELECT d.id FROM document d WHERE d.tenant = job.tenant
+            AND d.collection_id = job.collection_id AND d.uri_key = %s)
+    WHERE tenant = %s AND id = %s
+"""
+_FORGET_KEYS = "DELETE FROM upload_key WHERE created_at < now() - make_interval(days => %s)"
+_FORGET_JOBS = """
+    DELETE FROM job WHERE kind = 'upload' AND state IN ('done', 'failed')
+        AND updated_at < now() - make_interval(days => %s)
+"""
+JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUpload:
+    """An upload that a worker has taken; `attempts` counts this one."""
+
+    tenant: str
+    id: int
+    collection: str
+    uri: str
+    name: str
+    source: int
+    attempts: int
+
+
+class UploadWorker:
+    """One living worker on the uploads of all tenants; its methods may be called by many threads.
+
+    Needs a connection of its own in autocommit mode, whose errors it passes on.
+    """
+
+    def __init__(self, conn: Connection[Any]) -> None:
+        self._conn = conn
+        self._lock = threading.Lock()  # a transaction must not be shared
+        self._last = ""  # the tenant whose turn was last
+        self.number = jobs.register(conn)
+
+    def claim(self) -> TakenUpload | None:
+        """Take the next upload; None when there is none. Sets aside what was tried too often."""
+        with self._lock, self._conn.transaction():
+            while True:
+                values = {"last": self._last, **jobs.FREE_VALUES}
+                row = self._conn.execute(_NEXT, values).fetchone()
+                if row is None:
+                    return None
+                tenant, job, collection, uri, name, source, attempts = row
+                if attempts >= jobs.MAX_ATTEMPTS:
+                    said = f"the program ended while at work on this file, {attempts} times"
+                    self._fail(tenant, job, source, "worker", said)
+                    continue
+                self._last = tenant
+                taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
+                self._conn.execute(_TAKE, taken)
+                owner = self._collection(tenant, collection)
+                return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1)
+
+    def progress(self, job: TakenUpload, done: int, total: int) -> bool:
+        """Record that `done` of `total` chunks are embedded, and renew the lease.
+
+        False when the job is no longer this worker's: deleted, or taken by another.
+        """
+        values = (done, total, jobs.LEASE_S, job.tenant, job.id, self.number)
+        with self._lock:
+            return self._conn.execute(_PROGRESS, values).rowcount > 0
+
+    def fail(self, job: TakenUpload, stage: str, reason: str) -> None:
+        """Record why an upload failed; its bytes are deleted."""
+        with self._lock, self._conn.transaction():
+            self._fail(job.tenant, job.id, job.source, stage, reason)
+
+    def replaced(self, job: TakenUpload) -> None:
+        """Record that a later upload has taken this one's place."""
+        with self._lock, self._conn.transaction(), self._conn.cursor() as cursor:
+            cursor.execute(_REPLACED, (documents.uri_key(job.uri), job.tenant, job.id))
+            documents.drop_source(cursor, job.tenant, job.source)
+
+    def retry(self, job: TakenUpload, stage: str, reason: str) -> bool:
+        """Give back what may go well next time; False when it was the last attempt: it failed."""
+        if job.attempts >= jobs.MAX_ATTEMPTS:
+            self.fail(job, stage, reason)
+            return False
+        with self._lock:
+            self._conn.execute(_RETRY, (job.tenant, job.id))
+        return True
+
+    def give_back(self, workers: Sequence[int]) -> None:
+        """Give back what these workers had; an attempt that was broken off does not count."""
+        with self._lock:
+            self._conn.execute(_GIVE_BACK, (list(workers),))
+
+    def forget_old(self) -> None:
+        """Delete the records of jobs and idempotency keys that are past their time."""
+        with self._lock:
+            self._conn.execute(_FORGET_KEYS, (KEY_DAYS,))
+            self._conn.execute(_FORGET_JOBS, (JOB_DAYS,))
+
+    def close(self) -> None:
+        """Give back what was taken and not done, and stop being a worker."""
+        self.give_back([self.number])
+        with self._lock:
+            jobs.unregister(self._conn, self.number)
+
+    def _fail(self, tenant: str, job: int, source: int | None, stage: str, reason: str) -> None:
+        with self._conn.cursor() as cursor:
+            jobs.fail(cursor, tenant, job, stage, reason)
+            if source is not None:
+                documents.drop_source(cursor, tenant, source)
+
+    def _collection(self, tenant: str, number: int) -> str:
+        query = "SELECT name FROM collection WHERE tenant = %s AND id = %s"
+        row = self._conn.execute(query, (tenant, number)).fetchone()
+        assert row is not None  # its jobs are deleted with it
+        return str(row[0])

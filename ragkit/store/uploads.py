@@ -1,0 +1,125 @@
+"""The jobs of uploaded files, as those who sent them look at them: states, progress, failures.
+
+It knows nothing of who works on them: see `ragkit.store.upload_worker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import psycopg
+
+from ragkit.errors import NotFoundError
+from ragkit.store.postgres import translate
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg_pool import ConnectionPool
+
+JobState = Literal["queued", "running", "done", "failed"]
+
+_SELECT = """
+    SELECT j.id, c.name, j.uri, j.name, j.state, j.done, j.total, j.attempts, j.stage, j.reason,
+        j.document_id, j.created_at, j.updated_at
+    FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
+    WHERE j.kind = 'upload' AND j.tenant = %(tenant)s
+"""
+_SOME = f"{_SELECT} AND j.id = ANY(%(ids)s) ORDER BY j.id"
+_PAGE = f"""{_SELECT}
+    AND (%(collections)s::text[] IS NULL OR c.name = ANY(%(collections)s))
+    AND (%(state)s::text IS NULL OR j.state = %(state)s)
+    AND (%(after)s::bigint IS NULL OR j.id < %(after)s)
+    ORDER BY j.id DESC LIMIT %(limit)s
+"""
+_OPEN = """
+    SELECT state, count(*) FROM job
+    WHERE kind = 'upload' AND state IN ('queued', 'running') GROUP BY state
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadJob:
+    """How an uploaded file's way into its collection stands.
+
+    `done` of `total` chunks are embedded; both are 0 before the file is parsed. A failed one says
+    at which `stage` and for what `reason`; a done one names the `document`.
+    """
+
+    id: int
+    collection: str
+    uri: str
+    name: str
+    state: JobState
+    done: int
+    total: int
+    attempts: int
+    stage: str
+    reason: str
+    document: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class UploadJobs:
+    """The upload jobs of one tenant."""
+
+    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
+        self._pool = pool
+        self._tenant = tenant
+
+    def get(self, job: int) -> UploadJob:
+        """Look one job up. Raises NotFoundError."""
+        found = self.some([job])
+        if not found:
+            raise NotFoundError(f"There is no job {job}.")
+        return found[0]
+
+    def some(self, jobs: Sequence[int]) -> list[UploadJob]:
+        """Look several jobs up, in the order of their numbers; those that are gone are left out."""
+        with self._cursor() as cursor:
+            rows = cursor.execute(_SOME, {"tenant": self._tenant, "ids": list(jobs)})
+            return [UploadJob(*row) for row in rows]
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: int | None = None,
+        state: JobState | None = None,
+        collections: Sequence[str] | None = None,
+    ) -> list[UploadJob]:
+        """List up to `limit` jobs, latest first, those older than the job `after`.
+
+        `collections` names those whose jobs count; None: all.
+        """
+        values = {
+            "tenant": self._tenant,
+            "collections": None if collections is None else list(collections),
+            "state": state,
+            "after": after,
+            "limit": limit,
+        }
+        with self._cursor() as cursor:
+            return [UploadJob(*row) for row in cursor.execute(_PAGE, values)]
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Cursor[Any]]:
+        try:
+            with self._pool.connection() as conn, conn.cursor() as cursor:
+                yield cursor
+        except psycopg.Error as error:
+            raise translate(error) from error
+
+
+def count_open(pool: ConnectionPool[Connection[Any]]) -> Mapping[str, int]:
+    """Count the upload jobs of all tenants that are queued and running. Raises DatabaseError."""
+    try:
+        with pool.connection() as conn:
+            found = dict(conn.execute(_OPEN).fetchall())
+    except psycopg.Error as error:
+        raise translate(error) from error
+    return {"queued": found.get("queued", 0), "running": found.get("running", 0)}

@@ -1,0 +1,1 @@
+"""The HTTP API: OpenAI's wire format with checked citations, and ragkit's own resources."""

@@ -1,0 +1,65 @@
+"""What each route needs, stated at the route: the one dependency that hands out its caller.
+
+The gate before the routes has found out who calls; this decides what he may. It knows nothing of
+keys or cookies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fastapi import Security
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
+from starlette.requests import Request
+
+from ragkit.library import Caller
+from ragkit_serve.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+CALLER: Final = "ragkit.caller"  # where the gate leaves the caller in a request's scope
+Needed = Literal["read", "write", "admin", "metrics"]
+
+
+class Need(SecurityBase):
+    """A scope that the caller's key must have."""
+
+    def __init__(self, scope: Needed) -> None:
+        self.needed = scope
+        self.scheme_name = "key"
+        self.model = HTTPBearer(description="A key made by `ragkit keys create`.")
+
+    async def __call__(self, request: Request) -> Caller:
+        caller = caller_of(request.scope)
+        if self.needed not in caller.scopes:
+            raise ApiError(
+                403, f"the key may not do this: it needs the scope {self.needed!r}", code="scope"
+            )
+        return caller
+
+
+class Public:
+    """Everybody may ask: the decision that a route needs nobody."""
+
+    async def __call__(self) -> None:
+        return None
+
+
+def needs(scope: Needed) -> Any:
+    """Return the dependency of a route that needs a scope; its value is the Caller."""
+    return Security(Need(scope))
+
+
+def public() -> Any:
+    """Return the dependency of a route that is open to everybody."""
+    return Security(Public())
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return whom the gate let in. Raises ApiError 401 where it has let nobody in."""
+    caller = scope.get(CALLER)
+    if not isinstance(caller, Caller):
+        raise ApiError(401, "there is no valid key with the request", code="invalid_api_key")
+    return caller

@@ -1,0 +1,123 @@
+"""Bounded admission: so many questions are answered at once, so many wait, the rest is turned away.
+
+It also is what drains on shutdown. It knows nothing of what a question is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from ragkit_serve.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from ragkit.library import Caller
+    from ragkit_serve.api.metrics import Metrics
+    from ragkit_serve.api.quota import Quota
+
+LONGEST_WAIT_S: Final = 30.0  # arbitrary: of one question for its turn
+_FIRST_GUESS_S: Final = 2.0  # how long an answer takes, before any was measured
+
+
+class Admission:
+    """The places of one process; belongs to the event loop it is first used on.
+
+    `ended` is set when running answers must end although they are not complete. `threads` has one
+    thread for each place.
+    """
+
+    def __init__(self, *, concurrency: int, queue: int, quota: Quota, metrics: Metrics) -> None:
+        self.ended = asyncio.Event()
+        self.threads = ThreadPoolExecutor(concurrency, thread_name_prefix="ragkit-answer")
+        self._places = asyncio.Semaphore(concurrency)
+        self._concurrency = concurrency
+        self._queue = queue
+        self._quota = quota
+        self._metrics = metrics
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._draining = False
+        self._running = self._waiting = 0
+        self._lasting_s = _FIRST_GUESS_S
+
+    @property
+    def draining(self) -> bool:
+        """Tell whether nothing new is taken any more."""
+        return self._draining
+
+    @property
+    def running(self) -> int:
+        """Count the questions being answered."""
+        return self._running
+
+    @asynccontextmanager
+    async def place(self, caller: Caller) -> AsyncIterator[None]:
+        """Hold a place while a question is answered, waiting for one if need be.
+
+        Raises ApiError 429 for the caller's own quota, 503 when the server is full or draining.
+        """
+        with self._quota.question(caller):
+            await self._take()
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self._give_back(time.monotonic() - began)
+
+    async def drain(self, grace_s: float) -> None:
+        """Take nothing new, and wait until what runs is done; after `grace_s` it is told to end."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._idle.wait()
+        except TimeoutError:
+            self.ended.set()
+            try:
+                async with asyncio.timeout(1.0):  # arbitrary: to send an event and hang up
+                    await self._idle.wait()
+            except TimeoutError:
+                return
+
+    def close(self) -> None:
+        """Let the threads go; nothing waits for one that hangs."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _take(self) -> None:
+        if self._draining:
+            raise self._full("draining", "the server is shutting down: ask again", 1)
+        if self._places.locked() and self._waiting >= self._queue:
+            raise self._overloaded()
+        self._waiting += 1
+        self._metrics.waiting.set(self._waiting)
+        try:
+            async with asyncio.timeout(LONGEST_WAIT_S):
+                await self._places.acquire()
+        except TimeoutError:
+            raise self._overloaded() from None
+        finally:
+            self._waiting -= 1
+            self._metrics.waiting.set(self._waiting)
+        self._running += 1
+        self._metrics.in_flight.set(self._running)
+        self._idle.clear()
+
+    def _give_back(self, lasted_s: float) -> None:
+        self._places.release()
+        self._running -= 1
+        self._metrics.in_flight.set(self._running)
+        self._lasting_s += (lasted_s - self._lasting_s) / 8  # a moving average
+        if not self._running:
+            self._idle.set()
+
+    def _overloaded(self) -> ApiError:
+        rounds = 1 + self._waiting / self._concurrency
+        wait_s = min(60, max(1, round(self._lasting_s * rounds)))
+        return self._full("overload", "the server is full: ask again later", wait_s)
+
+    def _full(self, reason: str, message: str, wait_s: int) -> ApiError:
+        self._metrics.rejected("draining" if reason == "draining" else "overload")
+        return ApiError(503, message, code=reason, retry_after_s=wait_s)

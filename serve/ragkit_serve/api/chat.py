@@ -1,0 +1,225 @@
+"""POST /v1/chat/completions: answers from documents, or the served model as it is.
+
+It admits, answers in a thread and sends; what an answer is made of it does not know.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from ragkit import build
+from ragkit.answer.templates import Templates
+from ragkit.conversation.follow_up import stream as stream_told
+from ragkit.library import Caller
+from ragkit.types import Answer, Hit, Reasoning
+from ragkit_serve.api import audit, passing
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.chat_answer import ChatCompletion, Completion, Found
+from ragkit_serve.api.chat_request import ChatRequest
+from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.model_names import Named, named
+from ragkit_serve.api.pump import pumped
+from ragkit_serve.api.sending import DONE, EventStream, event_of, while_connected
+from ragkit_serve.api.tracing import chat_span
+
+if TYPE_CHECKING:
+    from ragkit.conversation.dialogue import Conversation
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit_serve.api.state import State
+
+router = APIRouter()
+log = logging.getLogger("ragkit.serve")
+
+Piece = str | Reasoning | Found | Answer
+Batches = AsyncGenerator[Sequence[tuple[int, Piece]], None]
+
+
+@router.post(
+    "/v1/chat/completions",
+    response_model=ChatCompletion,
+    responses=RESPONSES,
+    summary="Answer a question, whole or streamed",
+)
+async def chat(
+    request: Request, asked: ChatRequest, caller: Annotated[Caller, needs("read")]
+) -> Response:
+    """Answer the last message from a collection, or pass the request on to the served model."""
+    return await while_connected(request, _admitted(request, asked, caller))
+
+
+async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Response:
+    """Answer while holding a place; a stream takes the place along."""
+    state: State = request.app.state.ragkit
+    name = named(asked.model, state.services.settings)
+    async with AsyncExitStack() as held:
+        await held.enter_async_context(state.admission.place(caller))
+        span = held.enter_context(chat_span(asked.model, state.services.settings))
+        if name.served:
+            audit.note(state, request.scope, caller, "chat", model=name.served)
+            return await passing.forward(state, await request.json(), held)
+        if asked.tools:
+            return await passing.augmented(state, asked, await request.json(), caller, name, held)
+        question = Question(state, asked, caller, name)
+        audit.note(
+            state, request.scope, caller, "chat", collection=question.collection, text=question.text
+        )
+        batches = pumped(question.pieces, state.admission.threads)
+        first = await _first(batches)
+        if not asked.stream:
+            return await _whole(question, first, batches, span)
+        events = _events(question, first, batches, span)
+        return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
+    raise AssertionError("the stack lets no exception go")
+
+
+class Question:
+    """One request to a collection, and its answers as they are made in a thread."""
+
+    def __init__(self, state: State, asked: ChatRequest, caller: Caller, name: Named) -> None:
+        self.state = state
+        self.asked = asked
+        self.caller = caller
+        library = state.services.library
+        self.text = asked.question()
+        self.collection = library.name(caller, asked.options.collection or name.collection)
+        self.completion = Completion(asked.model)
+        self._found: list[tuple[Hit, ...]] = []
+
+    def pieces(self) -> Iterator[tuple[int, Piece]]:
+        """Yield the pieces of each choice after the other, each ending with its Answer."""
+        for choice in range(self.asked.n or 1):
+            kb = self._adapted(choice)
+            for piece in self._stream(kb):
+                if self._found:
+                    yield choice, Found(self._found.pop())
+                if isinstance(piece, Answer):
+                    self._keep(piece)
+                yield choice, piece
+
+    def _adapted(self, choice: int) -> KnowledgeBase:
+        services, options = self.state.services, self.asked.options
+        kb = services.library.open(self.caller, self.collection)
+        return kb.adapted(
+            passages=options.top_k,
+            mode=options.mode,
+            where=options.filter,
+            refusal_threshold=options.refusal_threshold,
+            decoding=self.asked.decoding(build.decoding(services.settings), choice),
+            instructions=self.asked.instructions(),
+            on_found=lambda hits: self._found.append(tuple(hits)),
+        )
+
+    def _stream(self, kb: KnowledgeBase) -> Iterator[str | Reasoning | Answer]:
+        services = self.state.services
+        if self.asked.options.conversation is not None:
+            conversation = self._conversation(self.asked.options.conversation)
+            conversation.kb = kb
+            self.completion = Completion(self.asked.model, str(conversation.id))
+            return conversation.stream(self.text)
+        return stream_told(
+            kb,
+            self.text,
+            self.asked.turns(),
+            model=services.library.model,
+            templates=Templates(services.settings.prompts, self.collection),
+            history_tokens=services.settings.history_tokens,
+        )
+
+    def _conversation(self, wanted: UUID | str) -> Conversation:
+        library = self.state.services.library
+        if isinstance(wanted, UUID):
+            return library.conversation(self.caller, id=wanted)
+        return library.conversation(self.caller, collection=self.collection)
+
+    def _keep(self, answer: Answer) -> None:
+        """Keep an answer that is to be, so that it can be rated later."""
+        if not self.asked.store:
+            return
+        from ragkit.store.feedback import Feedback
+
+        database = self.state.services.database
+        Feedback(database.pool, self.caller.tenant, self.caller.principal).keep(
+            self.completion.id, collection=self.collection, question=self.text, answer=answer
+        )
+
+
+async def _first(batches: Batches) -> Sequence[tuple[int, Piece]]:
+    """Wait for the first text: what fails before it has a status of its own."""
+    try:
+        return await anext(batches)
+    except BaseException:
+        await batches.aclose()
+        raise
+
+
+async def _whole(
+    question: Question, first: Sequence[tuple[int, Piece]], batches: Batches, span: Any
+) -> Response:
+    answers: list[Answer] = []
+    async with aclosing(batches):
+        answers += [piece for _, piece in first if isinstance(piece, Answer)]
+        async for batch in batches:
+            answers += [piece for _, piece in batch if isinstance(piece, Answer)]
+            if question.state.admission.ended.is_set():
+                break
+    for answer in answers:
+        question.state.metrics.answered(answer.timings, answer.usage)
+        span.answered(answer)
+    return JSONResponse(question.completion.whole(answers))
+
+
+async def _events(
+    question: Question, first: Sequence[tuple[int, Piece]], batches: Batches, span: Any
+) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream; those that came together are sent together."""
+    begun: set[int] = set()
+    answers: list[Answer] = []
+    async with aclosing(batches):
+        yield b"".join(_written(question, piece, begun, answers) for piece in first)
+        async for batch in batches:
+            yield b"".join(_written(question, piece, begun, answers) for piece in batch)
+    for answer in answers:
+        question.state.metrics.answered(answer.timings, answer.usage)
+        span.answered(answer)
+    last = b""
+    if question.asked.usage_wanted:
+        last = event_of(question.completion.usage_chunk([answer.usage for answer in answers]))
+    yield last + DONE
+
+
+def _written(
+    question: Question, numbered: tuple[int, Piece], begun: set[int], answers: list[Answer]
+) -> bytes:
+    """Write one piece as the events that it is; a choice's first has the role."""
+    choice, piece = numbered
+    completion = question.completion
+    delta: dict[str, Any] = {}
+    end: str | None = None
+    if choice not in begun:
+        begun.add(choice)
+        found = completion.found(piece.hits) if isinstance(piece, Found) else {"citations": []}
+        head = completion.chunk(choice, {"role": "assistant", "content": "", "context": found})
+        if isinstance(piece, Found):
+            return _event(question, head)
+        return _event(question, head) + _written(question, numbered, begun, answers)
+    if isinstance(piece, str):
+        delta = {"content": piece}
+    elif isinstance(piece, Reasoning):
+        delta = {"reasoning": piece.text}
+    elif isinstance(piece, Answer):
+        from ragkit_serve.api.chat_answer import finish_reason
+
+        answers.append(piece)
+        delta, end = {"context": completion.context(piece)}, finish_reason(piece)
+    return _event(question, completion.chunk(choice, delta, end))
+
+
+def _event(question: Question, chunk: dict[str, Any]) -> bytes:
+    return event_of(chunk | {"usage": None} if question.asked.usage_wanted else chunk)

@@ -1,0 +1,226 @@
+"""A chat completion's answer in OpenAI's wire format, whole or in chunks, with its citations.
+
+The citations stand beside the text, in `context`; clients that know nothing of them lose nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict
+
+from ragkit.types import Answer, Citation, Hit, Usage
+
+
+class CitationOut(BaseModel):
+    """A place in a document that an answer points to."""
+
+    n: int
+    document: int
+    version: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    score: float | None
+    verdict: str
+
+
+class ChatCompletion(BaseModel):
+    """An answer; of what is described elsewhere, any field may be there."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "chatcmpl-5f0c",
+                    "object": "chat.completion",
+                    "created": 1790000000,
+                    "model": "ragkit",
+                    "choices": [
+                        {
+                            "index": 0,
+                            "message": {
+                                "role": "assistant",
+                                "content": "You have 28 days of leave a year [1].",
+                                "context": {
+                                    "citations": [
+                                        {
+                                            "n": 1,
+                                            "document": 7,
+                                            "version": 1,
+                                            "uri": "upload:handbook.md",
+                                            "title": "Handbook",
+                                            "page": None,
+                                            "start": 210,
+                                            "end": 251,
+                                            "quote": "Everybody has 28 days of leave a year.",
+                                            "score": 4.2,
+                                            "verdict": "verified",
+                                        }
+                                    ],
+                                    "refused": False,
+                                },
+                            },
+                            "finish_reason": "stop",
+                        }
+                    ],
+                    "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+                }
+            ]
+        },
+    )
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The passages that an answer will be made from."""
+
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What is the same in everything that is sent of one completion."""
+
+    model: str
+    conversation: str | None = None
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        """Return the answer to a request that is not streamed."""
+        choices = [
+            {
+                "index": index,
+                "message": {
+                    "role": "assistant",
+                    "content": answer.text,
+                    "refusal": None,
+                    **({"reasoning": answer.reasoning} if answer.reasoning else {}),
+                    "context": self.context(answer),
+                },
+                "logprobs": None,
+                "finish_reason": finish_reason(answer),
+            }
+            for index, answer in enumerate(answers)
+        ]
+        usages = [answer.usage for answer in answers]
+        return self._head("chat.completion") | {"choices": choices, "usage": usage_json(usages)}
+
+    def chunk(
+        self, index: int, delta: dict[str, Any], finish_reason: str | None = None
+    ) -> dict[str, Any]:
+        """Return one chunk of a stream."""
+        choice = {
+            "index": index,
+            "delta": delta,
+            "logprobs": None,
+            "finish_reason": finish_reason,
+        }
+        return self._head("chat.completion.chunk") | {"choices": [choice]}
+
+    def usage_chunk(self, usages: Sequence[Usage | None]) -> dict[str, Any]:
+        """Return the last chunk of a stream that was asked to tell its tokens."""
+        head = self._head("chat.completion.chunk")
+        return head | {"choices": [], "usage": usage_json(usages)}
+
+    def context(self, answer: Answer) -> dict[str, Any]:
+        """Return what was checked of an answer."""
+        return {
+            "citations": [_cited(citation, answer.hits) for citation in answer.citations],
+            "refused": answer.refused,
+            "reason": answer.reason,
+            "unverified": list(answer.unverified),
+            "claims": [
+                {
+                    "start": claim.start,
+                    "end": claim.end,
+                    "cites": list(claim.cites),
+                    "support": claim.support,
+                }
+                for claim in answer.claims
+            ],
+            "timings": {stage: round(seconds, 4) for stage, seconds in answer.timings.items()},
+            "prompt": answer.prompt,
+            "conversation": self.conversation,
+        }
+
+    def found(self, hits: Sequence[Hit]) -> dict[str, Any]:
+        """Return the passages found, as citations that nobody has checked yet."""
+        return {"citations": [_passage(n, hit) for n, hit in enumerate(hits, 1)]}
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+def finish_reason(answer: Answer) -> str:
+    """Return "length" for an answer that was cut off, else "stop"."""
+    return "length" if answer.reason and not answer.refused else "stop"
+
+
+def usage_json(usages: Sequence[Usage | None]) -> dict[str, Any]:
+    """Add up the tokens of several answers; without a language model there are none."""
+    known = [usage for usage in usages if usage is not None]
+    prompt = sum(usage.prompt_tokens for usage in known)
+    completion = sum(usage.completion_tokens for usage in known)
+    counted = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+    cached = [usage.cached_tokens for usage in known if usage.cached_tokens is not None]
+    if cached:
+        counted["prompt_tokens_details"] = {"cached_tokens": sum(cached)}  # type: ignore[assignment]
+    return counted
+
+
+def _cited(citation: Citation, hits: Sequence[Hit]) -> dict[str, Any]:
+    return CitationOut(
+        n=citation.n,
+        document=citation.document,
+        version=citation.version,
+        uri=citation.uri,
+        title=citation.title,
+        page=citation.page,
+        start=citation.start,
+        end=citation.end,
+        quote=citation.quote,
+        score=next(_scores(citation, hits), None),
+        verdict=citation.verdict,
+    ).model_dump()
+
+
+def _scores(citation: Citation, hits: Sequence[Hit]) -> Iterator[float]:
+    """Yield the scores of the passages that a citation lies in."""
+    for hit in hits:
+        if hit.document == citation.document and hit.start <= citation.start < hit.end:
+            yield round(hit.score, 6)
+
+
+def _passage(n: int, hit: Hit) -> dict[str, Any]:
+    return CitationOut(
+        n=n,
+        document=hit.document,
+        version=hit.version,
+        uri=hit.uri,
+        title=hit.title,
+        page=hit.page,
+        start=hit.start,
+        end=hit.end,
+        quote=hit.text,
+        score=round(hit.score, 6),
+        verdict="unverified",
+    ).model_dump()

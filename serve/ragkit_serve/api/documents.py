@@ -1,0 +1,347 @@
+"""/v1/documents: uploaded, listed, read, replaced and deleted; their files, and their text by span.
+
+A file is only ever handed out as an attachment: it may hold anything.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from ragkit.errors import NotFoundError
+from ragkit.library import Caller
+from ragkit.store.browse import Browser, Excerpt, ListedDocument
+from ragkit.store.sources import Sources
+from ragkit_serve.api import audit
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.collections import Name, check_visible
+from ragkit_serve.api.errors import RESPONSES, ApiError
+from ragkit_serve.api.jobs import JobItem
+from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
+from ragkit_serve.api.uploading import Key, form_schema, keep_files
+
+router = APIRouter(tags=["documents"])
+
+MAX_CHARS: Final = 200_000  # of a text, in one answer
+AROUND_CHARS: Final = 2_000  # arbitrary: before and after a place, about a page
+_LARGEST_OFFSET: Final = 1 << 30  # PostgreSQL keeps no longer text
+_TEXT_EXAMPLE: Final[dict[str, Any]] = {
+    "object": "document.text",
+    "document": 3,
+    "version": 1,
+    "title": "Leave",
+    "language": "en",
+    "start": 0,
+    "end": 27,
+    "chars": 27,
+    "text": "Everybody has 28 days off.\n",
+    "pages": [{"page": 1, "start": 0}],
+    "chunks": None,
+}
+
+
+class DocumentItem(BaseModel):
+    """A document without its text; `file` and `bytes` are of the upload that is kept, if any."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "object": "document",
+                    "id": 3,
+                    "collection": "handbook",
+                    "uri": "upload:leave.pdf",
+                    "title": "Leave",
+                    "language": "en",
+                    "media_type": "application/pdf",
+                    "version": 1,
+                    "chars": 5120,
+                    "chunks": 6,
+                    "pages": 3,
+                    "file": "leave.pdf",
+                    "bytes": 48211,
+                    "updated_at": "2025-01-31T09:30:02Z",
+                }
+            ]
+        },
+    )
+
+    object: Literal["document"] = "document"
+    id: int
+    collection: str
+    uri: str
+    title: str
+    language: str
+    media_type: str
+    version: int
+    chars: int
+    chunks: int
+    pages: int
+    file: str | None
+    bytes: int | None
+    updated_at: datetime
+
+
+class PageStart(BaseModel):
+    """A page, and the character at which it begins."""
+
+    model_config = ConfigDict(frozen=True)
+
+    page: int
+    start: int
+
+
+class ChunkItem(BaseModel):
+    """Where a chunk, the piece that a search finds, lies in the text."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    start: int
+    end: int
+    page: int | None
+    headings: list[str]
+
+
+class DocumentText(BaseModel):
+    """The characters `start:end` of a document's text, of `chars` in all; offsets are code points.
+
+    `pages` are those that the piece touches; `chunks` are there when they were asked for.
+    """
+
+    model_config = ConfigDict(frozen=True, json_schema_extra={"examples": [_TEXT_EXAMPLE]})
+
+    object: Literal["document.text"] = "document.text"
+    document: int
+    version: int
+    title: str
+    language: str
+    start: int
+    end: int
+    chars: int
+    text: str
+    pages: list[PageStart]
+    chunks: list[ChunkItem] | None
+
+
+@router.get(
+    "/v1/collections/{name}/documents",
+    summary="List a collection's documents in the order they came",
+    responses=RESPONSES,
+)
+def list_documents(
+    request: Request,
+    name: Name,
+    caller: Annotated[Caller, needs("read")],
+    limit: Limit = 50,
+    after: After = None,
+) -> Listing[DocumentItem]:
+    """List the documents of a collection."""
+    check_visible(caller, name)
+    browser = _browser(request, caller)
+    browser.collection(name)  # its 404 is the API's own
+    rows = browser.documents(name, limit=limit + 1, after=after)
+    return listing(rows, limit, _item, lambda row: row.id)
+
+
+@router.post(
+    "/v1/collections/{name}/documents",
+    summary="Upload files",
+    status_code=202,
+    response_model=Listing[JobItem],
+    responses=RESPONSES,
+    openapi_extra=form_schema(several=True),
+)
+async def upload_documents(
+    request: Request, name: Name, caller: Annotated[Caller, needs("write")], key: Key = None
+) -> Listing[JobItem]:
+    """Keep files and open a job for each; a file takes the place of the document of its name."""
+    check_visible(caller, name)
+    await run_in_threadpool(_prepare, request, caller, name)
+    audit.note(request.app.state.ragkit, request.scope, caller, "upload", collection=name)
+    return await keep_files(request, caller, name, key)
+
+
+@router.get("/v1/documents/{id}", summary="Look a document up", responses=RESPONSES)
+def get_document(
+    request: Request, id: Id, caller: Annotated[Caller, needs("read")]
+) -> DocumentItem:
+    """Return one document without its text."""
+    return _item(_visible(request, caller, id))
+
+
+@router.delete(
+    "/v1/documents/{id}", summary="Delete a document", status_code=204, responses=RESPONSES
+)
+def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
+    """Delete a document, its chunks and its file."""
+    found = _visible(request, caller, id)
+    audit.note(
+        request.app.state.ragkit, request.scope, caller, "delete", collection=found.collection
+    )
+    store = request.app.state.services.database.store(caller.tenant)
+    store.delete_document(found.collection, id)
+
+
+@router.put(
+    "/v1/documents/{id}/source",
+    summary="Replace a document by another file",
+    status_code=202,
+    response_model=Listing[JobItem],
+    responses=RESPONSES,
+    openapi_extra=form_schema(several=False),
+)
+async def replace_document(
+    request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
+) -> Listing[JobItem]:
+    """Keep a file and open the job that makes it the document's next version."""
+    found = await run_in_threadpool(_visible, request, caller, id)
+    audit.note(
+        request.app.state.ragkit, request.scope, caller, "upload", collection=found.collection
+    )
+    return await keep_files(request, caller, found.collection, key, document=id)
+
+
+@router.get(
+    "/v1/documents/{id}/source",
+    summary="Download the file that a document was made of",
+    response_class=StreamingResponse,
+    responses={
+        **RESPONSES,
+        200: {
+            "description": "The file, as it was uploaded.",
+            "content": {
+                kind: {"schema": {"type": "string", "format": "binary"}}
+                for kind in (
+                    "application/octet-stream",
+                    "application/pdf",
+                    "text/plain",
+                    "text/csv",
+                )
+            },
+        },
+    },
+)
+def download(
+    request: Request, id: Id, caller: Annotated[Caller, needs("read")]
+) -> StreamingResponse:
+    """Send the uploaded file; 404 for a document that was read from a path."""
+    found = _visible(request, caller, id)
+    audit.note(
+        request.app.state.ragkit, request.scope, caller, "download", collection=found.collection
+    )
+    sources = Sources(request.app.state.services.database.pool, caller.tenant)
+    source = sources.of_document(id)
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(source.name, safe='')}",
+        "content-length": str(source.bytes),
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return StreamingResponse(sources.parts(source), headers=headers, media_type=source.media_type)
+
+
+@router.get("/v1/documents/{id}/text", summary="Read a piece of a document", responses=RESPONSES)
+def read_text(
+    request: Request,
+    id: Id,
+    caller: Annotated[Caller, needs("read")],
+    start: Annotated[int | None, Query(ge=0, le=_LARGEST_OFFSET)] = None,
+    end: Annotated[int | None, Query(ge=0, le=_LARGEST_OFFSET)] = None,
+    around: Annotated[
+        int | None,
+        Query(ge=0, le=_LARGEST_OFFSET, description="A place, in the stead of start and end."),
+    ] = None,
+    chunks: Annotated[bool, Query(description="With the spans of the chunks.")] = False,
+) -> DocumentText:
+    """Return the characters `start:end`, or about a page before and after the place `around`.
+
+    At most 200,000 at once; without an end, as many as that.
+    """
+    first, chars = _range(start, end, around)
+    _visible(request, caller, id)
+    return _text(id, _browser(request, caller).excerpt(id, first, chars), chunks=chunks)
+
+
+def _range(start: int | None, end: int | None, around: int | None) -> tuple[int, int]:
+    """Return where to begin and how many characters to take."""
+    if around is not None:
+        if start is not None or end is not None:
+            raise ApiError(400, "around stands in the stead of start and end", param="around")
+        first = max(0, around - AROUND_CHARS)
+        return first, around + AROUND_CHARS - first
+    first = start or 0
+    if end is None:
+        return first, MAX_CHARS
+    if end < first:
+        raise ApiError(400, f"end {end} is before start {first}", param="end")
+    if end - first > MAX_CHARS:
+        raise ApiError(400, f"at most {MAX_CHARS} characters are sent at once", param="end")
+    return first, end - first
+
+
+def _prepare(request: Request, caller: Caller, name: str) -> None:
+    """See that a collection is there; that of the settings is made when it is first filled."""
+    services = request.app.state.services
+    if name == services.settings.collection:
+        services.database.store(caller.tenant).create_collection(name)
+    _browser(request, caller).collection(name)
+
+
+def _browser(request: Request, caller: Caller) -> Browser:
+    return Browser(request.app.state.services.database.pool, caller.tenant)
+
+
+def _visible(request: Request, caller: Caller, id: int) -> ListedDocument:
+    """Look a document up; one that the caller may not see is not there."""
+    found = _browser(request, caller).document(id)
+    if not caller.may_see(found.collection):
+        raise NotFoundError(f"There is no document {id}.")
+    return found
+
+
+def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:
+    spans = [
+        ChunkItem(
+            id=span.id, start=span.start, end=span.end, page=span.page, headings=list(span.headings)
+        )
+        for span in excerpt.chunks
+    ]
+    return DocumentText(
+        document=id,
+        version=excerpt.version,
+        title=excerpt.title,
+        language=excerpt.language,
+        start=excerpt.start,
+        end=excerpt.start + len(excerpt.text),
+        chars=excerpt.chars,
+        text=excerpt.text,
+        pages=[PageStart(page=page.number, start=page.start) for page in excerpt.pages],
+        chunks=spans if chunks else None,
+    )
+
+
+def _item(row: ListedDocument) -> DocumentItem:
+    return DocumentItem(
+        id=row.id,
+        collection=row.collection,
+        uri=row.uri,
+        title=row.title,
+        language=row.language,
+        media_type=row.media_type,
+        version=row.version,
+        chars=row.chars,
+        chunks=row.chunks,
+        pages=row.pages,
+        file=row.file,
+        bytes=row.bytes,
+        updated_at=row.updated_at,
+    )

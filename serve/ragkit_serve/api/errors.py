@@ -1,0 +1,187 @@
+"""Errors as the OpenAI wire format has them, each with the status that makes clients raise rightly.
+
+{"error": {"message", "type", "param", "code"}}. It knows nothing of what went wrong where.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+from starlette.responses import JSONResponse
+
+from ragkit.errors import (
+    BusyError,
+    DatabaseError,
+    ModelServerError,
+    NotFoundError,
+    RagkitError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+
+log = logging.getLogger("ragkit.serve")
+
+# OpenAI's names where it has one for the status.
+_TYPES: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+RETRY_AFTER_S: Final = 5  # arbitrary: a database or model server that failed is asked again then
+
+
+class ErrorBody(BaseModel):
+    """What went wrong, on which field, and what to do about it."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorAnswer(BaseModel):
+    """Every answer that is no success."""
+
+    model_config = {
+        "json_schema_extra": {
+            "examples": [
+                {
+                    "error": {
+                        "message": "there is no collection 'manuals'",
+                        "type": "not_found_error",
+                        "param": None,
+                        "code": "not_found",
+                    }
+                }
+            ]
+        }
+    }
+    error: ErrorBody
+
+
+class ApiError(RagkitError):
+    """An answer with this status; `retry_after_s` is told to the client."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after_s: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.headers = dict(headers or {})
+        if retry_after_s is not None:
+            self.headers["retry-after"] = str(retry_after_s)
+
+
+_SAID: Final = {
+    400: "The request cannot be used.",
+    401: "There is no valid key with the request.",
+    403: "The key may not do this.",
+    404: "There is no such thing.",
+    405: "This address does not know the method.",
+    409: "What is asked for is in use at the moment.",
+    413: "The request is larger than the server takes.",
+    415: "The body is of another type than the address takes.",
+    429: "The key's quota is used up; Retry-After says when to ask again.",
+    500: "The server has a defect; its log says which, by the x-request-id.",
+    502: "The language-model server failed.",
+    503: "The server is full, shutting down, or without its database; see Retry-After.",
+}
+# What any route may answer beside its success, for the OpenAPI document.
+RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorAnswer, "description": said} for status, said in _SAID.items()
+}
+
+
+def body(
+    status: int, message: str, *, code: str | None = None, param: str | None = None
+) -> dict[str, Any]:
+    """Return an error's JSON."""
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    line = " ".join(message.split())
+    return {"error": {"message": line, "type": kind, "param": param, "code": code}}
+
+
+# The first that an error is decides.
+_STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None], ...]] = (
+    (NotFoundError, 404, "not_found"),
+    (BusyError, 409, "busy"),
+    (UsageError, 400, "invalid_value"),
+    (DatabaseError, 503, "database"),
+    (ModelServerError, 502, "model_server"),
+    (RagkitError, 500, None),
+)
+
+
+def api_error(error: RagkitError) -> ApiError:
+    """Give one of ragkit's errors its status."""
+    if isinstance(error, ApiError):
+        return error
+    status, code = next((s, c) for kind, s, c in _STATUSES if isinstance(error, kind))
+    retry = RETRY_AFTER_S if status in {409, 503} else None
+    return ApiError(status, str(error), code=code, retry_after_s=retry)
+
+
+def answer(error: ApiError) -> JSONResponse:
+    """Make the response of an error."""
+    content = body(error.status, str(error), code=error.code, param=error.param)
+    return JSONResponse(content, error.status, headers=error.headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have every failure of the app's routes answered in this format."""
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+
+    async def known(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RagkitError)
+        return answer(api_error(error))
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        return answer(_invalid(error))  # type: ignore[arg-type]
+
+    async def plain(request: Request, error: Exception) -> JSONResponse:
+        return answer(_plain(error))  # type: ignore[arg-type]
+
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        return answer(ApiError(500, "the server failed: its log says why"))
+
+    app.add_exception_handler(RagkitError, known)
+    app.add_exception_handler(Exception, unexpected)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, plain)
+
+
+def _invalid(error: RequestValidationError) -> ApiError:
+    """Name the first field that is wrong; what stood there may be private and is not repeated."""
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"] if part not in {"body", "query", "path", "header"}]
+    name = ".".join(place)
+    reason = first["msg"].removeprefix("Value error, ")
+    said = f"{name}: {reason}" if name else reason
+    status = 413 if first["type"] == "too_large" else 400
+    return ApiError(status, said, code=str(first["type"]), param=name or None)
+
+
+def _plain(error: HTTPException) -> ApiError:
+    codes = {404: "not_found", 405: "method_not_allowed", 408: "slow", 413: "too_large"}
+    code = codes.get(error.status_code)
+    return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)

@@ -1,0 +1,217 @@
+"""The gate before every route: nothing passes that is malformed, from elsewhere, or from nobody.
+
+It goes by the ASGI scope's own path, on which routes are matched too, and denies by default. What a
+caller may do at a route is stated there (`ragkit_serve.api.access`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlsplit
+
+from starlette.responses import RedirectResponse
+
+from ragkit.errors import RagkitError
+from ragkit_serve.api.access import CALLER
+from ragkit_serve.api.errors import ApiError, answer, api_error
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from ragkit.library import Caller
+    from ragkit_serve.api.keyring import Keyring
+    from ragkit_serve.api.quota import Quota
+
+COOKIE: Final = "ragkit_login"
+# What nobody needs a key for; exact paths, each of which has a route that says so too.
+PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz", "/login", "/login/oidc", "/login/callback"})
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_ONCE: Final = frozenset(
+    {
+        *(b"host", b"authorization", b"content-length", b"content-type", b"cookie", b"origin"),
+        *(b"transfer-encoding", b"idempotency-key", b"x-request-id"),
+    }
+)
+_FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Encoded slashes, backslashes, dots and control characters are read differently by different
+# programs on the way; so are empty and dotted segments.
+_STRANGE_RAW: Final = re.compile(
+    rb"%(2f|5c|2e|00|0[0-9a-f]|1[0-9a-f]|7f|25)|[\\\x00-\x20\x7f]", re.I
+)
+_STRANGE_PATH: Final = re.compile(r"//|/\.{1,2}(/|$)|[\x00-\x1f\x7f\\]")
+_BEARER: Final = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,200}) *", re.IGNORECASE)
+
+
+class Gate:
+    """ASGI middleware: let requests in, each with its caller in `scope["ragkit.caller"]`.
+
+    `hosts` are the names it answers to, lower case and without port; `any_address` adds every IP
+    address. `origins` are foreign web origins that may call from a browser.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        keyring: Keyring,
+        quota: Quota,
+        hosts: Collection[str],
+        any_address: bool = False,
+        origins: Collection[str] = (),
+    ) -> None:
+        self._app = app
+        self._keyring = keyring
+        self._quota = quota
+        self._hosts = frozenset(hosts)
+        self._any_address = any_address
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            try:
+                await self._let_in(scope)
+            except _LogIn:
+                await _login(scope)(scope, receive, send)
+            except RagkitError as error:
+                await answer(api_error(error))(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        else:  # a WebSocket: nothing here speaks over one
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _let_in(self, scope: Scope) -> None:
+        headers = _headers(scope)
+        _check_path(scope)
+        self._check_host(headers)
+        self._check_origin(scope, headers)
+        caller = await self._caller(scope, headers)
+        if caller is not None:
+            scope[CALLER] = caller
+            if scope["path"].startswith("/v1/"):
+                self._quota.count(caller)
+        elif scope["path"] not in PUBLIC_PATHS:
+            raise _denied(scope, headers)
+
+    async def _caller(self, scope: Scope, headers: dict[bytes, str]) -> Caller | None:
+        """Find out who calls; a key that is presented and not valid is never just ignored."""
+        presented = headers.get(b"authorization")
+        if presented is not None:
+            match = _BEARER.fullmatch(presented)
+            self._quota.check_guesses(scope)
+            caller = await self._keyring.by_key(match[1]) if match else None
+            if caller is None and not await self._is_open(headers):
+                self._quota.count_guess(scope)
+                raise _unknown_key()
+            if caller is not None:
+                return caller
+        token = _cookie(headers.get(b"cookie", ""))
+        if token:
+            caller = await self._keyring.by_login(token)
+            if caller is not None:
+                return caller
+        return await self._keyring.anybody() if await self._is_open(headers) else None
+
+    async def _is_open(self, headers: dict[bytes, str]) -> bool:
+        """Tell whether no key is needed: never for what a proxy passes on from elsewhere."""
+        return not _FORWARDED & headers.keys() and await self._keyring.anybody() is not None
+
+    def _check_host(self, headers: dict[bytes, str]) -> None:
+        host = headers.get(b"host", "")
+        try:
+            parts = urlsplit(f"//{host}")
+            name, _ = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            name = ""
+        sound = parts.netloc == host if name else False
+        if sound and (name in self._hosts or (self._any_address and _is_address(name))):
+            return
+        raise ApiError(
+            421,
+            f"this server does not go by the name {host[:100]!r}: add it to RAGKIT_SERVE_HOSTS",
+            code="unknown_host",
+        )
+
+    def _check_origin(self, scope: Scope, headers: dict[bytes, str]) -> None:
+        """Refuse what another site's page has a browser send along with the user's cookie."""
+        if scope["method"] in _SAFE_METHODS:
+            return
+        origin = headers.get(b"origin")
+        own = origin is None or origin.partition("://")[2].lower() == headers[b"host"].lower()
+        foreign = headers.get(b"sec-fetch-site") == "cross-site"
+        if origin in self._origins or (own and not foreign):
+            return
+        raise ApiError(
+            403,
+            f"requests from pages of {str(origin)[:100]!r} are refused: add it to"
+            " RAGKIT_SERVE_ORIGINS",
+            code="origin",
+        )
+
+
+class _LogIn(Exception):
+    """A browser asks for a page and nobody has logged in."""
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """Return the headers; one that decides something may come only once."""
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in _ONCE:
+            raise ApiError(
+                400,
+                f"the header {name.decode('latin-1')!r} came twice: send it once",
+                code="header",
+            )
+        found[name] = value.decode("latin-1")
+    return found
+
+
+def _check_path(scope: Scope) -> None:
+    raw = scope.get("raw_path") or scope["path"].encode()
+    if _STRANGE_RAW.search(raw) or _STRANGE_PATH.search(scope["path"]):
+        raise ApiError(400, "the path is written strangely: write it plainly", code="path")
+
+
+def _denied(scope: Scope, headers: dict[bytes, str]) -> Exception:
+    wants_page = "text/html" in headers.get(b"accept", "")
+    if scope["method"] == "GET" and wants_page and not scope["path"].startswith("/v1/"):
+        return _LogIn()
+    return _unknown_key()
+
+
+def _unknown_key() -> ApiError:
+    return ApiError(
+        401,
+        "there is no valid key with the request: send one made by `ragkit keys create` as"
+        " `Authorization: Bearer KEY`",
+        code="invalid_api_key",
+        headers={"www-authenticate": "Bearer"},
+    )
+
+
+def _login(scope: Scope) -> RedirectResponse:
+    return RedirectResponse(f"/login?next={quote(scope['path'], safe='')}", 303)
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""/v1/jobs: what became of uploaded files, and how far those are that are being taken in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict
+
+from ragkit.errors import NotFoundError
+from ragkit.library import Caller
+from ragkit.store.uploads import JobState, UploadJob, UploadJobs
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
+
+router = APIRouter(tags=["jobs"])
+
+
+class JobItem(BaseModel):
+    """An uploaded file on its way; `done` of `total` chunks are embedded, 0 of 0 before it is read.
+
+    A failed one says at which `stage` and for what `reason`; a done one names its `document`.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "object": "job",
+                    "id": 7,
+                    "state": "running",
+                    "collection": "handbook",
+                    "name": "leave.pdf",
+                    "uri": "upload:leave.pdf",
+                    "done": 16,
+                    "total": 40,
+                    "attempts": 1,
+                    "stage": "",
+                    "reason": "",
+                    "document": None,
+                    "created_at": "2025-01-31T09:30:00Z",
+                    "updated_at": "2025-01-31T09:30:02Z",
+                }
+            ]
+        },
+    )
+
+    object: Literal["job"] = "job"
+    id: int
+    state: JobState
+    collection: str
+    name: str
+    uri: str
+    done: int
+    total: int
+    attempts: int
+    stage: str
+    reason: str
+    document: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@router.get("/v1/jobs", summary="List upload jobs, latest first", responses=RESPONSES)
+def list_jobs(
+    request: Request,
+    caller: Annotated[Caller, needs("read")],
+    limit: Limit = 50,
+    after: After = None,
+    state: Annotated[JobState | None, Query(description="Only those in this state.")] = None,
+) -> Listing[JobItem]:
+    """List the upload jobs of the collections that the key may see."""
+    jobs = UploadJobs(request.app.state.services.database.pool, caller.tenant)
+    rows = jobs.page(limit=limit + 1, after=after, state=state, collections=caller.collections)
+    return listing(rows, limit, job_item, lambda row: row.id)
+
+
+@router.get("/v1/jobs/{id}", summary="Look an upload job up", responses=RESPONSES)
+def get_job(request: Request, id: Id, caller: Annotated[Caller, needs("read")]) -> JobItem:
+    """Return one upload job. Its record is kept for 30 days."""
+    job = UploadJobs(request.app.state.services.database.pool, caller.tenant).get(id)
+    if not caller.may_see(job.collection):
+        raise NotFoundError(f"There is no job {id}.")
+    return job_item(job)
+
+
+def job_item(job: UploadJob) -> JobItem:
+    """Return a job as the API shows it."""
+    return JobItem(
+        id=job.id,
+        state=job.state,
+        collection=job.collection,
+        name=job.name,
+        uri=job.uri,
+        done=job.done,
+        total=job.total,
+        attempts=job.attempts,
+        stage=job.stage,
+        reason=job.reason,
+        document=job.document,
+        created_at=job.created_at,
+        updated_at=job.updated_at,
+    )

@@ -1,0 +1,180 @@
+"""Single sign-on by OpenID Connect: the authorization code flow with PKCE, state and nonce.
+
+authlib does the protocol and checks signatures. It knows nothing of cookies.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from anyio import to_thread
+
+from ragkit import logins
+from ragkit.errors import SettingsError
+from ragkit.keys import SCOPES
+from ragkit_serve.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit_serve.services import Services
+
+TIMEOUT_S: Final = 10.0  # arbitrary
+ALGORITHMS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384"]
+log = logging.getLogger("ragkit.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class SignedOn:
+    """Somebody whom the provider vouches for: a new log-in's token, and where he wanted to go."""
+
+    token: str
+    next: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """What a provider says of itself."""
+
+    issuer: str
+    authorize: str
+    token: str
+    keys: str
+
+
+def check(settings: Settings) -> None:
+    """Raise SettingsError unless single sign-on is off, or everything that it needs is set."""
+    if settings.oidc_issuer is None:
+        return
+    if settings.oidc_client_id is None or settings.oidc_client_secret is None:
+        raise SettingsError(
+            "oidc_issuer needs oidc_client_id and oidc_client_secret: set both, as the provider"
+            " gave them"
+        )
+    if not settings.oidc_issuer.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        raise SettingsError("oidc_issuer must begin with https://")
+    strange = [scope for scope in settings.oidc_scopes.split() if scope not in SCOPES]
+    if strange or not settings.oidc_scopes.split():
+        raise SettingsError(f"oidc_scopes cannot be {settings.oidc_scopes!r}: use {SCOPES}")
+
+
+async def begin(services: Services, callback: str, next: str) -> str:
+    """Return the provider's address that the browser is to go to. Raises ApiError."""
+    from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+    from ragkit.store.logins import Begun
+
+    provider = await _provider(services.settings)
+    begun = Begun(secrets.token_urlsafe(32), secrets.token_urlsafe(48), next)
+    state = await to_thread.run_sync(logins.begin_sign_on, services.database, begun)
+    client = _client(services.settings, callback)
+    url, _ = client.create_authorization_url(
+        provider.authorize,
+        state=state,
+        nonce=begun.nonce,
+        code_challenge=create_s256_code_challenge(begun.verifier),
+        code_challenge_method="S256",
+    )
+    await client.aclose()
+    return str(url)
+
+
+async def finish(services: Services, callback: str, *, code: str, state: str) -> SignedOn | None:
+    """Take the provider's answer; None when it matches nothing that was begun, or is no good.
+
+    Raises ApiError when the provider cannot be asked.
+    """
+    begun = await to_thread.run_sync(logins.finish_sign_on, services.database, state)
+    if begun is None or not code:
+        return None
+    settings = services.settings
+    provider = await _provider(settings)
+    claims = await _claims(settings, provider, callback, code, begun.verifier)
+    if claims is None or claims.get("nonce") != begun.nonce:
+        return None
+    principal = claims.get(settings.oidc_principal_claim)
+    if not isinstance(principal, str) or not principal.strip() or len(principal) > 200:
+        log.warning("single sign-on: the token has no claim %r", settings.oidc_principal_claim)
+        return None
+    token = await to_thread.run_sync(
+        partial(
+            logins.begin,
+            services.database,
+            tenant=settings.tenant,
+            principal=principal,
+            scopes=settings.oidc_scopes.split(),
+        )
+    )
+    return SignedOn(token, begun.next)
+
+
+async def _claims(
+    settings: Settings, provider: _Provider, callback: str, code: str, verifier: str
+) -> dict[str, Any] | None:
+    """Trade the code for an ID token and return its claims; None when it is not to be believed."""
+    from authlib.common.errors import AuthlibBaseError
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
+    try:
+        async with _client(settings, callback) as client:
+            token = await client.fetch_token(provider.token, code=code, code_verifier=verifier)
+            published = await client.get(provider.keys, withhold_token=True)
+            published.raise_for_status()
+        decoded = jwt.decode(
+            token["id_token"], KeySet.import_key_set(published.json()), algorithms=ALGORITHMS
+        )
+        jwt.JWTClaimsRegistry(
+            leeway=60,
+            iss={"essential": True, "value": provider.issuer},
+            aud={"essential": True, "value": str(settings.oidc_client_id)},
+            exp={"essential": True},
+            iat={"essential": True},
+            nonce={"essential": True},
+        ).validate(decoded.claims)
+    except (AuthlibBaseError, JoseError, httpx.HTTPError, KeyError, ValueError) as error:
+        log.warning("single sign-on failed: %s", type(error).__name__)
+        return None
+    return dict(decoded.claims)
+
+
+async def _provider(settings: Settings) -> _Provider:
+    if settings.oidc_issuer is None:
+        raise ApiError(404, "this server has no single sign-on", code="not_found")
+    issuer = settings.oidc_issuer.rstrip("/")
+    try:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
+            answer = await client.get(f"{issuer}/.well-known/openid-configuration")
+            answer.raise_for_status()
+        said = answer.json()
+        provider = _Provider(
+            said["issuer"],
+            said["authorization_endpoint"],
+            said["token_endpoint"],
+            said["jwks_uri"],
+        )
+    except (httpx.HTTPError, KeyError, ValueError, TypeError) as error:
+        log.warning("single sign-on: the provider cannot be asked: %s", type(error).__name__)
+        raise ApiError(502, "the log-in provider cannot be asked: try again later") from error
+    if provider.issuer.rstrip("/") != issuer:
+        raise ApiError(502, "the log-in provider goes by another name than it is set up with")
+    return provider
+
+
+def _client(settings: Settings, callback: str) -> Any:
+    from authlib.integrations.httpx_client import AsyncOAuth2Client
+
+    secret = settings.oidc_client_secret
+    return AsyncOAuth2Client(
+        client_id=settings.oidc_client_id,
+        client_secret=secret.get_secret_value() if secret else None,
+        redirect_uri=callback,
+        scope="openid profile email",
+        timeout=TIMEOUT_S,
+        trust_env=False,
+    )

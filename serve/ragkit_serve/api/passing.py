@@ -1,0 +1,204 @@
+"""Requests passed on to the served model: as they are, or with passages put before a question.
+
+The latter is for requests with tools, whose calls are the client's to make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import Response
+
+from ragkit import build
+from ragkit.answer.citations import cite
+from ragkit.answer.prompt import Prompt, build_prompt, default_budget
+from ragkit.answer.templates import Templates
+from ragkit.clock import Clock
+from ragkit.types import Answer, Draft, Hit
+from ragkit_serve.api.chat_answer import Completion
+from ragkit_serve.api.errors import ApiError
+from ragkit_serve.api.sending import EventStream, event_of
+from ragkit_serve.api.upstream import Whole
+
+if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.library import Caller
+    from ragkit_serve.api.chat_request import ChatRequest
+    from ragkit_serve.api.model_names import Named
+    from ragkit_serve.api.state import State
+
+# What would have the model server fetch, run or reveal something: nobody passes these on.
+REFUSED: Final = frozenset(
+    {"chat_template", "chat_template_kwargs", "kv_transfer_params", "mm_processor_kwargs"}
+    | {"vllm_xargs", "logits_processors", "media_io_kwargs"}
+)
+
+
+async def forward(state: State, body: dict[str, Any], held: AsyncExitStack) -> Response:
+    """Pass a request on and its answer back, unchanged."""
+    _check(body)
+    answer = await _upstream(state).ask({k: v for k, v in body.items() if k != "ragkit"})
+    if isinstance(answer, Whole):
+        return Response(answer.content, answer.status, media_type="application/json")
+    return EventStream(answer, held=held.pop_all(), ended=state.admission.ended)
+
+
+async def augmented(
+    state: State,
+    asked: ChatRequest,
+    body: dict[str, Any],
+    caller: Caller,
+    name: Named,
+    held: AsyncExitStack,
+) -> Response:
+    """Pass a request with tools on, with passages for its last question; check what comes back."""
+    _check(body)
+    upstream = _upstream(state)
+    loop = asyncio.get_running_loop()
+    shown = await loop.run_in_executor(
+        state.admission.threads, partial(_shown, state, asked, caller, name)
+    )
+    sent = {key: value for key, value in body.items() if key != "ragkit"}
+    sent |= {"model": upstream.model, "messages": shown.messages(body["messages"])}
+    answer = await upstream.ask(sent)
+    if isinstance(answer, Whole):
+        if answer.status != 200:
+            return Response(answer.content, answer.status, media_type="application/json")
+        return Response(
+            json.dumps(await _annotated(state, shown, json.loads(answer.content))),
+            media_type="application/json",
+        )
+    events = _rewritten(state, shown, answer)
+    return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A question with the passages that the model is shown for it."""
+
+    kb: KnowledgeBase
+    question: str
+    hits: tuple[Hit, ...]
+    prompt: Prompt
+    completion: Completion
+    clock: Clock = field(default_factory=Clock)
+
+    def messages(self, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put the passages into the last question, and the prompt's instructions first."""
+        last = max(i for i, message in enumerate(given) if message.get("role") == "user")
+        system, user = self.prompt.messages[0], self.prompt.messages[-1]
+        asked = {**given[last], "content": user.content}
+        first = {"role": "system", "content": system.content}
+        return [first, *given[:last], asked, *given[last + 1 :]]
+
+    def checked(self, text: str) -> Answer:
+        """Verify what the model said against the passages it was shown."""
+        used = self.prompt.used
+        draft = Draft(text, cite(text, used), used=used, prompt=self.prompt.version)
+        return self.kb.verified(draft, self.question, self.hits, self.clock)
+
+
+def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Shown:
+    services, options = state.services, asked.options
+    questions = [message.text for message in asked.messages if message.role == "user"]
+    if not questions:
+        raise ApiError(400, "there is no user's message", param="messages", code="no_question")
+    kb = services.library.open(caller, options.collection or name.collection)
+    kb = kb.adapted(passages=options.top_k, mode=options.mode, where=options.filter)
+    hits = kb.search(questions[-1], k=kb.passages)
+    model = services.library.model
+    assert model is not None, "there is a served model"
+    answer_tokens = asked.max_completion_tokens or asked.max_tokens
+    answer_tokens = answer_tokens or build.decoding(services.settings).max_tokens
+    context = model.context_tokens() or 4096
+    prompt = build_prompt(
+        questions[-1],
+        hits,
+        budget_tokens=services.settings.llm_budget_tokens
+        or default_budget(context, answer_tokens, gpu=True),
+        count=model.count_tokens,
+        context_tokens=context,
+        max_answer_tokens=answer_tokens,
+        templates=Templates(services.settings.prompts, kb.collection),
+    )
+    return _Shown(kb, questions[-1], tuple(hits), prompt, Completion(asked.model))
+
+
+async def _annotated(state: State, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
+    """Put checked citations beside the text of each choice."""
+    for choice in answer.get("choices", ()):
+        message = choice.get("message", {})
+        message["context"] = await _context(state, shown, message.get("content"))
+    return answer | {"model": shown.completion.model}
+
+
+async def _rewritten(
+    state: State, shown: _Shown, events: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """Put passages into the first chunk of each choice, and checked citations into its last."""
+    said: dict[int, str] = {}
+    async with aclosing(events):
+        async for event in events:
+            data = event.removeprefix(b"data:").strip()
+            if not data.startswith(b"{"):
+                yield event
+                continue
+            chunk = json.loads(data)
+            for choice in chunk.get("choices", ()):
+                index, delta = choice.get("index", 0), choice.setdefault("delta", {})
+                if index not in said:
+                    delta["context"] = shown.completion.found(shown.hits)
+                said[index] = said.get(index, "") + (delta.get("content") or "")
+                if choice.get("finish_reason"):
+                    delta["context"] = await _context(state, shown, said[index])
+            yield event_of(chunk | {"model": shown.completion.model})
+
+
+async def _context(state: State, shown: _Shown, text: str | None) -> dict[str, Any]:
+    if not text:  # tools are called: there is nothing to check yet
+        return shown.completion.found(shown.hits)
+    loop = asyncio.get_running_loop()
+    answer = await loop.run_in_executor(state.admission.threads, shown.checked, text)
+    return shown.completion.context(answer)
+
+
+def _upstream(state: State) -> Any:
+    if state.upstream is None:
+        raise ApiError(
+            400,
+            "this server has no language model to call tools: leave `tools` out, or set"
+            " RAGKIT_LLM_URL",
+            param="tools",
+            code="no_language_model",
+        )
+    return state.upstream
+
+
+def _check(body: dict[str, Any]) -> None:
+    """Refuse what would have the model server fetch or run something for the client."""
+    strange = REFUSED & body.keys()
+    if strange:
+        raise ApiError(
+            400,
+            f"{min(strange)!r} is not passed on to the served model: leave it out",
+            param=min(strange),
+            code="unsupported_parameter",
+        )
+    for message in body.get("messages", ()):
+        parts = message.get("content")
+        for part in parts if isinstance(parts, list) else ():
+            for name, value in part.items() if isinstance(part, dict) else ():
+                url = value.get("url") if isinstance(value, dict) else value
+                if name.endswith("_url") and not str(url).startswith("data:"):
+                    raise ApiError(
+                        400,
+                        "the server fetches nothing from addresses: send it as a data: URL",
+                        param="messages",
+                        code="remote_content",
+                    )

@@ -1,0 +1,108 @@
+"""From an iterator that blocks, in a thread, to the event loop: in batches, bounded, cancellable.
+
+Whatever came while the loop was busy is handed over together, so that a fast stream costs one
+wake-up for many pieces. It knows nothing of what the pieces are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any, Final, Generic, TypeVar
+
+from ragkit.model.bridge import Cancellation
+
+T = TypeVar("T")
+MAX_PENDING: Final = 256  # arbitrary: pieces that a slow reader leaves waiting
+
+
+async def pumped(
+    make: Callable[[], Iterator[T]], executor: Executor
+) -> AsyncGenerator[Sequence[T], None]:
+    """Yield what an iterator yields in its thread, in batches; closing this stops it.
+
+    Raises what the iterator raises, after everything that came before it.
+    """
+    pump = _Pump[T](make, asyncio.get_running_loop())
+    executor.submit(pump.run)
+    try:
+        while True:
+            await pump.ready.wait()
+            pump.ready.clear()
+            items, ended, error = pump.take()
+            if items:
+                yield items
+            if ended:
+                if error is not None:
+                    raise error
+                return
+    finally:
+        pump.stop()
+
+
+class _Pump(Generic[T]):
+    def __init__(self, make: Callable[[], Iterator[T]], loop: asyncio.AbstractEventLoop) -> None:
+        self.ready = asyncio.Event()
+        self._make = make
+        self._loop = loop
+        self._cancellation = Cancellation()
+        self._guard = threading.Lock()
+        self._room = threading.Semaphore(MAX_PENDING)
+        self._items: list[T] = []
+        self._told = self._ended = False
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Iterate, in the thread."""
+        error: BaseException | None = None
+        if not self._cancellation.cancelled:
+            try:
+                self._iterate()
+            except BaseException as caught:  # noqa: BLE001  handed over, to be raised there
+                error = caught
+        with self._guard:
+            self._ended, self._error = True, error
+        self._tell()
+
+    def take(self) -> tuple[Sequence[T], bool, BaseException | None]:
+        """Take what has come, and whether that is all."""
+        with self._guard:
+            items, self._items, self._told = self._items, [], False
+            ended, error = self._ended, self._error
+        if items:
+            self._room.release(len(items))
+        return items, ended, error
+
+    def stop(self) -> None:
+        """Let the thread go, wherever it waits."""
+        self._cancellation.cancel()
+        self._room.release(MAX_PENDING)
+
+    def _iterate(self) -> None:
+        with self._cancellation:
+            pieces: Any = self._make()
+            try:
+                for piece in pieces:
+                    self._room.acquire()
+                    if self._cancellation.cancelled:
+                        break
+                    self._put(piece)
+            finally:
+                close = getattr(pieces, "close", None)
+                if close is not None:
+                    close()
+
+    def _put(self, piece: T) -> None:
+        with self._guard:
+            self._items.append(piece)
+            told, self._told = self._told, True
+        if not told:
+            self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self.ready.set)
+        except RuntimeError:  # the loop has ended, and with it whoever would read
+            self._cancellation.cancel()

@@ -1,0 +1,85 @@
+"""POST /v1/rerank: texts of the request put in order for a query, as Cohere and vLLM have it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from ragkit import build
+from ragkit.library import Caller
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.threads import admitted
+
+router = APIRouter()
+MAX_DOCUMENTS = 256  # arbitrary: seconds of work on a CPU
+
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class RerankRequest(BaseModel):
+    """A query, and the texts to put in order."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "How many days of leave?",
+                    "documents": ["Leave is 28 days a year.", "The canteen opens at noon."],
+                    "top_n": 1,
+                }
+            ]
+        },
+    )
+    query: Annotated[str, Field(min_length=1, max_length=32_000)]
+    documents: Annotated[list[Text], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+    model: Annotated[str, Field(max_length=500)] | None = None
+    top_n: Annotated[int, Field(ge=1)] | None = None
+    return_documents: bool = True
+
+
+class Ranked(BaseModel):
+    """A text's place among those of the request, and how well it fits, higher is better."""
+
+    index: int
+    relevance_score: float
+    document: dict[str, str] | None = None
+
+
+class Ranking(BaseModel):
+    """The texts, best first."""
+
+    id: str
+    model: str
+    results: list[Ranked]
+
+
+@router.post("/v1/rerank", responses=RESPONSES, response_model=Ranking, summary="Rerank texts")
+async def rerank(
+    request: Request, asked: RerankRequest, caller: Annotated[Caller, needs("read")]
+) -> Response:
+    """Put texts in order for a query, the best first."""
+    return await admitted(request, caller, lambda: _ranked(request, asked))
+
+
+def _ranked(request: Request, asked: RerankRequest) -> dict[str, Any]:
+    from uuid import uuid4
+
+    reranker = build.reranker(request.app.state.services.library.embedder)
+    reranker.load()
+    scores = reranker.rerank(asked.query, asked.documents)
+    order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))[: asked.top_n]
+    results = [
+        Ranked(
+            index=n,
+            relevance_score=round(float(scores[n]), 6),
+            document={"text": asked.documents[n]} if asked.return_documents else None,
+        )
+        for n in order
+    ]
+    name = asked.model or request.app.state.services.settings.embed_model
+    return Ranking(id=f"rerank-{uuid4().hex}", model=name, results=results).model_dump()

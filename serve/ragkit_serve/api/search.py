@@ -1,0 +1,79 @@
+"""POST /v1/search: the passages that fit a query, with each leg's scores and the time it took."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from ragkit.library import Caller
+from ragkit.render import hit_json
+from ragkit.types import Mode
+from ragkit_serve.api import audit
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.threads import admitted
+
+router = APIRouter()
+
+
+class SearchRequest(BaseModel):
+    """What to search for, and where."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "days of leave", "k": 5, "mode": "hybrid"}]},
+    )
+    query: Annotated[str, Field(min_length=1, max_length=32_000)]
+    collection: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    k: Annotated[int, Field(ge=1, le=1000)] = 10
+    mode: Mode = "hybrid"
+    filter: dict[str, Any] | None = None
+
+
+class Found(BaseModel):
+    """A passage: where it is, what it says, and its scores."""
+
+    document: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    text: str
+    score: float
+    scores: dict[str, float]
+    headings: list[str]
+    chunk: int
+    version: int
+
+
+class FoundList(BaseModel):
+    """Passages, the best first, and the seconds of each stage."""
+
+    object: str = "list"
+    data: list[Found]
+    timings: dict[str, float]
+
+
+@router.post("/v1/search", responses=RESPONSES, response_model=FoundList, summary="Find passages")
+async def search(
+    request: Request, asked: SearchRequest, caller: Annotated[Caller, needs("read")]
+) -> Response:
+    """Find the passages of a collection that fit a query best."""
+    return await admitted(request, caller, lambda: _found(request, asked, caller))
+
+
+def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, Any]:
+    state = request.app.state.ragkit
+    kb = state.services.library.open(caller, asked.collection)
+    audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
+    retriever = kb.adapted(where=asked.filter).retriever(asked.mode)
+    hits, timings = retriever.search_timed(asked.query, k=asked.k)
+    return {
+        "object": "list",
+        "data": [hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in hits],
+        "timings": {stage: round(seconds, 6) for stage, seconds in timings.items()},
+    }

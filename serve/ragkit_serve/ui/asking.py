@@ -1,0 +1,129 @@
+"""POST /ui/ask: a question from the chat page, answered as a stream of safe HTML.
+
+It is admitted, run and given up as every other question to the server is. Each event has the whole
+answer so far, rendered here, so that the page never has to read Markdown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from ragkit.library import Caller
+from ragkit.types import Answer, Mode, Reasoning
+from ragkit_serve.api import audit
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.pump import pumped
+from ragkit_serve.api.sending import EventStream, event_of, while_connected
+from ragkit_serve.ui.markdown import to_html
+from ragkit_serve.ui.turn import turn_html
+from ragkit_serve.ui.words import WORDS, language_of
+
+if TYPE_CHECKING:
+    from ragkit.conversation.dialogue import Conversation
+    from ragkit_serve.api.state import State
+
+router = APIRouter()
+EVERY_S: Final = 0.1  # between two renderings of an answer that is being written
+MAX_DOCUMENTS: Final = 1000
+
+Piece = str | Reasoning | Answer
+
+
+class Asked(BaseModel):
+    """A question, with what is chosen beside it; without a conversation a new one begins."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    question: Annotated[str, Field(min_length=1, max_length=32_000)]
+    conversation: UUID | None = None
+    collection: str | None = None
+    documents: Annotated[list[int], Field(max_length=MAX_DOCUMENTS)] = []
+    mode: Mode = "hybrid"
+    passages: Annotated[int, Field(ge=1, le=50)] | None = None
+
+
+@router.post("/ui/ask", include_in_schema=False)
+async def ask(request: Request, asked: Asked, caller: Annotated[Caller, needs("read")]) -> Response:
+    """Answer a question; the events end with the turn as it was kept."""
+    return await while_connected(request, _admitted(request, asked, caller))
+
+
+async def _admitted(request: Request, asked: Asked, caller: Caller) -> Response:
+    state: State = request.app.state.ragkit
+    words = WORDS[language_of(request.headers.get("accept-language", ""))]
+    async with AsyncExitStack() as held:
+        await held.enter_async_context(state.admission.place(caller))
+        name = None if asked.conversation else state.services.library.name(caller, asked.collection)
+        audit.note(state, request.scope, caller, "chat", collection=name, text=asked.question)
+        asking = Asking(state, asked, caller, words)
+        events = _events(asking, pumped(asking.pieces, state.admission.threads))
+        return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
+    raise AssertionError("the stack lets no exception go")
+
+
+class Asking:
+    """One question on its way; its pieces are made in a thread."""
+
+    def __init__(self, state: State, asked: Asked, caller: Caller, words: Any) -> None:
+        self.words = words
+        self.markdown = state.services.settings.llm_url is not None
+        self.conversation: Conversation | None = None
+        self._state = state
+        self._asked = asked
+        self._caller = caller
+
+    def pieces(self) -> Iterator[Piece]:
+        """Answer in the conversation, with the page's settings."""
+        asked, library = self._asked, self._state.services.library
+        conversation = library.conversation(
+            self._caller, collection=asked.collection, id=asked.conversation
+        )
+        where = {"in": {"document": asked.documents}} if asked.documents else None
+        conversation.kb = conversation.kb.adapted(
+            passages=asked.passages, mode=asked.mode, where=where
+        )
+        self.conversation = conversation
+        return conversation.stream(asked.question)
+
+    def finished(self, answer: Answer) -> dict[str, Any]:
+        """Return the last event: the turn as it was kept."""
+        conversation = self.conversation
+        assert conversation is not None and conversation.last is not None, "it has answered"
+        self._state.metrics.answered(answer.timings, answer.usage)
+        html = turn_html(
+            conversation.last, conversation.id, markdown=self.markdown, words=self.words
+        )
+        return {"html": html, "conversation": str(conversation.id)}
+
+
+async def _events(
+    asking: Asking, batches: AsyncGenerator[Sequence[Piece], None]
+) -> AsyncGenerator[bytes, None]:
+    text = reasoning = ""
+    rendered = 0.0
+    async with aclosing(batches):
+        async for batch in batches:
+            text += "".join(piece for piece in batch if isinstance(piece, str))
+            reasoning += "".join(piece.text for piece in batch if isinstance(piece, Reasoning))
+            answers = [piece for piece in batch if isinstance(piece, Answer)]
+            if answers:
+                yield event_of(asking.finished(answers[0]))
+            elif _due(rendered):
+                rendered = time.monotonic()
+                yield event_of(_partial(text, reasoning, asking))
+
+
+def _due(rendered: float, now: Callable[[], float] = time.monotonic) -> bool:
+    return now() - rendered >= EVERY_S
+
+
+def _partial(text: str, reasoning: str, asking: Asking) -> dict[str, str]:
+    html = to_html(text, markdown=asking.markdown, words=asking.words) if text else ""
+    return {"text": html, **({"reasoning": reasoning} if reasoning else {})}

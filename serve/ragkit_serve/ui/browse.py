@@ -1,0 +1,143 @@
+"""What the Documents tab does: list a collection, show a document's text, delete, upload, report.
+
+Plain functions of a caller and values; it knows nothing of Gradio. Whatever a caller may not see is
+not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import NotFoundError, UsageError
+from ragkit.render import printable
+from ragkit.store.sources import Sources, Upload
+from ragkit.store.uploads import UploadJobs
+from ragkit_serve.ui.turn import name_of
+
+if TYPE_CHECKING:
+    from ragkit.library import Caller
+    from ragkit.store.uploads import UploadJob
+    from ragkit.types import Document
+    from ragkit_serve.services import Services
+
+Words = Mapping[str, str]
+Rows = list[list[str]]
+MAX_SHOWN: Final = 500  # arbitrary: documents of a list
+MAX_TEXT_CHARS: Final = 200_000  # arbitrary: what a browser shows without effort
+MAX_JOBS: Final = 100
+
+
+def documents(services: Services, caller: Caller, collection: str) -> Sequence[Document]:
+    """List a collection's documents by name. Raises NotFoundError, DatabaseError."""
+    library = services.library
+    found = library.store(caller).documents(library.name(caller, collection))
+    return sorted(found, key=lambda one: name_of(one.title, one.uri).casefold())
+
+
+def rows(found: Sequence[Document], wanted: str, words: Words) -> tuple[Rows, str]:
+    """Make table rows of the documents whose name or address has the wanted text."""
+    part = wanted.strip().casefold()
+    fitting = [one for one in found if part in f"{one.title} {one.uri}".casefold()]
+    table = [
+        [
+            str(one.id),
+            printable(name_of(one.title, one.uri)),
+            printable(one.uri),
+            one.language,
+            f"{one.chunks:,}",
+            f"{one.chars:,}",
+            str(one.version),
+        ]
+        for one in fitting[:MAX_SHOWN]
+    ]
+    said = words["documents_shown"].format(shown=len(table), all=len(found))
+    return table, said
+
+
+def text(services: Services, caller: Caller, document: int, words: Words) -> tuple[str, str]:
+    """Return a document's heading and its text with page marks. Raises NotFoundError."""
+    found = _seen(services, caller, document)
+    store = services.library.store(caller)
+    whole = store.text(document)
+    parts, at = [], 0
+    for page in store.pages(document):
+        if page.start > MAX_TEXT_CHARS:
+            break
+        parts.append(whole[at : page.start])
+        parts.append(f"\n—— {words['page'].format(page=page.number)} ——\n")
+        at = page.start
+    parts.append(whole[at:MAX_TEXT_CHARS])
+    if len(whole) > MAX_TEXT_CHARS:
+        cut = words["text_cut"].format(shown=f"{MAX_TEXT_CHARS:,}", all=f"{len(whole):,}")
+        parts.append(f"\n\n[{cut}]")
+    return printable(name_of(found.title, found.uri)), printable("".join(parts)).lstrip("\n")
+
+
+def delete(services: Services, caller: Caller, document: int, words: Words) -> str:
+    """Delete a document. Raises NotFoundError, UsageError for one who may not."""
+    _check_write(caller, words)
+    found = _seen(services, caller, document)
+    services.library.store(caller).delete_document(found.collection, document)
+    return words["document_deleted"].format(title=printable(name_of(found.title, found.uri)))
+
+
+def upload(
+    services: Services, caller: Caller, collection: str, paths: Sequence[str], words: Words
+) -> list[int]:
+    """Hand uploaded files over to the worker, each for itself; return their jobs' numbers.
+
+    The temporary files are deleted. Raises UsageError, NotFoundError, DatabaseError.
+    """
+    try:
+        _check_write(caller, words)
+        name = services.library.name(caller, collection)
+        sources = Sources(services.database.pool, caller.tenant)
+        with ExitStack() as stack:
+            files = [
+                Upload(Path(path).name, stack.enter_context(open(path, "rb"))) for path in paths
+            ]
+            return sources.keep(name, files, principal=caller.principal)
+    finally:
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+
+
+def progress(
+    services: Services, caller: Caller, jobs: Sequence[int], words: Words
+) -> tuple[Rows, bool]:
+    """Tell how upload jobs stand, latest first, and whether any is not yet at its end."""
+    found = UploadJobs(services.database.pool, caller.tenant).some(list(jobs)[-MAX_JOBS:])
+    seen = [job for job in found if caller.may_see(job.collection)]
+    table = [
+        [printable(job.name), words[f"state_{job.state}"], _note(job, words)]
+        for job in reversed(seen)
+    ]
+    return table, any(job.state in {"queued", "running"} for job in seen)
+
+
+def _note(job: UploadJob, words: Words) -> str:
+    if job.state == "failed":
+        return printable(f"{job.stage}: {job.reason}" if job.stage else job.reason)
+    if job.state == "running" and job.total:
+        return words["progress"].format(done=job.done, total=job.total)
+    return ""
+
+
+def _seen(services: Services, caller: Caller, document: int) -> Document:
+    found = services.library.store(caller).document(document)
+    if not caller.may_see(found.collection):
+        raise NotFoundError(f"There is no document {document}.")
+    return found
+
+
+def _check_write(caller: Caller, words: Words) -> None:
+    if "write" not in caller.scopes:
+        raise UsageError(words["no_write"])
+
+
+def can_write(caller: Caller) -> bool:
+    """Tell whether a caller may add and delete documents."""
+    return "write" in caller.scopes

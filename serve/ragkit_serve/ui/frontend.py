@@ -1,0 +1,124 @@
+"""Gradio's own app behind a short list of its addresses, its index page made ours.
+
+Whatever else that app would answer to (files of the server, proxies, logins, its API's
+description) is not there. It knows nothing of what is on the page.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from ragkit_serve.api.access import caller_of
+from ragkit_serve.api.errors import ApiError
+from ragkit_serve.ui.csp import POLICY, policy
+from ragkit_serve.ui.words import Language, language_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_READ: Final = re.compile(r"/(?:theme\.css|favicon\.ico|(?:assets|static)/[\w./-]{1,200})?")
+EVENT: Final = "/gradio_api/run/predict"
+UPLOAD: Final = "/gradio_api/upload"
+MAX_INDEX_BYTES: Final = 4 << 20  # only catches mistakes: the page is 100 kB
+
+# What the index page has for other sites, and for pages that put it into a frame.
+_FOREIGN: Final = re.compile(
+    r"<meta\s+(?:property|name)=\"(?:og|twitter):[^>]*>"
+    r"|<link\s+rel=\"manifest\"[^>]*>"
+    r"|<base\s[^>]*>"
+    r"|<script>(?:(?!</script>).)*iframeResizer\.contentWindow(?:(?!</script>).)*</script>"
+    r"|<script[^>]*\bsrc=\"(?:https?:)?//[^>]*>\s*</script>"
+    r"|<link[^>]*\bhref=\"(?:https?:)?//[^>]*>",
+    re.DOTALL,
+)
+_INLINE: Final = re.compile(r"<script(?![^>]*\bsrc=)(?=[\s>])")
+_LANGUAGE: Final = re.compile(r"<html\s+lang=\"[^\"]*\"")
+
+
+class Frontend:
+    """ASGI app: Gradio's page in the language that the browser asks for."""
+
+    def __init__(self, pages: Mapping[Language, ASGIApp]) -> None:
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise ApiError(404, "there is nothing here", code="not_found")
+        _check(scope)
+        headers = dict(scope["headers"])
+        language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
+        page = self._pages[language]
+        if scope["path"] != "/":
+            await page(scope, receive, send)
+            return
+        # The index is rewritten, so it has to come uncompressed.
+        kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        await page(scope | {"headers": kept}, receive, _Index(send, language))
+
+
+def _check(scope: Scope) -> None:
+    """Refuse what is not on the list. Raises ApiError."""
+    path, method = scope["path"], scope["method"]
+    caller = caller_of(scope)
+    if "read" not in caller.scopes:
+        raise ApiError(403, "the key may not do this: it needs the scope 'read'", code="scope")
+    if path in {EVENT, UPLOAD}:
+        if method != "POST":
+            raise ApiError(405, f"{path} takes POST only")
+        if path == UPLOAD and "write" not in caller.scopes:
+            raise ApiError(403, "the key may not upload: it needs the scope 'write'", code="scope")
+    elif not _READ.fullmatch(path):
+        raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
+    elif method not in {"GET", "HEAD"}:
+        raise ApiError(405, f"{path} takes GET only")
+    elif path == "/" and scope.get("query_string"):
+        scope["query_string"] = b""  # Gradio would take links to states, themes and views from it
+
+
+class _Index:
+    """`send` that holds the index page back until it is complete, and sends it rewritten."""
+
+    def __init__(self, send: Send, language: Language) -> None:
+        self._send = send
+        self._language = language
+        self._start: Message = {}
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        self._body += message.get("body", b"")
+        assert len(self._body) <= MAX_INDEX_BYTES, "the index page is small"
+        if message.get("more_body"):
+            return
+        nonce = secrets.token_urlsafe(18)
+        body = self._body
+        if self._start["status"] == 200 and body:
+            body = own(body.decode(), nonce=nonce, language=self._language).encode()
+        dropped = {b"content-length", b"cache-control", b"vary"}
+        headers = [pair for pair in self._start["headers"] if pair[0].lower() not in dropped]
+        headers += [
+            (b"content-length", str(len(body)).encode()),
+            (b"cache-control", b"no-store"),
+            (b"vary", b"accept-language"),
+            (POLICY, policy(nonce).encode()),
+        ]
+        await self._send(self._start | {"headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def own(html: str, *, nonce: str, language: Language) -> str:
+    """Take everything foreign out of Gradio's index page and put our own files in."""
+    html = _FOREIGN.sub("", html)
+    html = _INLINE.sub(f'<script nonce="{escape(nonce)}"', html)
+    html = _LANGUAGE.sub(f'<html lang="{"zh-CN" if language == "zh" else "en"}"', html, count=1)
+    files = (
+        '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<script type="module" src="/ui/static/ragkit.js"></script>'
+    )
+    return html.replace("</head>", files + "</head>", 1)

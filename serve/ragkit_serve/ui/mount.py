@@ -1,0 +1,49 @@
+"""Put the chat page on an app: at / what Gradio serves, under /ui what is our own.
+
+It must be the last thing that is put on it, because at / it takes every path that is left.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ragkit_serve.ui.csp import Protected
+from ragkit_serve.ui.frontend import Frontend
+from ragkit_serve.ui.words import LANGUAGES
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from ragkit_serve.services import Services
+
+
+def mount(app: FastAPI, services: Services) -> None:
+    """Put the chat page on the app, whose gate says who calls."""
+    # Read once, when it is imported: nothing is reported to its makers.
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    import gradio as gr
+
+    from ragkit_serve.ui import asking, routes
+    from ragkit_serve.ui.page import page, theme
+
+    app.include_router(asking.router)
+    app.include_router(routes.router)
+    pages = {}
+    for language in LANGUAGES:
+        gr.mount_gradio_app(
+            app,
+            page(services, language),
+            path="/",
+            theme=theme(),
+            footer_links=[],
+            run_history=False,
+            ssr_mode=False,
+            show_error=False,
+            max_file_size=services.settings.serve_max_upload_mb << 20,
+            mcp_server=False,
+            pwa=False,
+        )
+        pages[language] = app.router.routes.pop().app
+    app.mount("/", Frontend(pages))
+    app.add_middleware(Protected)

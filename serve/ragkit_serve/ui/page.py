@@ -1,0 +1,351 @@
+"""The page's layout in Gradio, in one language, and which of its controls does what.
+
+The transcript, the list of conversations and the source panel are filled in by the page's own
+script (static/ragkit.js), which reads the settings from a hidden field. No event uses Gradio's
+queue and nothing is kept between events, so that any process can answer any of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import gradio as gr
+
+from ragkit.errors import RagkitError
+from ragkit.knowledge import PASSAGES
+from ragkit_serve.api.access import caller_of
+from ragkit_serve.ui import browse, stages
+from ragkit_serve.ui.turn import name_of
+from ragkit_serve.ui.words import WORDS, Language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ragkit.library import Caller
+    from ragkit_serve.services import Services
+
+MODES: Final = ("hybrid", "dense", "lexical")
+MAX_PASSAGES: Final = 50
+MAX_CHOICES: Final = 1000  # arbitrary: documents to choose among
+POLL_S: Final = 1.0  # arbitrary: between two looks at the files on their way
+# What people type and read is in a system font: nothing is loaded for it.
+FONTS: Final = ("system-ui", "Segoe UI", "Roboto", "PingFang SC", "Microsoft YaHei", "sans-serif")
+MONO: Final = ("ui-monospace", "Consolas", "Noto Sans Mono CJK SC", "monospace")
+
+
+def theme() -> gr.themes.Base:
+    """Return Gradio's default theme with fonts that every machine has."""
+    return gr.themes.Default(primary_hue="teal", font=list(FONTS), font_mono=list(MONO))
+
+
+def page(services: Services, language: Language) -> gr.Blocks:
+    """Lay the page out in a language."""
+    with gr.Blocks(title="ragkit", analytics_enabled=False, fill_width=True) as blocks:
+        _Page(services, language).build(blocks)
+    return blocks
+
+
+class _Page:
+    """The controls of one page, and what they need to act."""
+
+    def __init__(self, services: Services, language: Language) -> None:
+        self.services = services
+        self.words: Mapping[str, str] = WORDS[language]
+
+    def build(self, blocks: gr.Blocks) -> None:
+        words = self.words
+        gr.Textbox(json.dumps(words), visible="hidden", elem_id="rk-words")
+        self.options = gr.Textbox(visible="hidden", elem_id="rk-options")
+        with gr.Sidebar(width=300, elem_id="rk-side"):
+            self._side()
+        with gr.Tabs(elem_id="rk-tabs"):
+            with gr.Tab(words["chat"], id="chat"):
+                self._chat()
+            with gr.Tab(words["documents"], id="documents") as tab:
+                self._documents(tab)
+            with gr.Tab(words["retrieval"], id="search"):
+                self._search()
+        self._begin(blocks)
+
+    def _side(self) -> None:
+        words = self.words
+        gr.Button(words["new"], elem_id="rk-new", size="md")
+        self.collection = gr.Dropdown([], label=words["collection"], elem_id="rk-collection")
+        with gr.Accordion(words["settings"], open=False, elem_id="rk-settings"):
+            self.only = gr.Dropdown(
+                [], multiselect=True, label=words["only"], info=words["only_hint"]
+            )
+            modes = [(words[f"mode_{mode}"], mode) for mode in MODES]
+            self.mode = gr.Radio(modes, value="hybrid", label=words["mode"])
+            self.passages = gr.Slider(
+                1, MAX_PASSAGES, value=PASSAGES, step=1, label=words["passages"]
+            )
+        gr.Column(elem_id="rk-list")
+
+    def _chat(self) -> None:
+        words = self.words
+        gr.Column(elem_id="rk-transcript")
+        with gr.Row(elem_id="rk-composer"):
+            gr.Textbox(
+                show_label=False,
+                container=False,
+                label=words["question"],
+                placeholder=words["question_hint"],
+                lines=1,
+                max_lines=8,
+                max_length=32_000,
+                autofocus=True,
+                scale=1,
+                elem_id="rk-question",
+            )
+            gr.Button(words["send"], variant="primary", scale=0, min_width=90, elem_id="rk-send")
+
+    def _documents(self, tab: gr.Tab) -> None:
+        words = self.words
+        self.note = gr.Textbox(show_label=False, container=False, visible=False, elem_id="rk-note")
+        with gr.Row():
+            self.wanted = gr.Textbox(label=words["find_document"], scale=1)
+            refresh = gr.Button(words["refresh"], scale=0, min_width=110)
+        columns = ("number", "document", "uri", "language", "passages", "characters", "version")
+        headers = ["URI" if one == "uri" else words[f"column_{one}"] for one in columns]
+        self.table = gr.Dataframe(
+            headers=headers,
+            datatype="str",
+            interactive=False,
+            max_height=320,
+            elem_id="rk-documents",
+        )
+        self.shown = gr.Textbox(show_label=False, container=False, interactive=False)
+        self._uploading()
+        self.chosen = gr.Textbox(visible="hidden")
+        self.text = gr.Textbox(
+            label=words["document_text"],
+            placeholder=words["choose_document"],
+            lines=12,
+            max_lines=24,
+            interactive=False,
+            elem_id="rk-document-text",
+        )
+        self.delete = gr.Button(words["delete_document"], visible=False, elem_id="rk-delete")
+        again = [self.collection, self.wanted], [self.table, self.shown, self.note]
+        self._on(tab.select, self._list, *again)
+        self._on(refresh.click, self._list, *again)
+        self._on(self.wanted.submit, self._list, *again)
+        self._on(
+            self.table.select,
+            self._read,
+            [],
+            [self.text, self.chosen, self.delete, self.note],
+            event=True,
+        )
+        self._on(
+            self.delete.click,
+            self._delete,
+            [self.chosen, self.collection, self.wanted],
+            [self.table, self.shown, self.text, self.delete, self.note],
+        )
+
+    def _uploading(self) -> None:
+        words = self.words
+        with gr.Group(visible=False) as self.adding:
+            files = gr.File(
+                file_count="multiple", label=words["upload"], height=130, elem_id="rk-upload"
+            )
+            self.jobs = gr.Textbox(visible="hidden")
+            columns = [words[f"column_{one}"] for one in ("file", "state", "note")]
+            self.ways = gr.Dataframe(
+                headers=columns,
+                datatype="str",
+                interactive=False,
+                wrap=True,
+                visible=False,
+                label=words["uploads"],
+                elem_id="rk-ways",
+            )
+        timer = gr.Timer(POLL_S, active=False)
+        self._on(
+            files.upload,
+            self._upload,
+            [files, self.collection, self.jobs],
+            [files, self.jobs, self.ways, timer, self.note],
+        )
+        self._on(
+            timer.tick,
+            self._progress,
+            [self.jobs, self.collection, self.wanted],
+            [self.ways, timer, self.table, self.shown, self.note],
+        )
+
+    def _search(self) -> None:
+        words = self.words
+        note = gr.Textbox(show_label=False, container=False, visible=False)
+        with gr.Row():
+            query = gr.Textbox(label=words["query"], scale=1, elem_id="rk-query")
+            go = gr.Button(words["search"], scale=0, min_width=110, elem_id="rk-search")
+        said = gr.Textbox(show_label=False, container=False, interactive=False)
+        names = ("rank", "document", "page", "fused", "dense", "dense_rank", "lexical")
+        columns = [words[f"column_{one}"] for one in (*names, "lexical_rank", "text")]
+        found = gr.Dataframe(
+            headers=columns, datatype="str", interactive=False, max_height=480, elem_id="rk-hits"
+        )
+        times = gr.Dataframe(
+            headers=[words["column_stage"], words["column_ms"]],
+            datatype="str",
+            interactive=False,
+            elem_id="rk-stages",
+        )
+        given = [query, self.collection, self.only, self.mode, self.passages]
+        for listener in (go.click, query.submit):
+            self._on(listener, self._find, given, [found, times, said, note])
+
+    def _begin(self, blocks: gr.Blocks) -> None:
+        """Fill in what depends on the caller, and keep the settings where the script reads them."""
+        note = gr.Textbox(visible="hidden")
+        outputs = [self.collection, self.only, self.adding, self.options, note]
+        self._on(blocks.load, self._load, [], outputs)
+        settings = [self.collection, self.only, self.mode, self.passages]
+        self._on(
+            self.collection.input,
+            self._choose,
+            settings,
+            [self.only, self.options, self.table, self.shown, note],
+        )
+        for control in (self.only.change, self.mode.change, self.passages.change):
+            self._on(control, _options, settings, [self.options, note])
+
+    def _on(
+        self,
+        listener: Callable[..., Any],
+        act: Callable[..., Any],
+        inputs: list[Any],
+        outputs: list[Any],
+        *,
+        event: bool = False,
+    ) -> None:
+        """Have an event call `act(caller, *values)`; the last output is where a failure is told."""
+
+        def call(request: gr.Request, *values: Any) -> Any:
+            return _told(act, caller_of(request.request.scope), values, len(outputs) - 1)
+
+        def call_selected(request: gr.Request, selected: gr.SelectData) -> Any:
+            caller = caller_of(request.request.scope)
+            return _told(act, caller, (selected.row_value,), len(outputs) - 1)
+
+        listener(
+            call_selected if event else call,
+            inputs,
+            outputs,
+            queue=False,
+            show_progress="hidden",
+            api_visibility="private",
+        )
+
+    # What the events do: each returns a value for every output but the last.
+
+    def _load(self, caller: Caller) -> tuple[Any, ...]:
+        names = [one.name for one in self.services.library.collections(caller)]
+        usual = self.services.settings.collection
+        chosen = usual if usual in names else next(iter(names), None)
+        only, options = self._chosen(caller, chosen)
+        return (
+            gr.update(choices=names, value=chosen),
+            only,
+            gr.update(visible=browse.can_write(caller)),
+            options,
+        )
+
+    def _choose(
+        self, caller: Caller, collection: str, only: Sequence[int], mode: str, passages: int
+    ) -> tuple[Any, ...]:
+        update, _ = self._chosen(caller, collection)
+        return (
+            update,
+            _settings(collection, [], mode, passages),
+            *self._list(caller, collection, ""),
+        )
+
+    def _chosen(self, caller: Caller, collection: str | None) -> tuple[Any, str]:
+        found = browse.documents(self.services, caller, collection) if collection else []
+        choices = [(name_of(one.title, one.uri), one.id) for one in found[:MAX_CHOICES]]
+        update = gr.update(choices=choices, value=[])
+        return update, _settings(collection, [], "hybrid", PASSAGES)
+
+    def _list(self, caller: Caller, collection: str | None, wanted: str) -> tuple[Any, ...]:
+        found = browse.documents(self.services, caller, collection) if collection else []
+        return browse.rows(found, wanted, self.words)
+
+    def _read(self, caller: Caller, row: Sequence[str]) -> tuple[Any, ...]:
+        title, text = browse.text(self.services, caller, int(row[0]), self.words)
+        deletable = gr.update(visible=browse.can_write(caller))
+        return gr.update(value=text, label=title), str(row[0]), deletable
+
+    def _delete(self, caller: Caller, chosen: str, collection: str, wanted: str) -> tuple[Any, ...]:
+        said = browse.delete(self.services, caller, int(chosen), self.words)
+        table, shown = self._list(caller, collection, wanted)
+        cleared = gr.update(value="", label=self.words["document_text"])
+        return table, f"{said} {shown}", cleared, gr.update(visible=False)
+
+    def _upload(
+        self, caller: Caller, paths: Sequence[str] | None, collection: str, jobs: str
+    ) -> tuple[Any, ...]:
+        added = browse.upload(self.services, caller, collection, paths or [], self.words)
+        numbers = [*_numbers(jobs), *added]
+        rows, _ = browse.progress(self.services, caller, numbers, self.words)
+        kept = json.dumps(numbers[-browse.MAX_JOBS :])
+        return None, kept, gr.update(value=rows, visible=True), gr.Timer(active=True)
+
+    def _progress(self, caller: Caller, jobs: str, collection: str, wanted: str) -> tuple[Any, ...]:
+        rows, going = browse.progress(self.services, caller, _numbers(jobs), self.words)
+        table, shown = self._list(caller, collection, wanted)
+        return rows, gr.Timer(active=going), table, shown
+
+    def _find(
+        self,
+        caller: Caller,
+        query: str,
+        collection: str,
+        only: Sequence[int],
+        mode: Any,
+        passages: int,
+    ) -> tuple[Any, ...]:
+        return stages.search(
+            self.services,
+            caller,
+            query,
+            collection=collection,
+            documents=only or [],
+            mode=mode,
+            k=int(passages),
+            words=self.words,
+        )
+
+
+def _options(
+    caller: Caller, collection: str | None, only: Sequence[int] | None, mode: str, passages: int
+) -> tuple[str]:
+    return (_settings(collection, only or [], mode, passages),)
+
+
+def _settings(collection: str | None, only: Sequence[int], mode: str, passages: int) -> str:
+    """Write the settings as the page's script sends them with a question."""
+    chosen = {"collection": collection, "documents": list(only)}
+    return json.dumps(chosen | {"mode": mode, "passages": int(passages)})
+
+
+def _numbers(jobs: str) -> list[int]:
+    try:
+        return [int(one) for one in json.loads(jobs or "[]")]
+    except (ValueError, TypeError):
+        return []
+
+
+def _told(
+    act: Callable[..., tuple[Any, ...]], caller: Caller, values: Sequence[Any], outputs: int
+) -> tuple[Any, ...]:
+    """Act, and return the outputs with no note, or a note of what failed and nothing else."""
+    try:
+        return *act(caller, *values), gr.update(value="", visible=False)
+    except RagkitError as error:
+        return *(gr.skip() for _ in range(outputs)), gr.update(value=str(error), visible=True)

@@ -1,0 +1,112 @@
+"""A question and its answer as HTML: text with citations and marks, sources, what was measured.
+
+Everything that a document, a model or a user wrote is escaped or rendered safely. It knows nothing
+of where turns come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ragkit.types import Citation
+from ragkit_serve.ui.markdown import plain, to_html
+
+if TYPE_CHECKING:
+    from ragkit.store.conversations import StoredTurn
+
+Words = Mapping[str, str]
+
+
+def turn_html(turn: StoredTurn, conversation: UUID, *, markdown: bool, words: Words) -> str:
+    """Write a whole turn; without `markdown` the answer is shown as plain text, with its marks."""
+    text = to_html(
+        turn.answer,
+        claims=() if turn.refused else turn.claims,
+        unverified=turn.unverified,
+        cited={citation.n for citation in turn.citations},
+        markdown=markdown,
+        words=words,
+    )
+    kind = "rk-answer rk-refusal" if turn.refused else "rk-answer"
+    return (
+        f'<article class="rk-turn" data-answer="{conversation}/{turn.ordinal}">'
+        f"{question_html(turn.question)}"
+        f'<div class="{kind}">{_refusal(turn, words)}<div class="rk-text">{text}</div>'
+        f"{_reason(turn)}{_weak_note(text, words)}{_sources(turn.citations, words)}"
+        f"{_footer(turn, words)}</div></article>"
+    )
+
+
+def question_html(question: str) -> str:
+    """Write a question, as it was typed."""
+    return f'<div class="rk-question">{plain(question)}</div>'
+
+
+def name_of(title: str, uri: str) -> str:
+    """Name a document by its title, or by its file's name."""
+    return title or PurePath(uri.rsplit("/", 1)[-1]).name or uri
+
+
+def place(citation: Citation, words: Words) -> str:
+    """Say where a citation stands: document and page."""
+    named = name_of(citation.title, citation.uri)
+    if citation.page is None:
+        return named
+    return f"{named}, {words['page'].format(page=citation.page)}"
+
+
+def _refusal(turn: StoredTurn, words: Words) -> str:
+    return f'<p class="rk-label">{escape(words["refused"])}</p>' if turn.refused else ""
+
+
+def _reason(turn: StoredTurn) -> str:
+    return f'<p class="rk-reason">{plain(turn.reason)}</p>' if turn.refused and turn.reason else ""
+
+
+def _weak_note(text: str, words: Words) -> str:
+    return f'<p class="rk-note">{escape(words["weak_note"])}</p>' if "<mark " in text else ""
+
+
+def _sources(citations: Sequence[Citation], words: Words) -> str:
+    if not citations:
+        return ""
+    items = "".join(
+        f'<li><button type="button" class="rk-source" data-i="{i}" data-n="{citation.n}">'
+        f'<span class="rk-n">{citation.n}</span> {plain(place(citation, words))}'
+        f'<span class="rk-verdict rk-{citation.verdict}" title="{escape(words[citation.verdict])}">'
+        f"{'✓' if citation.verdict == 'verified' else '?'}</span></button></li>"
+        for i, citation in enumerate(citations)
+    )
+    return f'<ol class="rk-sources" aria-label="{escape(words["sources"])}">{items}</ol>'
+
+
+def _footer(turn: StoredTurn, words: Words) -> str:
+    buttons = "".join(
+        f'<button type="button" class="rk-act" data-act="{act}" aria-label="{escape(words[act])}"'
+        f' title="{escape(words[act])}">{sign}</button>'
+        for act, sign in (("copy", "⧉"), ("again", "↻"), ("good", "👍"), ("bad", "👎"))
+    )
+    return f'<footer class="rk-acts">{buttons}{_measured(turn, words)}</footer>'
+
+
+def _measured(turn: StoredTurn, words: Words) -> str:
+    """Write what was searched for and how long each stage took, folded away."""
+    rows = "".join(
+        f"<tr><th>{escape(words.get(f'stage_{stage}', stage))}</th>"
+        f"<td>{escape(words['seconds'].format(seconds=f'{seconds:.2f}'))}</td></tr>"
+        for stage, seconds in turn.timings.items()
+    )
+    query = ""
+    if turn.query and turn.query != turn.question:
+        query = f"<p>{plain(words['searched_for'].format(query=turn.query))}</p>"
+    if not rows and not query:
+        return ""
+    total = words["seconds"].format(seconds=f"{sum(turn.timings.values()):.1f}")
+    return (
+        f'<details class="rk-times"><summary title="{escape(words["timings"])}">{escape(total)}'
+        f"</summary>{query}<table>{rows}</table></details>"
+    )

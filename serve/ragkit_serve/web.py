@@ -1,0 +1,115 @@
+"""One process that answers: the app on an open socket, by uvicorn, drained on SIGTERM.
+
+Run as `python -m ragkit_serve.web` by `ragkit serve`, which opens the socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import socket
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from ragkit_serve import logs
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+HANG_UP_S: Final = 3  # after draining: for connections that still send
+BACKLOG: Final = 2048
+
+
+class DrainingServer(uvicorn.Server):
+    """Ends in steps: says that it is not ready, finishes what runs, then stops listening.
+
+    A second signal ends it at once.
+    """
+
+    def __init__(self, app: FastAPI, grace_s: float) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=True,
+                proxy_headers=True,  # only from this machine: forwarded_allow_ips' default
+                h11_max_incomplete_event_size=64 << 10,  # all headers of a request
+                limit_concurrency=None,  # admission answers in the wire format
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=HANG_UP_S,
+                backlog=BACKLOG,
+            )
+        )
+        self._app = app
+        self._grace_s = grace_s
+        self._draining: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is None or self._draining is not None:
+            self.should_exit = self.force_exit = True
+        else:
+            self._loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        if self._draining is None:
+            self._draining = asyncio.ensure_future(self._drain())
+
+    async def _drain(self) -> None:
+        await self._app.state.ragkit.admission.drain(self._grace_s)
+        self.should_exit = True
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Answer until told to end."""
+    from ragkit.settings import load_settings
+    from ragkit.store.open import open_database
+    from ragkit_serve.api.app import create_app
+    from ragkit_serve.api.tracing import export_spans
+
+    parser = argparse.ArgumentParser(prog="python -m ragkit_serve.web", description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="the listening socket")
+    parser.add_argument("--page", choices=["here", "none", "elsewhere"], default="here")
+    parser.add_argument("--page-socket", help="where the chat page's own process listens")
+    parser.add_argument("--shared-metrics", action="store_true")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server takes it over
+    logs.configure()
+    export_spans()
+    settings = load_settings()
+    sockets = [socket.socket(fileno=options.fd)]
+    with open_database(settings) as database:
+        from ragkit.library import Library
+        from ragkit_serve.services import Services
+
+        services = Services(settings, database, Library(settings, database))
+        app = create_app(services, ui=options.page == "here", shared_metrics=options.shared_metrics)
+        if options.page == "elsewhere":
+            from ragkit_serve.page_proxy import PageProxy
+
+            app.mount("/", PageProxy(options.page_socket))
+        elif options.page_socket:
+            sockets.append(_listen(options.page_socket))
+        DrainingServer(app, settings.serve_grace_s).run(sockets)
+
+
+def _listen(path: str) -> socket.socket:
+    """Listen where the other processes of this server pass requests for the chat page on."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(path)  # in a folder that only this user may enter
+    listening.listen(BACKLOG)
+    return listening
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""Uploaded files on the real database: kept in parts, replaced, sent twice, taken in turn."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+from ragkit.errors import BusyError, NotFoundError, UsageError
+from ragkit.store.connect import connect, open_pool
+from ragkit.store.jobs import MAX_ATTEMPTS
+from ragkit.store.migrate import migrate
+from ragkit.store.postgres import PostgresStore
+from ragkit.store.sources import PART_BYTES, Sources, Upload, clean_name, media_type
+from ragkit.store.upload_worker import TakenUpload, UploadWorker
+from ragkit.store.uploads import UploadJobs, count_open
+from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument
+
+SPACE = EmbeddingSpace("m", "1", 2)
+Pool = ConnectionPool[Connection[Any]]
+
+
+@pytest.fixture
+def pool(fresh_database: str) -> Iterator[Pool]:
+    with connect(fresh_database) as conn:
+        migrate(conn)
+    opened = open_pool(fresh_database)
+    PostgresStore(opened).create_collection("c")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def worker(pool: Pool) -> Iterator[UploadWorker]:
+    with pool.connection() as conn:
+        one = UploadWorker(conn)
+        yield one
+        one.close()
+
+
+def upload(text: str, name: str = "a.txt") -> Upload:
+    return Upload(name, io.BytesIO(text.encode()))
+
+
+def keep(pool: Pool, *uploads: Upload, tenant: str = "default", **options: Any) -> list[int]:
+    return Sources(pool, tenant).keep("c", uploads, principal="p", **options)
+
+
+def made(text: str, uri: str = "upload:a.txt") -> NewDocument:
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return NewDocument(uri, sha256, "f", text, (Chunk(0, 0, len(text), 1),))
+
+
+def store(pool: Pool, job: TakenUpload, text: str) -> Document:
+    return PostgresStore(pool).put_document(
+        "c",
+        made(text, job.uri),
+        SPACE,
+        np.array([[1, 0]], np.float32),
+        job=job.id,
+        source=job.source,
+    )
+
+
+def taken(worker: UploadWorker) -> TakenUpload:
+    job = worker.claim()
+    assert job is not None
+    return job
+
+
+def kept(pool: Pool) -> list[int]:
+    with pool.connection() as conn:
+        return [row[0] for row in conn.execute("SELECT id FROM source ORDER BY id")]
+
+
+def test_bytes_come_back_as_they_were(pool: Pool, worker: UploadWorker) -> None:
+    data = bytes(range(256)) * 4096 * 2 + b"end"  # two parts and a bit
+    keep(pool, Upload("a.bin", io.BytesIO(data)))
+    job = taken(worker)
+    sources = Sources(pool, "default")
+    source = sources.get(job.source)
+    assert (source.name, source.bytes) == ("a.bin", 2 * PART_BYTES + 3)
+    assert source.sha256 == hashlib.sha256(data).hexdigest()
+    parts = list(sources.parts(source))
+    assert [len(part) for part in parts] == [PART_BYTES, PART_BYTES, 3]
+    assert b"".join(parts) == data
+
+
+def test_another_tenant_has_no_such_file(pool: Pool, worker: UploadWorker) -> None:
+    keep(pool, upload("x"))
+    with pytest.raises(NotFoundError):
+        Sources(pool, "other").get(taken(worker).source)
+
+
+def test_a_job_goes_from_queued_to_done_with_its_document(pool: Pool, worker: UploadWorker) -> None:
+    (number,) = keep(pool, upload("x"))
+    jobs = UploadJobs(pool, "default")
+    assert jobs.get(number).state == "queued"
+    assert count_open(pool) == {"queued": 1, "running": 0}
+    job = taken(worker)
+    assert (job.tenant, job.id, job.collection, job.uri) == ("default", number, "c", "upload:a.txt")
+    assert worker.progress(job, 1, 3)
+    running = jobs.get(number)
+    assert (running.state, running.done, running.total) == ("running", 1, 3)
+    assert count_open(pool) == {"queued": 0, "running": 1}
+    document = store(pool, job, "x")
+    done = jobs.get(number)
+    assert (done.state, done.document, done.attempts) == ("done", document.id, 1)
+    assert worker.claim() is None
+
+
+def test_a_new_upload_of_a_name_replaces_document_and_file(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    keep(pool, upload("one"))
+    first = store(pool, taken(worker), "one")
+    keep(pool, upload("two"))
+    second = store(pool, taken(worker), "two")
+    assert (first.id, first.version) == (second.id, 1)
+    assert second.version == 2
+    source = Sources(pool, "default").of_document(second.id)
+    assert kept(pool) == [source.id]
+    assert b"".join(Sources(pool, "default").parts(source)) == b"two"
+
+
+def test_a_slow_earlier_upload_gives_way_to_a_later_one(pool: Pool, worker: UploadWorker) -> None:
+    (number, _) = keep(pool, upload("one"), upload("two"))
+    slow, quick = taken(worker), taken(worker)
+    document = store(pool, quick, "two")
+    with pytest.raises(NotFoundError, match="a later one has taken its place"):
+        store(pool, slow, "one")
+    worker.replaced(slow)
+    job = UploadJobs(pool, "default").get(number)
+    assert (job.state, job.document) == ("done", document.id)
+    assert PostgresStore(pool).text(document.id) == "two"
+    assert kept(pool) == [quick.source]
+
+
+def test_a_later_upload_that_waits_outlives_an_earlier_one(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    keep(pool, upload("one"), upload("two"))
+    store(pool, taken(worker), "one")
+    later = taken(worker)
+    assert kept(pool) == [1, later.source]
+    assert store(pool, later, "two").version == 2
+    assert kept(pool) == [later.source]
+
+
+def test_a_file_read_from_a_path_takes_the_uploads_place(pool: Pool, worker: UploadWorker) -> None:
+    keep(pool, upload("one"))
+    job = taken(worker)
+    document = store(pool, job, "one")
+    one = np.array([[1, 0]], np.float32)
+    PostgresStore(pool).put_document("c", made("from a path", job.uri), SPACE, one)
+    assert kept(pool) == []
+    with pytest.raises(NotFoundError, match="read from a path"):
+        Sources(pool, "default").of_document(document.id)
+
+
+def test_the_same_bytes_again_change_nothing_but_the_file(pool: Pool, worker: UploadWorker) -> None:
+    keep(pool, upload("one"))
+    document = store(pool, taken(worker), "one")
+    keep(pool, upload("one"))
+    job = taken(worker)
+    known = (hashlib.sha256(b"one").hexdigest(), "f")
+    put_source = PostgresStore(pool).put_source
+    other = (known[0], "another pipeline")
+    assert put_source("c", job.uri, other, source=job.source, job=job.id) is None
+    assert put_source("c", job.uri, known, source=job.source, job=job.id) == document.id
+    assert PostgresStore(pool).document(document.id).version == 1
+    assert UploadJobs(pool, "default").get(job.id).state == "done"
+    assert kept(pool) == [job.source]
+
+
+def test_deleting_a_document_or_collection_deletes_its_file(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    keep(pool, upload("one"))
+    document = store(pool, taken(worker), "one")
+    PostgresStore(pool).delete_document("c", document.id)
+    assert kept(pool) == []
+    keep(pool, upload("one"))
+    store(pool, taken(worker), "one")
+    keep(pool, upload("two"))
+    job = taken(worker)
+    PostgresStore(pool).delete_collection("c")
+    assert kept(pool) == []
+    assert not worker.progress(job, 0, 1)
+    worker.replaced(job)  # there is nothing left to say it of
+
+
+def test_a_failed_upload_keeps_its_reason_and_not_its_bytes(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    (number,) = keep(pool, upload("x"))
+    worker.fail(taken(worker), "parse", "no text in it")
+    job = UploadJobs(pool, "default").get(number)
+    assert (job.state, job.stage, job.reason) == ("failed", "parse", "no text in it")
+    assert kept(pool) == []
+
+
+def test_document_named_is_the_one_replaced(pool: Pool, worker: UploadWorker) -> None:
+    keep(pool, upload("one"))
+    document = store(pool, taken(worker), "one")
+    keep(pool, upload("two", "other name.txt"), document=document.id)
+    job = taken(worker)
+    assert job.uri == "upload:a.txt"
+    assert store(pool, job, "two").id == document.id
+    with pytest.raises(NotFoundError):
+        keep(pool, upload("x"), document=99)
+
+
+def test_a_key_gives_the_same_jobs_for_the_same_files(pool: Pool) -> None:
+    first = keep(pool, upload("x"), upload("y", "b.txt"), key="k")
+    assert keep(pool, upload("x"), upload("y", "b.txt"), key="k") == first
+    assert keep(pool, upload("x"), upload("y", "b.txt"), key="other") != first
+    with pytest.raises(BusyError, match="'k' was used for other files"):
+        keep(pool, upload("z"), key="k")
+    assert Sources(pool, "default").keep("c", [upload("z")], principal="q", key="k") != first
+
+
+def test_a_key_is_free_again_when_its_time_is_over(pool: Pool) -> None:
+    first = keep(pool, upload("x"), key="k")
+    with pool.connection() as conn:
+        conn.execute("UPDATE upload_key SET created_at = now() - interval '25 hours'")
+    assert keep(pool, upload("z"), key="k") != first
+
+
+def test_nothing_is_kept_when_one_of_the_files_cannot_be(pool: Pool) -> None:
+    with pytest.raises(UsageError):
+        keep(pool, upload("x"), upload("y", "no extension"))
+    with pytest.raises(NotFoundError):
+        Sources(pool, "default").keep("missing", [upload("x")], principal="p")
+    assert kept(pool) == []
+
+
+def test_a_dead_workers_upload_is_free_at_once(
+    pool: Pool, worker: UploadWorker, fresh_database: str
+) -> None:
+    (number,) = keep(pool, upload("x"))
+    for _ in range(MAX_ATTEMPTS):
+        conn = connect(fresh_database)
+        assert taken(UploadWorker(conn)).id == number
+        assert worker.claim() is None
+        conn.close()
+    assert worker.claim() is None
+    job = UploadJobs(pool, "default").get(number)
+    assert (job.state, job.stage, job.attempts) == ("failed", "worker", MAX_ATTEMPTS)
+    assert kept(pool) == []
+
+
+def test_work_given_back_costs_no_attempt(pool: Pool) -> None:
+    keep(pool, upload("x"))
+    for _ in range(MAX_ATTEMPTS + 2):
+        with pool.connection() as conn:
+            one = UploadWorker(conn)
+            assert taken(one).attempts == 1
+            one.close()
+
+
+def test_a_worker_that_lost_its_connection_gives_back_by_number(
+    pool: Pool, worker: UploadWorker, fresh_database: str
+) -> None:
+    keep(pool, upload("x"))
+    conn = connect(fresh_database)
+    dead = UploadWorker(conn)
+    taken(dead)
+    conn.close()
+    worker.give_back([dead.number])
+    assert taken(worker).attempts == 1
+
+
+def test_what_failed_unexpectedly_is_tried_again_a_few_times(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    (number,) = keep(pool, upload("x"))
+    tries = [worker.retry(taken(worker), "worker", "why") for _ in range(MAX_ATTEMPTS)]
+    assert tries == [True, True, False]
+    assert UploadJobs(pool, "default").get(number).reason == "why"
+    assert worker.claim() is None
+
+
+def test_tenants_take_turns(pool: Pool, worker: UploadWorker) -> None:
+    for tenant in ("one", "two", "three"):
+        PostgresStore(pool, tenant=tenant).create_collection("c")
+    keep(pool, upload("x"), upload("y"), upload("z"), tenant="one")
+    keep(pool, upload("x"), tenant="two")
+    keep(pool, upload("x"), tenant="three")
+    order = [taken(worker).tenant for _ in range(5)]
+    assert order == ["one", "three", "two", "one", "one"]
+
+
+def test_jobs_are_paged_latest_first_within_the_tenant_and_the_collections(pool: Pool) -> None:
+    PostgresStore(pool).create_collection("d")
+    PostgresStore(pool, tenant="other").create_collection("c")
+    mine = keep(pool, *(upload("x", f"{n}.txt") for n in range(5)))
+    keep(pool, upload("x"), tenant="other")
+    other = Sources(pool, "default").keep("d", [upload("x")], principal="p")
+    jobs = UploadJobs(pool, "default")
+    first = [job.id for job in jobs.page(limit=4)]
+    assert first == [*other, *reversed(mine[2:])]
+    assert [job.id for job in jobs.page(limit=4, after=first[-1])] == [mine[1], mine[0]]
+    assert [job.id for job in jobs.page(limit=9, collections=["d"])] == other
+    assert jobs.page(limit=9, collections=[]) == []
+    assert jobs.page(limit=9, state="done") == []
+    with pytest.raises(NotFoundError):
+        UploadJobs(pool, "other").get(mine[0])
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("a.txt", "a.txt"),
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("C:\\docs\\报告 2024.PDF", "报告 2024.PDF"),
+        ("a\nb\0c.txt", "abc.txt"),
+        ("\u202etxt.exe.md", "txt.exe.md"),
+        ("cafe\u0301.md", "caf\u00e9.md"),
+    ],
+)
+def test_names_are_cleaned(raw: str, clean: str) -> None:
+    assert clean_name(raw) == clean
+
+
+@pytest.mark.parametrize("raw", ["", ".", "..", "folder/", "plain", "\0", "报" * 84 + ".txt"])
+def test_names_that_cannot_be_used(raw: str) -> None:
+    with pytest.raises(UsageError):
+        clean_name(raw)
+
+
+def test_only_harmless_types_are_named() -> None:
+    names = ["a.pdf", "a.html", "a.svg", "a.TXT", "a.docx"]
+    assert [media_type(name) for name in names] == [
+        "application/pdf",
+        "application/octet-stream",
+        "application/octet-stream",
+        "text/plain",
+        "application/octet-stream",
+    ]
