@@ -22,6 +22,7 @@ def worker() -> None:
         format="%(asctime)s ragkit worker: %(message)s", level=logging.WARNING, stream=sys.stderr
     )
     logging.getLogger("ragkit.worker").setLevel(logging.INFO)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is said by ours
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     work(load_settings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -180,17 +180,17 @@ def _required(field: Any) -> bool:
 
 def _read(hint: Any, data: Any) -> Any:
     """Read what stands in the place of a field of this type."""
-    kinds = get_args(hint) or (hint,)
-    if data is None and NoneType in kinds:
-        return None
     if get_origin(hint) is tuple:
-        kind: Any = kinds[0]
+        kind: Any = get_args(hint)[0]
         many: tuple[Any, ...] = (
             values(kind, data)
             if isinstance(kind, type) and is_dataclass(kind)
             else tuple(_read(kind, one) for one in data)
         )
         return many
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if data is None and NoneType in kinds:
+        return None
     if UUID in kinds:
         return UUID(data)
     if datetime in kinds:

@@ -301,7 +301,7 @@ def _position(after: str | None) -> tuple[datetime, UUID] | None:
     try:
         if parts is not None:
             return _EPOCH + timedelta(microseconds=int(parts[1])), UUID(parts[2])
-    except (ValueError, OverflowError):
+    except ValueError:
         pass
     raise ApiError(
         400, "after: not a page's `last_id`: leave it out to begin", param="after", code="cursor"

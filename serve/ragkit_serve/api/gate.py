@@ -171,6 +171,8 @@ def _headers(scope: Scope) -> dict[bytes, str]:
                 code="header",
             )
         found[name] = value.decode("latin-1")
+    if b"content-length" in found and b"transfer-encoding" in found:
+        raise ApiError(400, "the body's length is told in two ways: tell it in one", code="header")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
@@ -14,7 +14,7 @@ from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import RAGKIT, served_model
 
 router = APIRouter()
-_EXAMPLE = {"id": "ragkit/manuals", "object": "model", "created": 0, "owned_by": "ragkit"}
+_EXAMPLE: dict[str, Any] = {"id": "ragkit/manuals", "object": "model", "created": 0, "owned_by": "ragkit"}
 
 
 class Model(BaseModel):

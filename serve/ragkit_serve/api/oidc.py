@@ -76,7 +76,7 @@ async def begin(services: Services, callback: str, next: str) -> str:
         provider.authorize,
         state=state,
         nonce=begun.nonce,
-        code_challenge=create_s256_code_challenge(begun.verifier),
+        code_challenge=create_s256_code_challenge(begun.verifier),  # type: ignore[no-untyped-call]
         code_challenge_method="S256",
     )
     await client.aclose()

@@ -87,7 +87,10 @@ async def keep_files(
 
 def _uploads(parts: list[UploadFile | str]) -> list[Upload]:
     uploads = [
-        Upload(part.filename or "", part.file) for part in parts if isinstance(part, UploadFile)
+        # Browsers write a quotation mark in a form's file name as %22, and nothing else so.
+        Upload((part.filename or "").replace("%22", '"'), part.file)
+        for part in parts
+        if isinstance(part, UploadFile)
     ]
     if not uploads or len(uploads) < len(parts):
         raise ApiError(400, "each part named file must be a file with a name", param="file")

@@ -95,7 +95,8 @@ class Asking:
     def finished(self, answer: Answer) -> dict[str, Any]:
         """Return the last event: the turn as it was kept."""
         conversation = self.conversation
-        assert conversation is not None and conversation.last is not None, "it has answered"
+        assert conversation is not None, "it has answered"
+        assert conversation.last is not None, "it has answered"
         self._state.metrics.answered(answer.timings, answer.usage)
         html = turn_html(
             conversation.last, conversation.id, markdown=self.markdown, words=self.words

@@ -45,11 +45,11 @@ def rows(found: Sequence[Document], wanted: str, words: Words) -> tuple[Rows, st
         [
             str(one.id),
             printable(name_of(one.title, one.uri)),
-            printable(one.uri),
             one.language,
             f"{one.chunks:,}",
             f"{one.chars:,}",
             str(one.version),
+            printable(one.uri),
         ]
         for one in fitting[:MAX_SHOWN]
     ]

@@ -31,6 +31,7 @@ _FOREIGN: Final = re.compile(
     r"|<link\s+rel=\"manifest\"[^>]*>"
     r"|<base\s[^>]*>"
     r"|<script>(?:(?!</script>).)*iframeResizer\.contentWindow(?:(?!</script>).)*</script>"
+    r"|<script>window\.gradio_api_info = (?:(?!</script>).)*</script>"
     r"|<script[^>]*\bsrc=\"(?:https?:)?//[^>]*>\s*</script>"
     r"|<link[^>]*\bhref=\"(?:https?:)?//[^>]*>",
     re.DOTALL,
@@ -57,7 +58,7 @@ class Frontend:
             return
         # The index is rewritten, so it has to come uncompressed.
         kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-        await page(scope | {"headers": kept}, receive, _Index(send, language))
+        await page({**scope, "headers": kept}, receive, _Index(send, language))
 
 
 def _check(scope: Scope) -> None:
@@ -108,7 +109,7 @@ class _Index:
             (b"vary", b"accept-language"),
             (POLICY, policy(nonce).encode()),
         ]
-        await self._send(self._start | {"headers": headers})
+        await self._send({**self._start, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
 

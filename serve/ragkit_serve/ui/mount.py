@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from starlette.routing import Mount
+
 from ragkit_serve.ui.csp import Protected
 from ragkit_serve.ui.frontend import Frontend
 from ragkit_serve.ui.words import LANGUAGES
@@ -44,6 +46,8 @@ def mount(app: FastAPI, services: Services) -> None:
             mcp_server=False,
             pwa=False,
         )
-        pages[language] = app.router.routes.pop().app
+        mounted = app.router.routes.pop()
+        assert isinstance(mounted, Mount), "what was put on it last"
+        pages[language] = mounted.app
     app.mount("/", Frontend(pages))
     app.add_middleware(Protected)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MODES: Final = ("hybrid", "dense", "lexical")
 MAX_PASSAGES: Final = 50
 MAX_CHOICES: Final = 1000  # arbitrary: documents to choose among
+HIT_WIDTHS: Final = ["60px", "170px", "60px", "80px", "90px", "90px", "90px", "90px", "520px"]
 POLL_S: Final = 1.0  # arbitrary: between two looks at the files on their way
 # What people type and read is in a system font: nothing is loaded for it.
 FONTS: Final = ("system-ui", "Segoe UI", "Roboto", "PingFang SC", "Microsoft YaHei", "sans-serif")
@@ -42,7 +43,8 @@ def theme() -> gr.themes.Base:
 
 def page(services: Services, language: Language) -> gr.Blocks:
     """Lay the page out in a language."""
-    with gr.Blocks(title="ragkit", analytics_enabled=False, fill_width=True) as blocks:
+    blocks: gr.Blocks = gr.Blocks(title="ragkit", analytics_enabled=False, fill_width=True)
+    with blocks:
         _Page(services, language).build(blocks)
     return blocks
 
@@ -101,6 +103,7 @@ class _Page:
                 elem_id="rk-question",
             )
             gr.Button(words["send"], variant="primary", scale=0, min_width=90, elem_id="rk-send")
+            gr.Button(words["stop"], variant="stop", scale=0, min_width=90, elem_id="rk-stop")
 
     def _documents(self, tab: gr.Tab) -> None:
         words = self.words
@@ -108,7 +111,7 @@ class _Page:
         with gr.Row():
             self.wanted = gr.Textbox(label=words["find_document"], scale=1)
             refresh = gr.Button(words["refresh"], scale=0, min_width=110)
-        columns = ("number", "document", "uri", "language", "passages", "characters", "version")
+        columns = ("number", "document", "language", "passages", "characters", "version", "uri")
         headers = ["URI" if one == "uri" else words[f"column_{one}"] for one in columns]
         self.table = gr.Dataframe(
             headers=headers,
@@ -117,7 +120,7 @@ class _Page:
             max_height=320,
             elem_id="rk-documents",
         )
-        self.shown = gr.Textbox(show_label=False, container=False, interactive=False)
+        self.shown = _said()
         self._uploading()
         self.chosen = gr.Textbox(visible="hidden")
         self.text = gr.Textbox(
@@ -161,6 +164,7 @@ class _Page:
                 interactive=False,
                 wrap=True,
                 visible=False,
+                buttons=[],
                 label=words["uploads"],
                 elem_id="rk-ways",
             )
@@ -184,16 +188,24 @@ class _Page:
         with gr.Row():
             query = gr.Textbox(label=words["query"], scale=1, elem_id="rk-query")
             go = gr.Button(words["search"], scale=0, min_width=110, elem_id="rk-search")
-        said = gr.Textbox(show_label=False, container=False, interactive=False)
+        said = _said()
         names = ("rank", "document", "page", "fused", "dense", "dense_rank", "lexical")
         columns = [words[f"column_{one}"] for one in (*names, "lexical_rank", "text")]
         found = gr.Dataframe(
-            headers=columns, datatype="str", interactive=False, max_height=480, elem_id="rk-hits"
+            headers=columns,
+            datatype="str",
+            interactive=False,
+            max_height=480,
+            wrap=True,
+            column_widths=HIT_WIDTHS,
+            buttons=[],
+            elem_id="rk-hits",
         )
         times = gr.Dataframe(
             headers=[words["column_stage"], words["column_ms"]],
             datatype="str",
             interactive=False,
+            buttons=[],
             elem_id="rk-stages",
         )
         given = [query, self.collection, self.only, self.mode, self.passages]
@@ -227,11 +239,10 @@ class _Page:
         """Have an event call `act(caller, *values)`; the last output is where a failure is told."""
 
         def call(request: gr.Request, *values: Any) -> Any:
-            return _told(act, caller_of(request.request.scope), values, len(outputs) - 1)
+            return _told(act, _caller(request), values, len(outputs) - 1)
 
         def call_selected(request: gr.Request, selected: gr.SelectData) -> Any:
-            caller = caller_of(request.request.scope)
-            return _told(act, caller, (selected.row_value,), len(outputs) - 1)
+            return _told(act, _caller(request), (selected.row_value,), len(outputs) - 1)
 
         listener(
             call_selected if event else call,
@@ -320,6 +331,19 @@ class _Page:
             k=int(passages),
             words=self.words,
         )
+
+
+def _said() -> gr.Textbox:
+    """Return a line of text that looks like one."""
+    return gr.Textbox(
+        show_label=False, container=False, interactive=False, elem_classes=["rk-said"]
+    )
+
+
+def _caller(request: gr.Request) -> Caller:
+    """Return whom the gate let in with an event: without a queue it is the request's own scope."""
+    assert request.request is not None, "an event comes with its request"
+    return caller_of(request.request.scope)
 
 
 def _options(

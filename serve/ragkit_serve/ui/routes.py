@@ -51,16 +51,21 @@ def conversation(request: Request, id: UUID, caller: Reader) -> Response:
     return _fresh({"title": stored.title, "collection": stored.collection, "html": html})
 
 
-@router.get("/ui/sources/{id}/{ordinal}/{index}", include_in_schema=False)
-def source(request: Request, id: UUID, ordinal: int, index: int, caller: Reader) -> Response:
-    """Return the source of a turn's citation, by its place in the list of sources."""
+@router.get("/ui/sources/{id}/{ordinal}/{n}", include_in_schema=False)
+def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> Response:
+    """Return the source that has the number n in a turn."""
     services: Services = request.app.state.services
     _, turns = _seen(services, caller, id)
-    turn = next((turn for turn in turns if turn.ordinal == ordinal), None)
-    if turn is None or not 0 <= index < len(turn.citations):
+    cited = [
+        citation
+        for turn in turns
+        for citation in turn.citations
+        if (turn.ordinal, citation.n) == (ordinal, n)
+    ]
+    if not cited:
         raise NotFoundError("there is no such citation")
     store = services.library.store(caller)
-    return _fresh({"html": source_html(store, caller, turn.citations[index], _words(request))})
+    return _fresh({"html": source_html(store, caller, cited, _words(request))})
 
 
 def _seen(

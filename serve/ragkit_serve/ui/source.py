@@ -6,73 +6,96 @@ not. It knows nothing of answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError
-from ragkit.types import Citation
+from ragkit.types import Citation, Span
 from ragkit_serve.ui.markdown import plain
-from ragkit_serve.ui.turn import name_of
+from ragkit_serve.ui.turn import name_of, verdict_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
     from ragkit.library import Caller
 
 AROUND_CHARS: Final = 900  # arbitrary: about half a page on either side
+MAX_CHARS: Final = 20_000  # arbitrary: of the panel; a passage is far shorter
 
 
-def source_html(store: Store, caller: Caller, citation: Citation, words: Mapping[str, str]) -> str:
-    """Write the panel of one citation. Raises DatabaseError."""
+def source_html(
+    store: Store, caller: Caller, cited: Sequence[Citation], words: Mapping[str, str]
+) -> str:
+    """Write the panel of one source: the quotations `cited` from one document, at least one.
+
+    Raises DatabaseError.
+    """
+    first = cited[0]
     try:
-        document = store.document(citation.document)
-        seen = caller.may_see(document.collection)
-        text = store.text(citation.document) if seen and _same(citation, document.version) else ""
+        document = store.document(first.document)
+        if not caller.may_see(document.collection):
+            return _panel(cited, "gone", _quoted(cited), words)
+        text = store.text(first.document)
     except NotFoundError:
-        return _panel(citation, "gone", _quoted(citation), words)
-    if not seen:
-        return _panel(citation, "gone", _quoted(citation), words)
-    if not text:
-        return _panel(citation, "replaced", _quoted(citation), words, now=document.version)
-    return _panel(citation, "", _surrounded(text, citation), words)
+        return _panel(cited, "gone", _quoted(cited), words)
+    if document.version != first.version:
+        return _panel(cited, "replaced", _quoted(cited), words, now=document.version)
+    return _panel(cited, "", surrounded(text, cited), words)
 
 
-def _same(citation: Citation, version: int) -> bool:
-    return citation.version == version
+def surrounded(text: str, cited: Sequence[Citation]) -> str:
+    """Write the part of a text around its cited spans, each highlighted."""
+    spans = _merged(cited)
+    start, end = spans[0].start, min(spans[-1].end, spans[0].start + MAX_CHARS)
+    first = _word_start(text, max(0, start - AROUND_CHARS), start)
+    last = _word_end(text, min(len(text), end + AROUND_CHARS), end)
+    parts, at = ["… " if first else ""], first
+    for span in spans:
+        parts += [plain(text[at : span.start]), _marked(text[span.start : min(span.end, last)])]
+        at = span.end
+        if at >= last:
+            break
+    return "".join([*parts, plain(text[at:last]), " …" if last < len(text) else ""])
 
 
 def _panel(
-    citation: Citation, note: str, passage: str, words: Mapping[str, str], *, now: int = 0
+    cited: Sequence[Citation],
+    note: str,
+    passage: str,
+    words: Mapping[str, str],
+    *,
+    now: int = 0,
 ) -> str:
-    places = [words["version"].format(version=citation.version)]
-    if citation.page is not None:
-        places.insert(0, words["page"].format(page=citation.page))
+    first, verdict = cited[0], verdict_of(cited)
+    places = [words["version"].format(version=first.version)]
+    if first.page is not None:
+        places.insert(0, words["page"].format(page=first.page))
     noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
-    verdict = escape(words[citation.verdict])
     return (
-        f'<h2><span class="rk-n">{citation.n}</span> '
-        f"{plain(name_of(citation.title, citation.uri))}</h2>"
-        f'<p class="rk-place">{escape(" · ".join(places))}<br>'
-        f'<span class="rk-uri">{plain(citation.uri)}</span></p>'
-        f'<p class="rk-verdict rk-{citation.verdict}">{verdict}</p>{noted}'
+        f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'
+        f'<p class="rk-place">{escape(" · ".join(places))}<br>{plain(first.uri)}</p>'
+        f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'
         f'<div class="rk-passage">{passage}</div>'
     )
 
 
-def _quoted(citation: Citation) -> str:
-    return f'<mark class="rk-span">{plain(citation.quote)}</mark>'
+def _quoted(cited: Sequence[Citation]) -> str:
+    return "\n\n".join(_marked(citation.quote) for citation in cited)
 
 
-def _surrounded(text: str, citation: Citation) -> str:
-    start, end = citation.start, citation.end
-    first = _word_start(text, max(0, start - AROUND_CHARS), start)
-    last = _word_end(text, min(len(text), end + AROUND_CHARS), end)
-    before, after = text[first:start], text[end:last]
-    return (
-        f"{'… ' if first else ''}{plain(before)}"
-        f'<mark class="rk-span">{plain(text[start:end])}</mark>'
-        f"{plain(after)}{' …' if last < len(text) else ''}"
-    )
+def _marked(text: str) -> str:
+    return f'<mark class="rk-span">{plain(text)}</mark>'
+
+
+def _merged(cited: Sequence[Citation]) -> list[Span]:
+    """Sort the spans and join those that overlap."""
+    spans: list[Span] = []
+    for start, end in sorted({(citation.start, citation.end) for citation in cited}):
+        if spans and start <= spans[-1].end:
+            spans[-1] = Span(spans[-1].start, max(spans[-1].end, end))
+        else:
+            spans.append(Span(start, end))
+    return spans
 
 
 def _word_start(text: str, at: int, limit: int) -> int:

@@ -59,6 +59,11 @@ def place(citation: Citation, words: Words) -> str:
     return f"{named}, {words['page'].format(page=citation.page)}"
 
 
+def verdict_of(cited: Sequence[Citation]) -> str:
+    """Say "verified" only where every one of the quotations is."""
+    return "verified" if all(one.verdict == "verified" for one in cited) else "unverified"
+
+
 def _refusal(turn: StoredTurn, words: Words) -> str:
     return f'<p class="rk-label">{escape(words["refused"])}</p>' if turn.refused else ""
 
@@ -72,23 +77,31 @@ def _weak_note(text: str, words: Words) -> str:
 
 
 def _sources(citations: Sequence[Citation], words: Words) -> str:
+    """List the sources, each once; one whose every quotation was found is marked so."""
     if not citations:
         return ""
-    items = "".join(
-        f'<li><button type="button" class="rk-source" data-i="{i}" data-n="{citation.n}">'
-        f'<span class="rk-n">{citation.n}</span> {plain(place(citation, words))}'
-        f'<span class="rk-verdict rk-{citation.verdict}" title="{escape(words[citation.verdict])}">'
-        f"{'✓' if citation.verdict == 'verified' else '?'}</span></button></li>"
-        for i, citation in enumerate(citations)
-    )
+    by_number: dict[int, list[Citation]] = {}
+    for citation in citations:
+        by_number.setdefault(citation.n, []).append(citation)
+    items = "".join(_source(n, cited, words) for n, cited in sorted(by_number.items()))
     return f'<ol class="rk-sources" aria-label="{escape(words["sources"])}">{items}</ol>'
+
+
+def _source(n: int, cited: Sequence[Citation], words: Words) -> str:
+    verdict = verdict_of(cited)
+    sign = "✓" if verdict == "verified" else "?"
+    return (
+        f'<li><button type="button" class="rk-source" data-n="{n}"><span class="rk-n">{n}</span>'
+        f" {plain(place(cited[0], words))} "
+        f'<span class="rk-{verdict}" title="{escape(words[verdict])}">{sign}</span></button></li>'
+    )
 
 
 def _footer(turn: StoredTurn, words: Words) -> str:
     buttons = "".join(
         f'<button type="button" class="rk-act" data-act="{act}" aria-label="{escape(words[act])}"'
-        f' title="{escape(words[act])}">{sign}</button>'
-        for act, sign in (("copy", "⧉"), ("again", "↻"), ("good", "👍"), ("bad", "👎"))
+        f' title="{escape(words[act])}"></button>'
+        for act in ("copy", "again", "good", "bad")
     )
     return f'<footer class="rk-acts">{buttons}{_measured(turn, words)}</footer>'
 

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
-import httpx
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
@@ -21,6 +21,7 @@ from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
 
 SPACE = EmbeddingSpace("m", "1", 2)
+Answer = Any  # of the HTTP library that Starlette's client has chosen
 TEXT = "Leave is 28 days. 休假二十八天。 " * 400
 
 
@@ -90,12 +91,12 @@ def client(site: Site) -> TestClient:
 
 
 def upload(
-    client: httpx.Client,
+    client: TestClient,
     text: str = TEXT,
     name: str = "leave.txt",
     collection: str = "default",
     **options: Any,
-) -> httpx.Response:
+) -> Answer:
     return client.post(
         f"/v1/collections/{collection}/documents",
         files={"file": (name, text.encode())},
@@ -103,12 +104,12 @@ def upload(
     )
 
 
-def document(site: Site, client: httpx.Client, **sent: str) -> int:
+def document(site: Site, client: TestClient, **sent: str) -> int:
     assert upload(client, **sent).status_code == 202
     return site.work().id
 
 
-def error(response: httpx.Response, status: int) -> str:
+def error(response: Answer, status: int) -> str:
     assert response.status_code == status, response.text
     message = response.json()["error"]["message"]
     assert isinstance(message, str)
@@ -166,7 +167,7 @@ def test_several_files_in_one_request_are_as_many_jobs(client: TestClient) -> No
 
 
 def test_the_same_request_sent_again_is_answered_with_the_same_jobs(client: TestClient) -> None:
-    key = {"headers": {"Idempotency-Key": "0b2f"}}
+    key: dict[str, Any] = {"headers": {"Idempotency-Key": "0b2f"}}
     first = upload(client, **key)
     assert upload(client, **key).json() == first.json()
     reused = upload(client, "other", **key)
@@ -225,8 +226,6 @@ def test_a_document_is_replaced_under_another_name(site: Site, client: TestClien
 def test_a_file_comes_back_as_an_attachment(
     site: Site, client: TestClient, name: str, kind: str
 ) -> None:
-    from urllib.parse import quote
-
     number = document(site, client, name=name)
     answer = client.get(f"/v1/documents/{number}/source")
     assert answer.content.decode() == TEXT
