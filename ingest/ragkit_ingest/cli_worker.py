@@ -13,15 +13,12 @@ def worker() -> None:
     it was at goes back to the queue.
     """
     import logging
-    import sys
 
+    from ragkit import logs
     from ragkit.settings import load_settings
     from ragkit_ingest.worker import work
 
-    logging.basicConfig(
-        format="%(asctime)s ragkit worker: %(message)s", level=logging.WARNING, stream=sys.stderr
-    )
-    logging.getLogger("ragkit.worker").setLevel(logging.INFO)
+    logs.configure()
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is said by ours
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)

@@ -6,6 +6,7 @@ It knows nothing of where jobs come from, nor of what becomes of those that fail
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillParsing
 from dataclasses import replace
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
     from ragkit_ingest.sandbox import ParserPool
 
-_FEW_CHUNKS: Final = 16  # embedded together: a second of work on a CPU, and then a look at the stop
+# Embedded together: about a second of work, then there is a look at whether to stop.
+_FEWEST_CHUNKS: Final = 16
+_MOST_CHUNKS: Final = 512
+_STEP_S: Final = 1.0
 _HEARTBEAT_S: Final = 30.0
 
 
@@ -95,11 +99,16 @@ class Uploads:
         embedder = self._steps.embedder
         texts = [document.text[chunk.start : chunk.end] for chunk in document.chunks]
         vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
-        for done in range(0, len(texts), _FEW_CHUNKS):
+        done, together = 0, _FEWEST_CHUNKS
+        while done < len(texts):
             self._progress(job, done, len(texts))
-            few = texts[done : done + _FEW_CHUNKS]
+            few = texts[done : done + together]
             with self._embedding:
+                began = time.perf_counter()
                 vectors[done : done + len(few)] = embedder.embed_passages(few)
+                rate = len(few) / max(time.perf_counter() - began, 1e-6)
+            done += len(few)
+            together = min(max(_FEWEST_CHUNKS, int(rate * _STEP_S)), _MOST_CHUNKS)
         self._progress(job, len(texts), len(texts))
         return vectors
 

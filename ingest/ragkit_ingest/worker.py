@@ -54,7 +54,7 @@ def work(settings: Settings) -> None:
         try:
             with open_database(settings) as database:
                 log.info("ready for uploads")
-                _Shift(database, settings, steps, lost).run()
+                Shift(database, settings, steps, lost).run()
         except MigrationError:
             raise
         except (DatabaseError, psycopg.OperationalError, psycopg.InterfaceError) as error:
@@ -64,7 +64,7 @@ def work(settings: Settings) -> None:
         time.sleep(wait_s)
 
 
-class _Shift:
+class Shift:
     """The work from one opening of the database to its end or the process's."""
 
     def __init__(
@@ -133,11 +133,12 @@ class _Shift:
                     self._tidy.when_idle(queue)
                     self._bell.wait(heard)
                 else:
-                    self._do(queue, uploads, job)
+                    self.do(queue, uploads, job)
         except Exception as error:  # noqa: BLE001  handed to the main thread
             self._errors.append(error)
 
-    def _do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
+    def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
+        """Do one upload and record what came of it; only the database's absence is raised."""
         started = time.perf_counter()
         try:
             said = uploads.take_in(job)

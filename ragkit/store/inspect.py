@@ -30,7 +30,9 @@ _UNCOUNTED = """
                 WHERE t.tenant = c.tenant AND t.collection_id = c.id) AS missing
         FROM collection c WHERE c.tenant = %s) AS t WHERE missing <> 0
 """
-_FAILED_JOBS = "SELECT count(*) FROM job WHERE tenant = %s AND state = 'failed'"
+_FAILED_JOBS = """
+    SELECT count(*) FROM job WHERE tenant = %s AND state = 'failed' AND kind = 'ingest'
+"""
 _INVALID_INDEXES = """
     SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE NOT i.indisvalid AND pg_table_is_visible(c.oid) ORDER BY 1

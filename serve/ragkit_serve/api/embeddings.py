@@ -14,6 +14,7 @@ from ragkit.errors import ModelError
 from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
+from ragkit_serve.api.model_names import RAGKIT
 from ragkit_serve.api.threads import admitted
 
 router = APIRouter()
@@ -74,7 +75,8 @@ def _embedded(request: Request, asked: EmbeddingRequest) -> dict[str, Any]:
     embedder: Embedder = request.app.state.services.library.embedder
     embedder.load()
     space = embedder.space
-    if asked.model not in {space.model, request.app.state.services.settings.embed_model}:
+    named = request.app.state.services.settings.embed_model
+    if asked.model not in {space.model, named, RAGKIT}:
         raise ApiError(
             404,
             f"there is no embedding model {asked.model[:100]!r}: this server has {space.model}",

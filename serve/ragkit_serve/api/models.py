@@ -14,7 +14,12 @@ from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import RAGKIT, served_model
 
 router = APIRouter()
-_EXAMPLE: dict[str, Any] = {"id": "ragkit/manuals", "object": "model", "created": 0, "owned_by": "ragkit"}
+_EXAMPLE: dict[str, Any] = {
+    "id": "ragkit/manuals",
+    "object": "model",
+    "created": 0,
+    "owned_by": "ragkit",
+}
 
 
 class Model(BaseModel):

@@ -66,7 +66,8 @@ class Observe:
         self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.seconds.labels(route).observe(seconds)
         caller = scope.get(CALLER)
-        log.info(
+        log.log(
+            logging.DEBUG if route in _PROBES else logging.INFO,
             "request",
             extra={
                 "fields": {
@@ -83,6 +84,7 @@ class Observe:
         )
 
 
+_PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})  # asked every few seconds
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

@@ -124,7 +124,8 @@ async def _claims(
     try:
         async with _client(settings, callback) as client:
             token = await client.fetch_token(provider.token, code=code, code_verifier=verifier)
-            published = await client.get(provider.keys, withhold_token=True)
+        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as plain:
+            published = await plain.get(provider.keys)
             published.raise_for_status()
         decoded = jwt.decode(
             token["id_token"], KeySet.import_key_set(published.json()), algorithms=ALGORITHMS

@@ -7,7 +7,7 @@ not there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,19 @@ Words = Mapping[str, str]
 Rows = list[list[str]]
 MAX_SHOWN: Final = 500  # arbitrary: documents of a list
 MAX_TEXT_CHARS: Final = 200_000  # arbitrary: what a browser shows without effort
-MAX_JOBS: Final = 100
+MAX_FILES: Final = 100  # on their way, of one page
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that a page has sent: the jobs of those taken over, name and reason of the others."""
+
+    jobs: tuple[int, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: Files) -> Files:
+        jobs, refused = self.jobs + other.jobs, self.refused + other.refused
+        return Files(jobs[-MAX_FILES:], refused[-MAX_FILES:])
 
 
 def documents(services: Services, caller: Caller, collection: str) -> Sequence[Document]:
@@ -85,36 +97,42 @@ def delete(services: Services, caller: Caller, document: int, words: Words) -> s
 
 
 def upload(
-    services: Services, caller: Caller, collection: str, paths: Sequence[str], words: Words
-) -> list[int]:
-    """Hand uploaded files over to the worker, each for itself; return their jobs' numbers.
+    services: Services, caller: Caller, collection: str | None, paths: Sequence[str], words: Words
+) -> Files:
+    """Hand uploaded files over to the worker, each for itself; the temporary files are deleted.
 
-    The temporary files are deleted. Raises UsageError, NotFoundError, DatabaseError.
+    Raises UsageError for one who may not, NotFoundError, DatabaseError.
     """
+    jobs: list[int] = []
+    refused: list[tuple[str, str]] = []
     try:
         _check_write(caller, words)
         name = services.library.name(caller, collection)
+        services.library.store(caller).create_collection(name)
         sources = Sources(services.database.pool, caller.tenant)
-        with ExitStack() as stack:
-            files = [
-                Upload(Path(path).name, stack.enter_context(open(path, "rb"))) for path in paths
-            ]
-            return sources.keep(name, files, principal=caller.principal)
+        for path in map(Path, paths):
+            with path.open("rb") as file:
+                try:
+                    jobs += sources.keep(
+                        name, [Upload(path.name, file)], principal=caller.principal
+                    )
+                except UsageError as error:
+                    refused.append((path.name, str(error)))
     finally:
-        for path in paths:
-            Path(path).unlink(missing_ok=True)
+        for path in map(Path, paths):
+            path.unlink(missing_ok=True)
+    return Files(tuple(jobs), tuple(refused))
 
 
-def progress(
-    services: Services, caller: Caller, jobs: Sequence[int], words: Words
-) -> tuple[Rows, bool]:
-    """Tell how upload jobs stand, latest first, and whether any is not yet at its end."""
-    found = UploadJobs(services.database.pool, caller.tenant).some(list(jobs)[-MAX_JOBS:])
-    seen = [job for job in found if caller.may_see(job.collection)]
+def progress(services: Services, caller: Caller, files: Files, words: Words) -> tuple[Rows, bool]:
+    """Tell how files on their way stand, latest first, and whether any is not yet at its end."""
+    jobs = UploadJobs(services.database.pool, caller.tenant)
+    seen = [job for job in jobs.some(files.jobs) if caller.may_see(job.collection)]
     table = [
         [printable(job.name), words[f"state_{job.state}"], _note(job, words)]
         for job in reversed(seen)
     ]
+    table += [[printable(name), words["state_failed"], why] for name, why in files.refused]
     return table, any(job.state in {"queued", "running"} for job in seen)
 
 

@@ -24,6 +24,10 @@ def mount(app: FastAPI, services: Services) -> None:
     """Put the chat page on the app, whose gate says who calls."""
     # Read once, when it is imported: nothing is reported to its makers.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    # Files on their way in: the same folder for all processes, and nobody else's to read.
+    folder = services.settings.home / "uploads"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.environ["GRADIO_TEMP_DIR"] = str(folder)
     import gradio as gr
 
     from ragkit_serve.ui import asking, routes

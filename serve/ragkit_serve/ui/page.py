@@ -16,8 +16,7 @@ import gradio as gr
 from ragkit.errors import RagkitError
 from ragkit.knowledge import PASSAGES
 from ragkit_serve.api.access import caller_of
-from ragkit_serve.ui import browse, stages
-from ragkit_serve.ui.turn import name_of
+from ragkit_serve.ui.acts import Acts
 from ragkit_serve.ui.words import WORDS, Language
 
 if TYPE_CHECKING:
@@ -28,9 +27,20 @@ if TYPE_CHECKING:
 
 MODES: Final = ("hybrid", "dense", "lexical")
 MAX_PASSAGES: Final = 50
-MAX_CHOICES: Final = 1000  # arbitrary: documents to choose among
-HIT_WIDTHS: Final = ["60px", "170px", "60px", "80px", "90px", "90px", "90px", "90px", "520px"]
+HIT_WIDTHS: Final[list[str | int]] = [
+    "60px",
+    "170px",
+    "60px",
+    "80px",
+    "90px",
+    "90px",
+    "90px",
+    "90px",
+    "520px",
+]
 POLL_S: Final = 1.0  # arbitrary: between two looks at the files on their way
+# Files that were sent and never taken over are looked for, and deleted, after an hour.
+KEPT_S: Final = (3600, 3600)
 # What people type and read is in a system font: nothing is loaded for it.
 FONTS: Final = ("system-ui", "Segoe UI", "Roboto", "PingFang SC", "Microsoft YaHei", "sans-serif")
 MONO: Final = ("ui-monospace", "Consolas", "Noto Sans Mono CJK SC", "monospace")
@@ -43,7 +53,9 @@ def theme() -> gr.themes.Base:
 
 def page(services: Services, language: Language) -> gr.Blocks:
     """Lay the page out in a language."""
-    blocks: gr.Blocks = gr.Blocks(title="ragkit", analytics_enabled=False, fill_width=True)
+    blocks: gr.Blocks = gr.Blocks(
+        title="ragkit", analytics_enabled=False, fill_width=True, delete_cache=KEPT_S
+    )
     with blocks:
         _Page(services, language).build(blocks)
     return blocks
@@ -53,8 +65,8 @@ class _Page:
     """The controls of one page, and what they need to act."""
 
     def __init__(self, services: Services, language: Language) -> None:
-        self.services = services
         self.words: Mapping[str, str] = WORDS[language]
+        self.acts = Acts(services, self.words)
 
     def build(self, blocks: gr.Blocks) -> None:
         words = self.words
@@ -74,10 +86,12 @@ class _Page:
     def _side(self) -> None:
         words = self.words
         gr.Button(words["new"], elem_id="rk-new", size="md")
-        self.collection = gr.Dropdown([], label=words["collection"], elem_id="rk-collection")
+        self.collection = _unchecked(
+            gr.Dropdown([], label=words["collection"], elem_id="rk-collection")
+        )
         with gr.Accordion(words["settings"], open=False, elem_id="rk-settings"):
-            self.only = gr.Dropdown(
-                [], multiselect=True, label=words["only"], info=words["only_hint"]
+            self.only = _unchecked(
+                gr.Dropdown([], multiselect=True, label=words["only"], info=words["only_hint"])
             )
             modes = [(words[f"mode_{mode}"], mode) for mode in MODES]
             self.mode = gr.Radio(modes, value="hybrid", label=words["mode"])
@@ -133,19 +147,19 @@ class _Page:
         )
         self.delete = gr.Button(words["delete_document"], visible=False, elem_id="rk-delete")
         again = [self.collection, self.wanted], [self.table, self.shown, self.note]
-        self._on(tab.select, self._list, *again)
-        self._on(refresh.click, self._list, *again)
-        self._on(self.wanted.submit, self._list, *again)
+        self._on(tab.select, self.acts.list, *again)
+        self._on(refresh.click, self.acts.list, *again)
+        self._on(self.wanted.submit, self.acts.list, *again)
         self._on(
             self.table.select,
-            self._read,
+            self.acts.read,
             [],
             [self.text, self.chosen, self.delete, self.note],
             event=True,
         )
         self._on(
             self.delete.click,
-            self._delete,
+            self.acts.delete,
             [self.chosen, self.collection, self.wanted],
             [self.table, self.shown, self.text, self.delete, self.note],
         )
@@ -171,13 +185,13 @@ class _Page:
         timer = gr.Timer(POLL_S, active=False)
         self._on(
             files.upload,
-            self._upload,
+            self.acts.upload,
             [files, self.collection, self.jobs],
             [files, self.jobs, self.ways, timer, self.note],
         )
         self._on(
             timer.tick,
-            self._progress,
+            self.acts.progress,
             [self.jobs, self.collection, self.wanted],
             [self.ways, timer, self.table, self.shown, self.note],
         )
@@ -210,22 +224,22 @@ class _Page:
         )
         given = [query, self.collection, self.only, self.mode, self.passages]
         for listener in (go.click, query.submit):
-            self._on(listener, self._find, given, [found, times, said, note])
+            self._on(listener, self.acts.find, given, [found, times, said, note])
 
     def _begin(self, blocks: gr.Blocks) -> None:
         """Fill in what depends on the caller, and keep the settings where the script reads them."""
         note = gr.Textbox(visible="hidden")
         outputs = [self.collection, self.only, self.adding, self.options, note]
-        self._on(blocks.load, self._load, [], outputs)
+        self._on(blocks.load, self.acts.load, [], outputs)
         settings = [self.collection, self.only, self.mode, self.passages]
         self._on(
             self.collection.input,
-            self._choose,
+            self.acts.choose,
             settings,
             [self.only, self.options, self.table, self.shown, note],
         )
         for control in (self.only.change, self.mode.change, self.passages.change):
-            self._on(control, _options, settings, [self.options, note])
+            self._on(control, self.acts.options, settings, [self.options, note])
 
     def _on(
         self,
@@ -253,84 +267,21 @@ class _Page:
             api_visibility="private",
         )
 
-    # What the events do: each returns a value for every output but the last.
 
-    def _load(self, caller: Caller) -> tuple[Any, ...]:
-        names = [one.name for one in self.services.library.collections(caller)]
-        usual = self.services.settings.collection
-        chosen = usual if usual in names else next(iter(names), None)
-        only, options = self._chosen(caller, chosen)
-        return (
-            gr.update(choices=names, value=chosen),
-            only,
-            gr.update(visible=browse.can_write(caller)),
-            options,
-        )
+def _unchecked(dropdown: gr.Dropdown) -> gr.Dropdown:
+    """Take a dropdown's value as it comes: its choices are known to one process alone.
 
-    def _choose(
-        self, caller: Caller, collection: str, only: Sequence[int], mode: str, passages: int
-    ) -> tuple[Any, ...]:
-        update, _ = self._chosen(caller, collection)
-        return (
-            update,
-            _settings(collection, [], mode, passages),
-            *self._list(caller, collection, ""),
-        )
+    Gradio compares a value with the choices that this process gave this browser. With several
+    processes another may have; whoever uses the value checks that it is there for the caller.
+    """
 
-    def _chosen(self, caller: Caller, collection: str | None) -> tuple[Any, str]:
-        found = browse.documents(self.services, caller, collection) if collection else []
-        choices = [(name_of(one.title, one.uri), one.id) for one in found[:MAX_CHOICES]]
-        update = gr.update(choices=choices, value=[])
-        return update, _settings(collection, [], "hybrid", PASSAGES)
+    def preprocess(value: object) -> object:
+        if dropdown.multiselect:
+            return [one for one in value if type(one) is int] if isinstance(value, list) else []
+        return value if isinstance(value, str) else None
 
-    def _list(self, caller: Caller, collection: str | None, wanted: str) -> tuple[Any, ...]:
-        found = browse.documents(self.services, caller, collection) if collection else []
-        return browse.rows(found, wanted, self.words)
-
-    def _read(self, caller: Caller, row: Sequence[str]) -> tuple[Any, ...]:
-        title, text = browse.text(self.services, caller, int(row[0]), self.words)
-        deletable = gr.update(visible=browse.can_write(caller))
-        return gr.update(value=text, label=title), str(row[0]), deletable
-
-    def _delete(self, caller: Caller, chosen: str, collection: str, wanted: str) -> tuple[Any, ...]:
-        said = browse.delete(self.services, caller, int(chosen), self.words)
-        table, shown = self._list(caller, collection, wanted)
-        cleared = gr.update(value="", label=self.words["document_text"])
-        return table, f"{said} {shown}", cleared, gr.update(visible=False)
-
-    def _upload(
-        self, caller: Caller, paths: Sequence[str] | None, collection: str, jobs: str
-    ) -> tuple[Any, ...]:
-        added = browse.upload(self.services, caller, collection, paths or [], self.words)
-        numbers = [*_numbers(jobs), *added]
-        rows, _ = browse.progress(self.services, caller, numbers, self.words)
-        kept = json.dumps(numbers[-browse.MAX_JOBS :])
-        return None, kept, gr.update(value=rows, visible=True), gr.Timer(active=True)
-
-    def _progress(self, caller: Caller, jobs: str, collection: str, wanted: str) -> tuple[Any, ...]:
-        rows, going = browse.progress(self.services, caller, _numbers(jobs), self.words)
-        table, shown = self._list(caller, collection, wanted)
-        return rows, gr.Timer(active=going), table, shown
-
-    def _find(
-        self,
-        caller: Caller,
-        query: str,
-        collection: str,
-        only: Sequence[int],
-        mode: Any,
-        passages: int,
-    ) -> tuple[Any, ...]:
-        return stages.search(
-            self.services,
-            caller,
-            query,
-            collection=collection,
-            documents=only or [],
-            mode=mode,
-            k=int(passages),
-            words=self.words,
-        )
+    setattr(dropdown, "preprocess", preprocess)  # noqa: B010  mypy: one assigns to no method
+    return dropdown
 
 
 def _said() -> gr.Textbox:
@@ -344,25 +295,6 @@ def _caller(request: gr.Request) -> Caller:
     """Return whom the gate let in with an event: without a queue it is the request's own scope."""
     assert request.request is not None, "an event comes with its request"
     return caller_of(request.request.scope)
-
-
-def _options(
-    caller: Caller, collection: str | None, only: Sequence[int] | None, mode: str, passages: int
-) -> tuple[str]:
-    return (_settings(collection, only or [], mode, passages),)
-
-
-def _settings(collection: str | None, only: Sequence[int], mode: str, passages: int) -> str:
-    """Write the settings as the page's script sends them with a question."""
-    chosen = {"collection": collection, "documents": list(only)}
-    return json.dumps(chosen | {"mode": mode, "passages": int(passages)})
-
-
-def _numbers(jobs: str) -> list[int]:
-    try:
-        return [int(one) for one in json.loads(jobs or "[]")]
-    except (ValueError, TypeError):
-        return []
 
 
 def _told(

@@ -90,6 +90,18 @@ def test_bytes_come_back_as_they_were(pool: Pool, worker: UploadWorker) -> None:
     assert b"".join(parts) == data
 
 
+def test_a_file_that_is_replaced_while_it_is_read_breaks_off(
+    pool: Pool, worker: UploadWorker
+) -> None:
+    keep(pool, upload("x" * PART_BYTES + "y"))
+    sources = Sources(pool, "default")
+    parts = sources.parts(sources.get(taken(worker).source))
+    assert len(next(parts)) == PART_BYTES
+    PostgresStore(pool).delete_collection("c")
+    with pytest.raises(NotFoundError, match="is gone"):
+        next(parts)
+
+
 def test_another_tenant_has_no_such_file(pool: Pool, worker: UploadWorker) -> None:
     keep(pool, upload("x"))
     with pytest.raises(NotFoundError):

@@ -307,6 +307,7 @@ function begin() {
       make("div", { id: "rk-source" })),
   );
   field().setAttribute("aria-label", words.question);
+  field().title = words.question_keys;
   closeSide();
   newConversation();
   refreshList();

@@ -1,0 +1,162 @@
+"""`ragkit serve` as a program: its processes, its port, its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ragkit import Settings, keys
+from ragkit.store.open import open_database
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def program(database: str, folder: Path, *options: str, **environment: str) -> Iterator[Program]:
+    command = [sys.executable, "-m", "ragkit", "serve", "--port", "0", *options]
+    variables = os.environ | {"RAGKIT_DATABASE_URL": database} | environment
+    log = (folder / "log").open("wb")
+    child = subprocess.Popen(
+        command, env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True
+    )
+    try:
+        yield Program(child, folder / "log")
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        assert child.stdout is not None
+        child.stdout.close()
+        log.close()
+
+
+class Program:
+    """A running `ragkit serve`."""
+
+    def __init__(self, child: subprocess.Popen[str], log: Path) -> None:
+        self.child = child
+        self.log = log
+
+    def url(self) -> str:
+        """Wait for the line that says where it is."""
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        assert "http://127.0.0.1:" in line, self.log.read_text()
+        return line.split()[line.split().index("at") + 1]
+
+    def children(self) -> list[int]:
+        path = Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended, whoever is to bury it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_for(what: str, holds: object, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def test_it_serves_takes_uploads_in_and_ends_with_everything(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    with program(fresh_database, tmp_path, "--no-page") as running:
+        url = running.url()
+        children = running.children()
+        assert len(children) == 2
+        with httpx.Client(base_url=url, timeout=60) as client:
+            sent = {"file": ("garage.txt", b"The garage opens at six in the morning.")}
+            assert client.post("/v1/collections", json={"id": "default"}).status_code == 201
+            job = client.post("/v1/collections/default/documents", files=sent).json()["data"][0]
+            wait_for(
+                "the upload is not searchable",
+                lambda: client.get(f"/v1/jobs/{job['id']}").json()["state"] == "done",
+            )
+            found = client.post("/v1/search", json={"query": "When does the garage open?"})
+            assert "six in the morning" in found.text
+        running.child.send_signal(signal.SIGTERM)
+        assert running.child.wait(30) == 0
+        assert all(gone(pid) for pid in children)
+
+
+def test_several_processes_answer_on_one_port_and_add_their_figures_up(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    with program(fresh_database, tmp_path, "--workers", "2", "--no-worker") as running:
+        url = running.url()
+        assert len(running.children()) == 2
+        for _ in range(40):  # each on a connection of its own, which either may take
+            assert httpx.get(f"{url}/v1/models", timeout=30).status_code == 200
+        wait_for("no page", lambda: httpx.get(f"{url}/", timeout=60).status_code == 200)
+        for _ in range(10):  # one process has the page, the other passes requests on
+            page = httpx.get(f"{url}/", timeout=60)
+            assert (page.status_code, "gradio" in page.text) == (200, True)
+        text = httpx.get(f"{url}/metrics", timeout=30).text
+        line = 'ragkit_requests_total{method="GET",route="/v1/models",status="200"} 40.0'
+        assert line in text
+
+
+def test_a_process_that_dies_is_started_again_and_none_outlives_the_program(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    with program(fresh_database, tmp_path, "--no-page", "--no-worker") as running:
+        url = running.url()
+        (first,) = running.children()
+        os.kill(first, signal.SIGKILL)
+        wait_for("it was not started again", lambda: running.children() not in ([], [first]))
+        wait_for("it does not answer", lambda: answers(url))
+        (second,) = running.children()
+        running.child.kill()
+        wait_for("a child outlives its parent", lambda: gone(second))
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def failed(database: str, folder: Path, *options: str, **environment: str) -> tuple[int, str]:
+    with program(database, folder, *options, **environment) as running:
+        code = running.child.wait(60)
+        return code, running.log.read_text()
+
+
+def test_what_cannot_be_is_said_in_one_line(fresh_database: str, tmp_path: Path) -> None:
+    code, said = failed(fresh_database, tmp_path, "--host", "0.0.0.0")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "no access key yet" in said
+    code, said = failed(fresh_database, tmp_path, "--host", "203.0.113.7")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "cannot be listened on" in said
+    code, said = failed(fresh_database, tmp_path, RAGKIT_OIDC_ISSUER="https://id.example")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "oidc_client_id" in said
+
+
+def test_nobody_is_let_in_from_other_machines_without_a_key(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    from pydantic import SecretStr
+
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+        keys.create(database, name="first")
+    code, said = failed(fresh_database, tmp_path, "--host", "0.0.0.0", RAGKIT_SERVE_AUTH="none")
+    assert (code, "would let everybody in" in said) == (2, True)
