@@ -8,7 +8,7 @@ PACKAGES := ragkit ingest serve eval tests benchmarks examples
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
-.PHONY: demo test test-vllm check lint bench venv venvs clean
+.PHONY: demo test test-vllm test-browser soak check lint bench venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
@@ -19,8 +19,15 @@ test: venv ## all tests that need only pip packages
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor or llama.cpp's server
 	$(BIN)/python -m pytest -m vllm
 
+test-browser: venv ## the tests of the chat page in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
+	$(BIN)/python -m pytest -m browser
+
+SOAK_S ?= 600
+soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat
+	$(BIN)/python -m tests.serve.soak $(SOAK_S)
+
 check: lint ## lint, and the fast tests
-	$(BIN)/python -m pytest -m "not slow and not vllm"
+	$(BIN)/python -m pytest -m "not slow and not vllm and not browser"
 
 lint: venv ## format, lint, types, the import star
 	$(BIN)/ruff format --check $(PACKAGES)

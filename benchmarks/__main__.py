@@ -11,7 +11,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-SECTIONS = ("ingestion", "retrieval", "answers", "packing", "serving", "startup")
+SECTIONS = ("ingestion", "retrieval", "answers", "packing", "serving", "http", "startup")
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(__file__).resolve().parent / "out"
 HEAD = """# Benchmarks

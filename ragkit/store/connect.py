@@ -91,8 +91,10 @@ def open_pool(url: str, *, max_size: int = 8) -> ConnectionPool[Connection[Any]]
     """
     from psycopg_pool import ConnectionPool
 
+    from ragkit.store.acting import ActingPool
+
     connect(url).close()  # the pool itself would retry in silence, and then not say why
-    return ConnectionPool(
+    return ActingPool(
         _conninfo(url),
         kwargs={"autocommit": True, "prepare_threshold": None},
         min_size=1,

@@ -41,6 +41,7 @@ def open_database(settings: Settings) -> Database:
 
     Raises DatabaseError or MigrationError, one line each with the remedy.
     """
+    from ragkit.store.acting import act_for
     from ragkit.store.connect import check_fit, connect, open_pool
     from ragkit.store.migrate import migrate
 
@@ -56,6 +57,7 @@ def open_database(settings: Settings) -> Database:
         with connect(url) as conn:
             check_fit(conn)
             migrate(conn)
+        act_for(settings.tenant, settings.principal)
         return Database(open_pool(url), server)
     except BaseException:
         if server is not None:

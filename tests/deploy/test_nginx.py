@@ -43,7 +43,7 @@ class Scripted(BaseHTTPRequestHandler):
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
             self._chunk(b"data: one\n\n")
-            self.go_on.wait(10)
+            self.go_on.wait(30)  # longer than the client waits
             self._chunk(b"data: two\n\n")
             self._chunk(b"")
         elif self.path == "/busy":
@@ -104,6 +104,7 @@ class Proxy:
             "RAGKIT_TLS_CERTIFICATE": str(folder / "secrets/tls_certificate.pem"),
             "RAGKIT_TLS_KEY": str(folder / "secrets/tls_key.pem"),
             "RAGKIT_MAX_BODY_MB": "1",
+            "RAGKIT_NGINX_PID": str(folder / "nginx.pid"),
             "RAGKIT_NGINX_RUN": str(folder),
             "RAGKIT_NGINX_LOG": str(folder / "access.log"),
         }

@@ -14,6 +14,7 @@ from fastapi.security.base import SecurityBase
 from starlette.requests import Request
 
 from ragkit.library import Caller
+from ragkit.store.acting import act_for
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Need(SecurityBase):
             raise ApiError(
                 403, f"the key may not do this: it needs the scope {self.needed!r}", code="scope"
             )
+        act_for(caller.tenant, caller.principal)
         return caller
 
 

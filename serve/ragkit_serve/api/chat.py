@@ -5,7 +5,6 @@ It admits, answers in a thread and sends; what an answer is made of it does not 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -28,6 +27,7 @@ from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import Named, named
 from ragkit_serve.api.pump import pumped
 from ragkit_serve.api.sending import DONE, EventStream, event_of, while_connected
+from ragkit_serve.api.threads import in_thread
 from ragkit_serve.api.tracing import chat_span
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
             return await passing.forward(state, await request.json(), held)
         if asked.tools:
             return await passing.augmented(state, asked, await request.json(), caller, name, held)
-        question = await asyncio.get_running_loop().run_in_executor(
-            state.admission.threads, Question, state, asked, caller, name
-        )
+        question = await in_thread(state, lambda: Question(state, asked, caller, name))
         audit.note(
             state, request.scope, caller, "chat", collection=question.collection, text=question.text
         )

@@ -5,12 +5,10 @@ The latter is for requests with tools, whose calls are the client's to make.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
@@ -24,6 +22,7 @@ from ragkit.types import Answer, Draft, Hit
 from ragkit_serve.api.chat_answer import Completion
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.sending import EventStream, event_of
+from ragkit_serve.api.threads import in_thread
 from ragkit_serve.api.upstream import Whole
 
 if TYPE_CHECKING:
@@ -60,10 +59,7 @@ async def augmented(
     """Pass a request with tools on, with passages for its last question; check what comes back."""
     _check(body)
     upstream = _upstream(state)
-    loop = asyncio.get_running_loop()
-    shown = await loop.run_in_executor(
-        state.admission.threads, partial(_shown, state, asked, caller, name)
-    )
+    shown = await in_thread(state, lambda: _shown(state, asked, caller, name))
     sent = {key: value for key, value in body.items() if key != "ragkit"}
     sent |= {"model": upstream.model, "messages": shown.messages(body["messages"])}
     answer = await upstream.ask(sent)
@@ -163,8 +159,7 @@ async def _rewritten(
 async def _context(state: State, shown: _Shown, text: str | None) -> dict[str, Any]:
     if not text:  # tools are called: there is nothing to check yet
         return shown.completion.found(shown.hits)
-    loop = asyncio.get_running_loop()
-    answer = await loop.run_in_executor(state.admission.threads, shown.checked, text)
+    answer = await in_thread(state, lambda: shown.checked(text))
     return shown.completion.context(answer)
 
 

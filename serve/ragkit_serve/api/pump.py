@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextvars import copy_context
 from typing import Any, Final, Generic, TypeVar
 
 from ragkit.model.bridge import Cancellation
@@ -26,7 +27,7 @@ async def pumped(
     Raises what the iterator raises, after everything that came before it.
     """
     pump = _Pump[T](make, asyncio.get_running_loop())
-    executor.submit(pump.run)
+    executor.submit(copy_context().run, pump.run)  # for whom the database is asked goes along
     try:
         while True:
             await pump.ready.wait()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import JSONResponse, Response
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ragkit.library import Caller
     from ragkit_serve.api.state import State
 
+T = TypeVar("T")
+
 
 async def admitted(request: Request, caller: Caller, work: Callable[[], Any]) -> Response:
     """Do work while holding a place, and answer with what it returns as JSON."""
@@ -23,7 +26,12 @@ async def admitted(request: Request, caller: Caller, work: Callable[[], Any]) ->
 
     async def held() -> Any:
         async with state.admission.place(caller):
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(state.admission.threads, work)
+            return await in_thread(state, work)
 
     return JSONResponse(await while_connected(request, held()))
+
+
+async def in_thread(state: State, work: Callable[[], T]) -> T:
+    """Do work in one of the places' threads, for the same caller."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(state.admission.threads, copy_context().run, work)

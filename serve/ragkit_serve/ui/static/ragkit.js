@@ -273,7 +273,7 @@ document.addEventListener("click", (event) => {
     closeSide();
   } else if (hit("#rk-send")) ask(field().value);
   else if (hit("#rk-stop")) stop();
-  for (const one of document.querySelectorAll(".rk-menu[open]")) if (!one.contains(event.target) || chosen) one.open = false;
+  for (const one of document.querySelectorAll(".rk-menu[open]")) if (!one.contains(event.target) || hit(".rk-menu div")) one.open = false;
 });
 
 document.addEventListener("click", (event) => {

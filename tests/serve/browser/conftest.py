@@ -1,0 +1,223 @@
+"""A whole site for a real browser: the app on a port, an ingestion worker, a scripted model.
+
+It is skipped, visibly, where there is no Chromium. Screenshots are written when
+RAGKIT_SCREENSHOTS names a folder.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+from pydantic import SecretStr
+
+from ragkit import Settings
+from ragkit.library import Caller, Library
+from ragkit.store.open import Database, open_database
+from ragkit.store.sources import Sources, Upload
+from ragkit.store.uploads import UploadJobs
+from ragkit_serve import StubServer
+from ragkit_serve.api.app import create_app
+from ragkit_serve.services import Services
+from ragkit_serve.stub import Fault, Reply, quote_first_source
+from ragkit_serve.web import DrainingServer
+
+CHROMIUM = Path("/usr/bin/chromium")
+HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
+SENT = {
+    "leave.md": "en/leave.md",
+    "welcome.md": "en/welcome.md",
+    "warranty.html": "en/warranty.html",
+    "travel-and-expenses.md": "en/travel-and-expenses.md",
+    "rl-400-manual.pdf": "rl-400-manual.pdf",
+    "休假制度.md": "zh/leave.md",
+}
+WAIT_S = 120
+Says = Callable[[Sequence[Mapping[str, Any]]], str | Reply | Fault]
+
+
+@dataclass
+class Site:
+    """A running site; `says` is what its model answers."""
+
+    url: str
+    stub: StubServer
+    services: Services
+    says: Says = field(default=quote_first_source)
+
+    def caller(self) -> Caller:
+        return Caller("default", "default", scopes=("read", "write", "admin"))
+
+
+@pytest.fixture(scope="session")
+def url(database_url: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        yield database_url.replace("/postgres?", f"/{name}?")
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def database(url: str) -> Iterator[Database]:
+    """The handbook, taken in by a worker of its own process, which goes on for what comes later."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
+    with open_database(Settings(database_url=SecretStr(url))) as database:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "ragkit", "worker"], env=kept | {"RAGKIT_DATABASE_URL": url}
+        )
+        try:
+            database.store("default").create_collection("default")
+            files = [
+                Upload(name, io.BytesIO((HANDBOOK / path).read_bytes()))
+                for name, path in SENT.items()
+            ]
+            jobs = Sources(database.pool, "default").keep("default", files, principal="test")
+            deadline = time.monotonic() + WAIT_S
+            states = {"queued"}
+            while states - {"done"} and time.monotonic() < deadline:
+                assert worker.poll() is None, "the worker has ended"
+                states = {job.state for job in UploadJobs(database.pool, "default").some(jobs)}
+                time.sleep(0.1)
+            assert states == {"done"}
+            yield database
+        finally:
+            worker.terminate()
+            worker.wait(30)
+
+
+@pytest.fixture(scope="session")
+def running(
+    url: str, database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    stub = StubServer(lambda messages: site.says(messages))  # noqa: PLW0108  it changes
+    with stub:
+        settings = Settings(
+            database_url=SecretStr(url),
+            home=tmp_path_factory.mktemp("home"),
+            llm_url=stub.url,
+            llm_model="stub",
+            llm_timeout_s=10,
+        )
+        services = Services(settings, database, Library(settings, database))
+        server = DrainingServer(create_app(services, ui=True), 2.0)
+        listening = socket.create_server(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        site = Site(address, stub, services)
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        deadline = time.monotonic() + 30
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert server.started
+        yield site
+        server.should_exit = True
+        thread.join(15)
+        listening.close()
+
+
+@pytest.fixture
+def site(running: Site) -> Site:
+    """The site with its model answering by quoting, and with no conversation yet."""
+    running.says = quote_first_source
+    running.services.library.conversations(running.caller()).delete_all()
+    return running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any, site: Site) -> Iterator[Open]:
+    """Open the page: `open_page(locale="zh-CN", ...)`. At the end nothing may have gone elsewhere,
+
+    no policy may have been violated, no script failed, and no dialog come that was not expected.
+    """
+    contexts: list[Any] = []
+    asked: list[str] = []
+    wrong: list[str] = []
+
+    def opened(**options: Any) -> Any:
+        options.setdefault("viewport", {"width": 1280, "height": 800})
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.add_init_script(WATCH)
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "console",
+            lambda said: (
+                wrong.append(said.text)
+                if said.type == "error" and "the server responded with a status" not in said.text
+                else None
+            ),
+        )
+        page.goto(site.url)
+        page.wait_for_selector("body.rk-ready")
+        # Not wait_for_function, which evaluates a string where the policy forbids it.
+        while not page.evaluate("document.querySelector('#rk-options textarea')?.value"):
+            page.wait_for_timeout(20)
+        return page
+
+    yield opened
+    violations = [
+        violation
+        for context in contexts
+        for page in context.pages
+        for violation in page.evaluate("window.violations")
+    ]
+    for context in contexts:
+        context.close()
+    assert violations == []
+    assert wrong == []
+    elsewhere = {one for one in asked if urlsplit(one).scheme not in {"data", "blob"}}
+    assert {f"{urlsplit(one).scheme}://{urlsplit(one).netloc}" for one in elsewhere} == {site.url}
+
+
+@pytest.fixture
+def screenshot() -> Callable[[Any, str], None]:
+    """Write a picture for the documentation, when they are wanted."""
+    folder = os.environ.get("RAGKIT_SCREENSHOTS")
+
+    def taken(page: Any, name: str) -> None:
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            page.evaluate("document.fonts.ready")
+            page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    return taken

@@ -1,0 +1,380 @@
+"""The chat page in a real browser: asked, stopped, read, uploaded to, attacked."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from ragkit.answer.prompt import REFUSAL
+from ragkit.store.conversations import StoredTurn
+from ragkit.types import Claim
+from ragkit_serve.stub import Fault, Reply
+from ragkit_serve.ui.words import WORDS
+
+pytestmark = pytest.mark.browser
+EN, ZH = WORDS["en"], WORDS["zh"]
+LEAVE = "How many days of annual leave do full-time employees in Galway have?"
+ABOUT_LEAVE = (
+    "Full-time employees in Galway have **26 days** of annual leave in 2026 [1]. Public holidays"
+    " come on top [1].\n\n- After five full years there is one additional day [1].\n"
+    "- Up to 12 unused days can be sold back every spring [1]."
+)
+LEAVE_ZH = "入职满一年的员工每年有多少天年假？"
+ABOUT_LEAVE_ZH = (
+    "自2026年1月1日起，入职满一年的员工每年享有**8天**带薪年假[1]。\n\n满五年的员工为12天[1]。"
+)
+EVIL = (
+    "![x](http://evil.example/1.png) ![y][r] [z](javascript:alert(1)) <http://evil.example/2>\n\n"
+    "[r]: http://evil.example/3.png\n\n<img src=http://evil.example/4.png onerror=alert(1)>\n\n"
+    "<svg onload=alert(1)><image href=http://evil.example/5.png /></svg>\n\n"
+    "<iframe src=http://evil.example/6></iframe><script>alert(1)</script>\n\n"
+    "<p style='background:url(http://evil.example/7.png)'>a</p> http://evil.example/8\n\n"
+    "[d](data:text/html,<script>alert(1)</script>) &lt;img src=http://evil.example/9.png&gt;\n\n"
+    "${fetch('http://evil.example/10')} {{constructor.constructor('alert(1)')()}}\n"
+)
+
+
+def ask(page: Any, question: str) -> None:
+    page.fill("#rk-question textarea", question)
+    page.press("#rk-question textarea", "Enter")
+
+
+def until(page: Any, expression: str, timeout_s: float = 20) -> None:
+    """Wait until JavaScript is true of the page; Playwright's own way is against the policy."""
+    deadline = time.monotonic() + timeout_s
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, f"never came true: {expression}"
+        page.wait_for_timeout(20)
+
+
+def answered(page: Any, count: int = 1) -> Any:
+    until(page, f"document.querySelectorAll('.rk-acts').length === {count}")
+    return page.locator(".rk-turn").last
+
+
+def tab(page: Any, number: int) -> None:
+    page.get_by_role("tab").nth(number).click()
+
+
+def no_sideways(page: Any) -> bool:
+    return bool(page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth"))
+
+
+def test_a_question_is_answered_as_a_stream_and_kept(
+    open_page: Any, site: Any, screenshot: Callable[[Any, str], None]
+) -> None:
+    site.says = lambda _: Reply(ABOUT_LEAVE, delay_s=0.05)
+    page = open_page()
+    ask(page, LEAVE)
+    until(page, "document.querySelector('.rk-text')?.innerText.includes('26 days')")
+    assert page.locator(".rk-acts").count() == 0, "it is still being written"
+    assert page.locator("#rk-stop").is_visible()
+    turn = answered(page)
+    assert turn.locator(".rk-text strong").inner_text() == "26 days"
+    assert turn.locator(".rk-text li").count() == 2
+    assert "12 unused days" in "".join(turn.locator("mark").all_inner_texts())
+    assert turn.locator(".rk-source").inner_text().split() == [
+        *("1", "Leave", "and", "absence", "(Galway)", "✓")
+    ]
+    page.wait_for_selector("#rk-conversations .rk-open")
+    page.reload()
+    page.wait_for_selector("body.rk-ready")
+    page.click("#rk-conversations .rk-open")
+    assert "26 days" in answered(page).locator(".rk-text").inner_text()
+    page.click(".rk-cite")
+    page.wait_for_selector("#rk-panel .rk-span")
+    screenshot(page, "chat")
+
+
+def test_a_citation_opens_its_source_with_the_span_highlighted(open_page: Any, site: Any) -> None:
+    site.says = lambda _: ABOUT_LEAVE
+    page = open_page()
+    ask(page, LEAVE)
+    answered(page).locator(".rk-cite").first.click()
+    page.wait_for_selector("#rk-panel:not([hidden])")
+    assert page.inner_text("#rk-panel h2").split(maxsplit=1) == ["1", "Leave and absence (Galway)"]
+    stored = site.services.library.conversations(site.caller())
+    (turn,) = stored.turns(stored.all()[0].id)
+    highlighted = "".join(page.locator("#rk-panel .rk-span").all_inner_texts())
+    for citation in turn.citations:
+        assert " ".join(citation.quote.split()) in " ".join(highlighted.split())
+    whole = page.inner_text(".rk-passage")
+    assert len(whole) > 2 * len(highlighted)
+    assert page.evaluate("document.activeElement.id") == "rk-close"
+    page.keyboard.press("Escape")
+    assert page.locator("#rk-panel").is_hidden()
+    assert page.evaluate("document.activeElement.className") == "rk-cite"
+
+
+def test_a_manual_is_cited_by_page(open_page: Any, site: Any) -> None:
+    page = open_page()
+    ask(page, "How is the RL-400 installed and calibrated?")
+    turn = answered(page)
+    assert re.search(r", page \d", turn.locator(".rk-source").first.inner_text())
+    turn.locator(".rk-source").first.click()
+    page.wait_for_selector("#rk-panel .rk-span")
+    assert re.search(r"page \d+ · version 1", page.inner_text(".rk-place"))
+
+
+def test_an_answer_is_stopped_and_the_question_comes_back(open_page: Any, site: Any) -> None:
+    site.says = lambda _: Reply("One word after the other. " * 200, delay_s=0.1)
+    page = open_page()
+    before = len(site.stub.disconnects)
+    ask(page, LEAVE)
+    until(page, "document.querySelector('.rk-text')?.innerText.includes('One word')")
+    page.click("#rk-stop")
+    page.wait_for_selector(".rk-failed")
+    assert page.inner_text(".rk-failed") == EN["stopped"]
+    assert page.input_value("#rk-question textarea") == LEAVE
+    assert page.locator("#rk-send").is_visible()
+    deadline = time.monotonic() + 5
+    while len(site.stub.disconnects) == before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(site.stub.disconnects) == before + 1, "the model was let go"
+    page.reload()
+    page.wait_for_selector(".rk-empty")
+    site.says = lambda _: ABOUT_LEAVE
+    ask(page, LEAVE)
+    answered(page)
+
+
+def test_escape_stops_and_shift_enter_begins_a_line(open_page: Any, site: Any) -> None:
+    site.says = lambda _: Reply("Slowly now. " * 200, delay_s=0.1)
+    page = open_page()
+    page.focus("#rk-question textarea")
+    page.keyboard.type("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('.rk-text')?.innerText.includes('Slowly')")
+    assert page.inner_text(".rk-question") == "one\ntwo"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".rk-failed")
+
+
+def test_a_refusal_reads_as_one(open_page: Any, site: Any) -> None:
+    site.says = lambda _: REFUSAL["en"]
+    page = open_page()
+    ask(page, "Which leave do the dogs of employees in Galway have?")
+    turn = answered(page)
+    assert turn.locator(".rk-refusal .rk-label").inner_text() == EN["refused"]
+    assert "'default'" in turn.locator(".rk-reason").inner_text()
+
+
+def test_what_fails_is_one_line_and_the_question_comes_back(open_page: Any, site: Any) -> None:
+    site.says = lambda _: Fault(status=500)
+    page = open_page()
+    ask(page, LEAVE)
+    page.wait_for_selector(".rk-failed")
+    said = page.inner_text(".rk-failed")
+    assert said.startswith("That did not work: ")
+    assert "\n" not in said
+    assert page.input_value("#rk-question textarea") == LEAVE
+    site.says = lambda _: Fault(cut="reset", text="Half an answer and")
+    page.press("#rk-question textarea", "Enter")
+    until(page, "document.querySelectorAll('.rk-failed').length === 2")
+    assert "Half an answer" in page.locator(".rk-incomplete").inner_text()
+
+
+def test_reasoning_is_folded_away_as_plain_text(open_page: Any, site: Any) -> None:
+    site.says = lambda _: Reply(ABOUT_LEAVE, reasoning="<b>Hm</b> **so**. " * 5, delay_s=0.02)
+    page = open_page()
+    ask(page, LEAVE)
+    shown = "document.querySelector('.rk-reasoning > div')?.textContent"
+    until(page, f"{shown}?.includes('<b>Hm</b> **so**. <b>Hm</b>')")
+    answered(page)
+
+
+def test_conversations_are_renamed_rated_exported_and_deleted(open_page: Any, site: Any) -> None:
+    site.says = lambda _: ABOUT_LEAVE
+    page = open_page()
+    ask(page, LEAVE)
+    turn = answered(page)
+    turn.locator("[data-act=bad]").click()
+    turn.locator(".rk-comment input").fill("Too short.")
+    turn.locator(".rk-comment button").click()
+    page.wait_for_selector(".rk-thanks")
+    assert turn.locator("[data-act=bad]").get_attribute("aria-pressed") == "true"
+    page.once("dialog", lambda dialog: dialog.accept("My leave"))
+    page.click(".rk-menu summary")
+    page.click(".rk-menu [data-do=rename]")
+    until(page, "document.querySelector('.rk-open')?.textContent === 'My leave'")
+    page.click(".rk-menu summary")
+    with page.expect_download() as download:
+        page.click(".rk-menu a >> nth=0")
+    assert "26 days" in Path(download.value.path()).read_text()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click(".rk-menu summary")
+    page.click(".rk-menu [data-do=delete]")
+    page.wait_for_selector("#rk-conversations .rk-empty")
+    assert page.locator(".rk-turn").count() == 0
+
+
+def test_a_follow_up_stays_in_the_conversation_and_a_new_one_is_new(
+    open_page: Any, site: Any
+) -> None:
+    page = open_page()
+    ask(page, LEAVE)
+    answered(page)
+    ask(page, "And how many in 2025?")
+    answered(page, 2)
+    assert page.locator(".rk-open").count() == 1
+    page.click("#rk-new")
+    assert page.locator(".rk-turn").count() == 0
+    ask(page, "How long is the warranty of the RL-400?")
+    answered(page)
+    until(page, "document.querySelectorAll('.rk-open').length === 2")
+    page.locator("[data-act=again]").click()
+    answered(page, 2)
+
+
+def test_the_page_is_chinese_for_a_chinese_browser(
+    open_page: Any, site: Any, screenshot: Callable[[Any, str], None]
+) -> None:
+    site.says = lambda _: ABOUT_LEAVE_ZH
+    page = open_page(locale="zh-CN")
+    assert page.inner_text("#rk-new") == ZH["new"]
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    assert page.inner_text(".rk-welcome h1") == ZH["welcome"]
+    ask(page, LEAVE_ZH)
+    turn = answered(page)
+    assert turn.locator(".rk-source").inner_text().split() == ["1", "苏州厂区休假制度", "✓"]
+    turn.locator(".rk-cite").first.click()
+    page.wait_for_selector("#rk-panel .rk-span")
+    assert "8天" in page.inner_text("#rk-panel .rk-span >> nth=0")
+    assert "版本 1" in page.inner_text(".rk-place")
+    screenshot(page, "chat-zh")
+
+
+def test_a_phone_has_room_for_everything(
+    open_page: Any, site: Any, screenshot: Callable[[Any, str], None]
+) -> None:
+    site.says = lambda _: ABOUT_LEAVE
+    page = open_page(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    ask(page, LEAVE)
+    turn = answered(page)
+    assert no_sideways(page)
+    box = page.locator("#rk-composer").bounding_box()
+    assert box["y"] + box["height"] <= 844
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    screenshot(page, "chat-phone")
+    turn.locator(".rk-cite").first.click()
+    page.wait_for_selector("#rk-panel .rk-span")
+    panel = page.locator("#rk-panel").bounding_box()
+    assert (panel["x"], panel["width"]) == (0, 390)
+    page.click("#rk-close")
+    page.click(".sidebar .toggle-button")
+    page.click("#rk-conversations .rk-open")
+    for number in (1, 2):
+        tab(page, number)
+        assert no_sideways(page)
+
+
+def test_a_dark_browser_gets_a_dark_page(
+    open_page: Any, site: Any, screenshot: Callable[[Any, str], None]
+) -> None:
+    site.says = lambda _: ABOUT_LEAVE
+    page = open_page(color_scheme="dark")
+    ask(page, LEAVE)
+    answered(page)
+    colours = page.evaluate(
+        """["body", ".rk-text p"].map((one) => getComputedStyle(document.querySelector(one)))
+        .map((style, i) => i ? style.color : style.backgroundColor)"""
+    )
+    back, fore = (max(map(int, re.findall(r"\d+", one)[:3])) for one in colours)
+    assert back < 60
+    assert fore > 180
+    screenshot(page, "chat-dark")
+
+
+def test_settings_go_along_with_the_question(open_page: Any, site: Any) -> None:
+    page = open_page()
+    page.click("#rk-settings button")
+    page.locator("#rk-settings input[type=radio]").nth(2).check()
+    until(page, "document.querySelector('#rk-options textarea').value.includes('lexical')")
+    with page.expect_request("**/ui/ask") as asked:
+        ask(page, LEAVE)
+    assert asked.value.post_data_json == {
+        **{"question": LEAVE, "conversation": None, "collection": "default"},
+        **{"documents": [], "mode": "lexical", "passages": 5},
+    }
+    answered(page)
+
+
+def test_a_file_is_uploaded_and_asked_about(open_page: Any, site: Any, tmp_path: Path) -> None:
+    good, bad = tmp_path / "harbour.md", tmp_path / "broken.pdf"
+    good.write_text("# Harbour\n\nThe harbour crane lifts at most 42 tonnes in calm weather.\n")
+    bad.write_bytes(b"%PDF-1.7 and nothing more")
+    page = open_page()
+    tab(page, 1)
+    page.locator("#rk-upload input[type=file]").set_input_files([good, bad])
+    ways = page.locator("#rk-ways")
+    ways.get_by_text(EN["state_done"]).first.wait_for(timeout=60_000)
+    ways.get_by_text(EN["state_failed"]).first.wait_for(timeout=60_000)
+    assert "parse" in ways.inner_text()
+    page.locator("#rk-documents").get_by_text("Harbour", exact=True).first.click()
+    until(page, "document.querySelector('#rk-document-text textarea').value")
+    assert "42 tonnes" in page.input_value("#rk-document-text textarea")
+    tab(page, 0)
+    ask(page, "How many tonnes does the harbour crane lift?")
+    assert "42 tonnes" in answered(page).locator(".rk-text").inner_text()
+    tab(page, 1)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#rk-delete")
+    until(page, "!document.querySelector('#rk-documents').innerText.includes('harbour.md')")
+
+
+def test_a_search_shows_its_stages(open_page: Any, site: Any) -> None:
+    page = open_page()
+    tab(page, 2)
+    page.locator("#rk-query").locator("input, textarea").fill("annual leave in Galway")
+    page.click("#rk-search")
+    page.locator("#rk-hits").get_by_text("Leave and absence (Galway)").first.wait_for()
+    page.locator("#rk-stages").get_by_text(EN["stage_fuse"]).first.wait_for()
+
+
+def test_nothing_that_a_model_writes_leaves_the_page(open_page: Any, site: Any) -> None:
+    site.says = lambda _: Reply(EVIL, reasoning=EVIL, delay_s=0.01)
+    page = open_page()
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    ask(page, LEAVE)
+    turn = answered(page)
+    assert turn.locator("img, svg, iframe, script, a, [style], [src], [href]").count() == 0
+
+
+def test_nothing_that_is_stored_leaves_the_page(open_page: Any, site: Any, tmp_path: Path) -> None:
+    """Even what no check had seen when it was stored."""
+    conversations = site.services.library.conversations(site.caller())
+    number, token = uuid4(), uuid4()
+    conversations.begin(number, token, new=("default", EVIL[:75]))
+    claims = (Claim(0, len(EVIL), (1,), "not found"),)
+    turn = StoredTurn(EVIL, EVIL, EVIL, False, EVIL, claims=claims, unverified=(EVIL[:20],))
+    conversations.finish(number, token, turn)
+    file = tmp_path / "evil.md"
+    file.write_text(f"# {EVIL.splitlines()[0]}\n\n{EVIL}\n\nThe zebra is striped.")
+    page = open_page()
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    page.click(".rk-open")
+    shown = answered(page)
+    assert "evil.example/1.png" in shown.locator(".rk-text").inner_text()
+    assert shown.locator("img, svg, iframe, script, a, [style], [src], [href]").count() == 0
+    tab(page, 1)
+    page.locator("#rk-upload input[type=file]").set_input_files([file])
+    page.locator("#rk-ways").get_by_text(EN["state_done"]).first.wait_for(timeout=60_000)
+    page.locator("#rk-documents").get_by_text("upload:evil.md").first.click()
+    until(
+        page, "document.querySelector('#rk-document-text textarea').value.includes('evil.example')"
+    )
+    tab(page, 2)
+    page.locator("#rk-query").locator("input, textarea").fill("striped zebra")
+    page.click("#rk-search")
+    page.locator("#rk-hits").get_by_text("evil.example").first.wait_for()
+    for table in ("#rk-documents", "#rk-hits", "#rk-ways"):
+        assert page.locator(f"{table} td").locator("img, iframe, script, a[href]").count() == 0
