@@ -156,7 +156,8 @@ async def _list(client: httpx.AsyncClient, dice: random.Random) -> int:
 
 
 async def _wrong(client: httpx.AsyncClient, dice: random.Random) -> int:
-    wrong = dice.choice([{"model": "none"}, {"messages": []}, {"n": -1}, {"ragkit": {"x": 1}}])
+    bad: list[dict[str, Any]] = [{"model": "none"}, {"messages": []}, {"n": -1}]
+    wrong = dice.choice([*bad, {"ragkit": {"x": 1}}])
     return (await client.post("/v1/chat/completions", json=_body(dice) | wrong)).status_code
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _READ: Final = re.compile(r"/(?:theme\.css|favicon\.ico|(?:assets|static)/[\w./-]{1,200})?")
 EVENT: Final = "/gradio_api/run/predict"
 UPLOAD: Final = "/gradio_api/upload"
+PROGRESS: Final = "/gradio_api/upload_progress"  # after three seconds 404, in another process
 MAX_INDEX_BYTES: Final = 4 << 20  # only catches mistakes: the page is 100 kB
 
 # What the index page has for other sites, and for pages that put it into a frame.
@@ -66,12 +67,12 @@ def _check(scope: Scope) -> None:
     caller = caller_of(scope)
     if "read" not in caller.scopes:
         raise ApiError(403, "the key may not do this: it needs the scope 'read'", code="scope")
+    if path in {UPLOAD, PROGRESS} and "write" not in caller.scopes:
+        raise ApiError(403, "the key may not upload: it needs the scope 'write'", code="scope")
     if path in {EVENT, UPLOAD}:
         if method != "POST":
             raise ApiError(405, f"{path} takes POST only")
-        if path == UPLOAD and "write" not in caller.scopes:
-            raise ApiError(403, "the key may not upload: it needs the scope 'write'", code="scope")
-    elif not _READ.fullmatch(path):
+    elif path != PROGRESS and not _READ.fullmatch(path):
         raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
     elif method not in {"GET", "HEAD"}:
         raise ApiError(405, f"{path} takes GET only")

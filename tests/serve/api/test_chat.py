@@ -195,18 +195,19 @@ def test_the_served_model_is_passed_through(serve: Serve) -> None:
 
 @pytest.mark.parametrize("model", ["ragkit", "stub"])
 def test_what_the_model_server_breaks_off_ends_in_an_error_event(serve: Serve, model: str) -> None:
-    with StubServer(lambda messages: Fault(cut="quiet", text="Half an ans")) as stub:
-        with serve(llm_url=stub.url, llm_model="stub") as live:
-            body = {"model": model, "messages": ASKED, "stream": True}
-            url = f"{live.base}/chat/completions"
-            with httpx.stream("POST", url, json=body, timeout=30) as response:
-                parts = events(response)
-            with pytest.raises(openai.APIError, match="middle of its answer"):
-                list(
-                    client(live.base).chat.completions.create(
-                        model=model, messages=ASKED, stream=True
-                    )
-                )
+    fault = Fault(cut="quiet", text="Half an ans")
+    with (
+        StubServer(lambda messages: fault) as stub,
+        serve(llm_url=stub.url, llm_model="stub") as live,
+    ):
+        body = {"model": model, "messages": ASKED, "stream": True}
+        url = f"{live.base}/chat/completions"
+        with httpx.stream("POST", url, json=body, timeout=30) as response:
+            parts = events(response)
+        with pytest.raises(openai.APIError, match="middle of its answer"):
+            list(
+                client(live.base).chat.completions.create(model=model, messages=ASKED, stream=True)
+            )
     assert "[DONE]" not in parts
     error = json.loads(parts[-1])["error"]
     assert error["type"] == "server_error"
@@ -281,10 +282,13 @@ def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve
 
 
 def test_reasoning_stands_beside_the_answer(serve: Serve) -> None:
-    with StubServer(lambda messages: Reply("Four [1].", reasoning="Let me see.")) as stub:
-        with serve(llm_url=stub.url, llm_model="stub") as live:
-            answer: Any = client(live.base).chat.completions.create(model="ragkit", messages=ASKED)
-            chunks = streamed(live)
+    reply = Reply("Four [1].", reasoning="Let me see.")
+    with (
+        StubServer(lambda messages: reply) as stub,
+        serve(llm_url=stub.url, llm_model="stub") as live,
+    ):
+        answer: Any = client(live.base).chat.completions.create(model="ragkit", messages=ASKED)
+        chunks = streamed(live)
     assert answer.choices[0].message.reasoning == "Let me see."
     said = "".join(chunk["choices"][0]["delta"].get("reasoning", "") for chunk in chunks)
     assert said == "Let me see."

@@ -242,18 +242,20 @@ def _five_streams(live: Live, meanwhile: Callable[[], None]) -> list[str]:
 
 
 def test_a_stalled_model_server_is_an_error_after_its_timeout(serve: Serve) -> None:
-    with StubServer(lambda messages: Fault(cut="stall", text="Half")) as stub:
-        with serve(llm_url=stub.url, llm_model="stub", llm_timeout_s=1) as live:
-            for model in ("ragkit", "stub"):
-                with httpx.stream(
-                    "POST",
-                    f"{live.url}/v1/chat/completions",
-                    json=body(model, stream=True),
-                    timeout=30,
-                ) as answer:
-                    text = answer.read().decode()
-                assert '"error"' in text
-                assert "[DONE]" not in text
+    with (
+        StubServer(lambda messages: Fault(cut="stall", text="Half")) as stub,
+        serve(llm_url=stub.url, llm_model="stub", llm_timeout_s=1) as live,
+    ):
+        for model in ("ragkit", "stub"):
+            with httpx.stream(
+                "POST",
+                f"{live.url}/v1/chat/completions",
+                json=body(model, stream=True),
+                timeout=30,
+            ) as answer:
+                text = answer.read().decode()
+            assert '"error"' in text
+            assert "[DONE]" not in text
 
 
 def test_a_lost_database_is_waited_for(

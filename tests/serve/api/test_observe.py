@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ragkit.logs import JsonLines, PlainLines
-from ragkit_serve.stub import Fault, StubServer
+from ragkit_serve.stub import Fault, Reply, StubServer
 from tests.serve.api.conftest import Serve
 
 CANARY = "wombat-canary"
@@ -31,7 +31,11 @@ def test_neither_texts_nor_secrets_are_logged(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     secret = key("read", "write", "admin")
-    replies = iter(["28 days, says the wombat-canary [1].", Fault(status=500, message=CANARY)])
+    said: list[str | Reply | Fault] = [
+        "28 days, says the wombat-canary [1].",
+        Fault(status=500, message=CANARY),
+    ]
+    replies = iter(said)
     with (
         StubServer(lambda messages: next(replies, CANARY), api_key="model-secret-canary") as stub,
         serve(llm_url=stub.url, llm_model="stub", llm_api_key="model-secret-canary") as live,

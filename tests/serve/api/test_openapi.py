@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS
 
 from tests.serve.api.conftest import Serve
@@ -75,7 +75,7 @@ def test_nothing_is_answered_that_is_not_declared(
                 phases=[Phase.explicit, Phase.generate],
                 suppress_health_check=list(HealthCheck),
             )
-            @schemathesis_given(operation)
+            @given_case(operation)
             def check(case: Any) -> None:
                 sent = headers if with_key else {}
                 response = case.call(headers=sent, timeout=60)
@@ -89,7 +89,5 @@ def test_nothing_is_answered_that_is_not_declared(
     assert with_key or 401 in statuses
 
 
-def schemathesis_given(operation: Any) -> Any:
-    from hypothesis import given
-
+def given_case(operation: Any) -> Callable[[Callable[[Any], None]], Callable[[], None]]:
     return given(case=operation.as_strategy())
