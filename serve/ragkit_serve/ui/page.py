@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import gradio as gr
@@ -166,7 +167,7 @@ class _Page:
 
     def _uploading(self) -> None:
         words = self.words
-        with gr.Group(visible=False) as self.adding:
+        with gr.Column(visible=False) as self.adding:
             files = gr.File(
                 file_count="multiple", label=words["upload"], height=130, elem_id="rk-upload"
             )
@@ -179,6 +180,7 @@ class _Page:
                 wrap=True,
                 visible=False,
                 buttons=[],
+                show_label=False,
                 label=words["uploads"],
                 elem_id="rk-ways",
             )
@@ -238,8 +240,10 @@ class _Page:
             settings,
             [self.only, self.options, self.table, self.shown, note],
         )
-        for control in (self.only.change, self.mode.change, self.passages.change):
-            self._on(control, self.acts.options, settings, [self.options, note])
+        # One event for all of them, one at a time: a slow answer never overtakes a later one.
+        chosen = [self.only.input, self.mode.input, self.passages.change]
+        listener = partial(gr.on, chosen, trigger_mode="always_last")
+        self._on(listener, self.acts.options, settings, [self.options, note])
 
     def _on(
         self,

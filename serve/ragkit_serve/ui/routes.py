@@ -6,7 +6,7 @@ Lists, names, exports and ratings it has from the API, under /v1.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -16,6 +16,7 @@ from ragkit.errors import NotFoundError
 from ragkit.library import Caller
 from ragkit.store.conversations import missing
 from ragkit_serve.api.access import needs
+from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.turn import turn_html
 from ragkit_serve.ui.words import WORDS, language_of
@@ -39,6 +40,12 @@ def static(name: str, caller: Reader) -> Response:
         raise NotFoundError(f"there is no file {name[:40]!r}")
     headers = {"cache-control": "no-cache"}  # its ETag saves the transfer
     return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)
+
+
+@router.get("/ui/me", include_in_schema=False)
+def me(request: Request, caller: Reader) -> Response:
+    """Tell who the page's user is, and whether there is a log-in that he can end."""
+    return _fresh({"principal": caller.principal, "logged_in": COOKIE in request.cookies})
 
 
 @router.get("/ui/conversations/{id}", include_in_schema=False)
@@ -82,5 +89,5 @@ def _words(request: Request) -> Mapping[str, str]:
     return WORDS[language_of(request.headers.get("accept-language", ""))]
 
 
-def _fresh(value: dict[str, str]) -> Response:
+def _fresh(value: dict[str, Any]) -> Response:
     return JSONResponse(value, headers={"cache-control": "no-store"})

@@ -67,6 +67,7 @@ _EN: Final[Mapping[str, str]] = {
     "gone": "The document has been deleted since: only the quotation that was shown then can be"
     " shown.",
     "close": "Close",
+    "log_out": "Log out ({principal})",
     "claim_partly": "Not everything in this sentence stands in what it cites",
     "claim_not_found": "Nothing that was cited supports this sentence",
     "piece": "No cited source contains this",
@@ -179,6 +180,7 @@ _ZH: Final[Mapping[str, str]] = {
     "replaced": "该文档此后已被替换（现为版本 {now}），只能显示当时的引文。",
     "gone": "该文档此后已被删除，只能显示当时的引文。",
     "close": "关闭",
+    "log_out": "退出登录（{principal}）",
     "claim_partly": "这句话的部分内容在所引出处中找不到",
     "claim_not_found": "所引出处均不支持这句话",
     "piece": "所引出处中没有这一内容",

@@ -83,7 +83,8 @@ def test_a_callers_own_quota_is_a_429(serve: Serve) -> None:
         httpx.Client(base_url=live.url, timeout=30) as client,
     ):
         with client.stream("POST", "/v1/chat/completions", json=body(stream=True)) as first:
-            next(first.iter_bytes())
+            pieces = first.iter_bytes()  # kept: forgotten, it would hang up
+            next(pieces)
             second = client.post("/v1/chat/completions", json=body())
         assert second.status_code == 429
         assert second.headers["retry-after"]

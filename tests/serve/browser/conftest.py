@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,31 @@ def database(url: str) -> Iterator[Database]:
             worker.wait(30)
 
 
+@contextmanager
+def serving(services: Services) -> Iterator[str]:
+    """Serve the whole app on a port; yield its address."""
+    server = DrainingServer(create_app(services, ui=True), 2.0)
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 30
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert server.started
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(15)
+    listening.close()
+
+
 @pytest.fixture(scope="session")
 def running(
     url: str, database: Database, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    stub = StubServer(lambda messages: site.says(messages))  # noqa: PLW0108  it changes
-    with stub:
+    def says(messages: Sequence[Mapping[str, Any]]) -> str | Reply | Fault:
+        return running_site.says(messages)
+
+    with StubServer(says) as stub:
         settings = Settings(
             database_url=SecretStr(url),
             home=tmp_path_factory.mktemp("home"),
@@ -114,20 +134,18 @@ def running(
             llm_timeout_s=10,
         )
         services = Services(settings, database, Library(settings, database))
-        server = DrainingServer(create_app(services, ui=True), 2.0)
-        listening = socket.create_server(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        site = Site(address, stub, services)
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-        thread.start()
-        deadline = time.monotonic() + 30
-        while not server.started and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert server.started
-        yield site
-        server.should_exit = True
-        thread.join(15)
-        listening.close()
+        with serving(services) as address:
+            running_site = Site(address, stub, services)
+            yield running_site
+
+
+@pytest.fixture
+def guarded(running: Site) -> Iterator[str]:
+    """The address of the same site where nobody gets in without a key."""
+    settings = running.services.settings.model_copy(update={"serve_auth": "keys"})
+    library = Library(settings, running.services.database)
+    with serving(Services(settings, running.services.database, library)) as address:
+        yield address
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from ragkit import keys
 from ragkit.answer.prompt import REFUSAL
 from ragkit.store.conversations import StoredTurn
 from ragkit.types import Claim
@@ -334,6 +335,33 @@ def test_a_file_is_uploaded_and_asked_about(open_page: Any, site: Any, tmp_path:
     page.once("dialog", lambda dialog: dialog.accept())
     page.click("#rk-delete")
     until(page, "!document.querySelector('#rk-documents').innerText.includes('harbour.md')")
+
+
+def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: str) -> None:
+    key = keys.create(running.services.database, name="ann", principal="ann", scopes=("read",))
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    try:
+        page.goto(guarded)
+        page.wait_for_url("**/login?next=**")
+        page.fill("#key", "rk_" + "0" * 64)
+        page.click("button")
+        page.wait_for_selector("[role=alert]")
+        page.fill("#key", key.secret)
+        page.click("button")
+        page.wait_for_selector("body.rk-ready")
+        assert page.inner_text("#rk-out") == "Log out (ann)"
+        tab(page, 1)
+        shows(page, "#rk-documents", "Leave and absence (Galway)")
+        assert page.locator("#rk-upload").count() == 0, "the key may only read"
+        page.click("#rk-out")
+        page.wait_for_selector("#key")
+        page.goto(guarded)
+        page.wait_for_url("**/login?next=**")
+    finally:
+        context.close()
+        keys.revoke(running.services.database, key.access.id)
 
 
 def test_a_search_shows_its_stages(open_page: Any, site: Any) -> None:

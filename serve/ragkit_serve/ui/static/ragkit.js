@@ -292,6 +292,17 @@ document.addEventListener("keydown", (event) => {
   }
 }, true);
 
+async function offerLogOut() {
+  const me = await (await call("/ui/me")).json();
+  if (!me.logged_in) return;
+  const button = make("button", { type: "button", id: "rk-out" }, say("log_out", me));
+  button.addEventListener("click", () => guarded(button.parentElement, async () => {
+    await fetch("/logout", { method: "POST" });
+    location.assign("/");
+  }));
+  $("#rk-list").append(button);
+}
+
 // On a phone the side bar lies over the chat.
 function closeSide() {
   if (matchMedia("(max-width: 768px)").matches) $("#rk-side.open .toggle-button, .sidebar.open .toggle-button")?.click();
@@ -311,6 +322,7 @@ function begin() {
   closeSide();
   newConversation();
   refreshList();
+  guarded($("#rk-list"), offerLogOut);
   document.body.classList.add("rk-ready");
 }
 
