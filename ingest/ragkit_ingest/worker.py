@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 
 from ragkit.errors import DatabaseError, IngestError, MigrationError, NotFoundError
+from ragkit.store.acting import act_for
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.run import limits, parser_count
 from ragkit_ingest.sandbox import ParserPool
@@ -140,6 +141,7 @@ class Shift:
     def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
         """Do one upload and record what came of it; only the database's absence is raised."""
         started = time.perf_counter()
+        act_for(job.tenant, "")
         try:
             said = uploads.take_in(job)
         except BrokenOff:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from ragkit import logs
+from ragkit_serve.connections import BoundedProtocol
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -35,6 +36,7 @@ class DrainingServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=BoundedProtocol,
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -18,8 +18,8 @@ NAMES = (
     " DatabaseError Decoding Document Draft"
     " EmbeddingSpace Finish Hit IncompleteAnswerError IngestError KnowledgeBase Message"
     " MigrationError ModelError ModelServerError NewDocument NotFoundError OverloadedError Page"
-    " ParsedText QueryError RagkitError Reasoning ServerError Settings SettingsError Span Turn Usage"
-    " UsageError"
+    " ParsedText QueryError RagkitError Reasoning ServerError Settings SettingsError Span Turn"
+    " Usage UsageError"
     " load_settings"
 )
 

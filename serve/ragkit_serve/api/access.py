@@ -38,7 +38,6 @@ class Need(SecurityBase):
             raise ApiError(
                 403, f"the key may not do this: it needs the scope {self.needed!r}", code="scope"
             )
-        act_for(caller.tenant, caller.principal)
         return caller
 
 
@@ -60,8 +59,12 @@ def public() -> Any:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return whom the gate let in. Raises ApiError 401 where it has let nobody in."""
+    """Return whom the gate let in; the database is asked for him from here on.
+
+    Raises ApiError 401 where it has let nobody in.
+    """
     caller = scope.get(CALLER)
     if not isinstance(caller, Caller):
         raise ApiError(401, "there is no valid key with the request", code="invalid_api_key")
+    act_for(caller.tenant, caller.principal)
     return caller

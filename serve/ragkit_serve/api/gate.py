@@ -44,6 +44,7 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _STRANGE_RAW: Final = re.compile(
     rb"%(2f|5c|2e|00|0[0-9a-f]|1[0-9a-f]|7f|25)|[\\\x00-\x20\x7f]", re.I
 )
+_MODELS: Final = b"/v1/models/"
 _STRANGE_PATH: Final = re.compile(r"//|/\.{1,2}(/|$)|[\x00-\x1f\x7f\\]")
 _BEARER: Final = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,200}) *", re.IGNORECASE)
 
@@ -178,6 +179,8 @@ def _headers(scope: Scope) -> dict[bytes, str]:
 
 def _check_path(scope: Scope) -> None:
     raw = scope.get("raw_path") or scope["path"].encode()
+    if raw.startswith(_MODELS):  # their names have slashes, which clients encode
+        raw = re.sub(b"%2f", b"/", raw, flags=re.IGNORECASE)
     if _STRANGE_RAW.search(raw) or _STRANGE_PATH.search(scope["path"]):
         raise ApiError(400, "the path is written strangely: write it plainly", code="path")
 

@@ -369,3 +369,31 @@ class _one_byte_at_a_time:
             }
             frames.append(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode())
         return [*frames, b"data: [DONE]\n\n"]
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /livez HT", b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"]
+)
+def test_a_request_that_never_ends_is_hung_up_on(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr("ragkit_serve.connections.LONGEST_HEAD_S", 0.3)
+    with serve() as live:
+        address = httpx.URL(live.url)
+        with socket.create_connection((address.host, address.port or 80), 10) as conn:
+            conn.sendall(sent)
+            assert conn.recv(1000) == b""
+        # One that is complete may take its time.
+        assert httpx.get(f"{live.url}/livez").status_code == 200
+
+
+def test_a_body_that_stops_coming_is_refused(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragkit_serve.api.bodies.LONGEST_SILENCE_S", 0.3)
+    with serve() as live:
+        address = httpx.URL(live.url)
+        with socket.create_connection((address.host, address.port or 80), 10) as conn:
+            conn.sendall(
+                b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\n"
+                b'Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{"query'
+            )
+            assert b" 408 " in conn.recv(1000)
