@@ -155,8 +155,6 @@ def _processes(
     python = [sys.executable, "-P", "-m"]
     environment = {
         "RAGKIT_SERVE_HOST": settings.serve_host,
-        "GRADIO_ANALYTICS_ENABLED": "False",
-        "GRADIO_TEMP_DIR": str(folder / "page"),
     }
     options: list[str] = []
     if count > 1:
@@ -164,14 +162,12 @@ def _processes(
         figures.mkdir()
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(figures)
         options.append("--shared-metrics")
-    if page and count > 1:
-        options += ["--page-socket", str(folder / "page.sock")]
+    if page:
+        options.append("--page")
     processes = []
     for number in range(count):
-        shown = "none" if not page else "elsewhere" if number else "here"
-        command = [*python, "ragkit_serve.web", "--fd", str(fd), "--page", shown, *options]
-        name = f"web process {number + 1}"
-        processes.append(Process(name, command, (fd,), environment))
+        command = [*python, "ragkit_serve.web", "--fd", str(fd), *options]
+        processes.append(Process(f"web process {number + 1}", command, (fd,), environment))
     if worker:
         processes.append(Process("the ingestion worker", [*python, "ragkit", "worker"]))
     return processes

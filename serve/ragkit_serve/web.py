@@ -82,8 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m ragkit_serve.web", description=__doc__)
     parser.add_argument("--fd", type=int, required=True, help="the listening socket")
-    parser.add_argument("--page", choices=["here", "none", "elsewhere"], default="here")
-    parser.add_argument("--page-socket", help="where the chat page's own process listens")
+    parser.add_argument("--page", action="store_true", help="the chat page at /")
     parser.add_argument("--shared-metrics", action="store_true")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server takes it over
@@ -96,24 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from ragkit_serve.services import Services
 
         services = Services(settings, database, Library(settings, database))
-        app = create_app(services, ui=options.page == "here", shared_metrics=options.shared_metrics)
-        if options.page == "elsewhere":
-            from ragkit_serve.page_proxy import PageProxy
-
-            app.mount("/", PageProxy(options.page_socket))
-        elif options.page_socket:
-            sockets.append(_listen(options.page_socket))
+        app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
         # The first question should not wait for the model.
         threading.Thread(target=services.library.embedder.load, daemon=True).start()
         DrainingServer(app, settings.serve_grace_s).run(sockets)
-
-
-def _listen(path: str) -> socket.socket:
-    """Listen where the other processes of this server pass requests for the chat page on."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(path)  # in a folder that only this user may enter
-    listening.listen(BACKLOG)
-    return listening
 
 
 if __name__ == "__main__":

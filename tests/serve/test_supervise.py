@@ -104,7 +104,7 @@ def test_several_processes_answer_on_one_port_and_add_their_figures_up(
         for _ in range(40):  # each on a connection of its own, which either may take
             assert httpx.get(f"{url}/v1/models", timeout=30).status_code == 200
         wait_for("no page", lambda: httpx.get(f"{url}/", timeout=60).status_code == 200)
-        for _ in range(10):  # one process has the page, the other passes requests on
+        for _ in range(10):  # each process has the page
             page = httpx.get(f"{url}/", timeout=60)
             assert (page.status_code, "gradio" in page.text) == (200, True)
         text = httpx.get(f"{url}/metrics", timeout=30).text

@@ -110,6 +110,10 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
             allow_headers=["authorization", "content-type", "idempotency-key", "x-request-id"],
             expose_headers=["x-request-id", "retry-after"],
         )
+    if ui:
+        from ragkit_serve.ui.csp import Protected
+
+        app.add_middleware(Protected)
     app.add_middleware(Observe, metrics=state.metrics)
     return app
 

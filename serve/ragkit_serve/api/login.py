@@ -30,7 +30,7 @@ _HEADERS: Final = {
         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none';"
         " frame-ancestors 'none'"
     ),
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without any, browsers say that the form's origin is null
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }

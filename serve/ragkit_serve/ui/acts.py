@@ -34,9 +34,7 @@ class Acts:
         self._words = words
 
     def load(self, caller: Caller) -> tuple[Any, ...]:
-        names = [one.name for one in self._services.library.collections(caller)]
-        usual = self._services.settings.collection
-        chosen = usual if usual in names else next(iter(names), None)
+        names, chosen = self._collections(caller)
         only, options = self._chosen(caller, chosen)
         return (
             gr.update(choices=names, value=chosen),
@@ -44,6 +42,12 @@ class Acts:
             gr.update(visible=browse.can_write(caller)),
             options,
         )
+
+    def _collections(self, caller: Caller) -> tuple[Sequence[str], str | None]:
+        """List a caller's collections, and say which is his before he has chosen one."""
+        names = [one.name for one in self._services.library.collections(caller)]
+        usual = self._services.settings.collection
+        return names, usual if usual in names else next(iter(names), None)
 
     def choose(
         self, caller: Caller, collection: str, only: Sequence[int], mode: str, passages: int
@@ -73,6 +77,8 @@ class Acts:
         return update, _settings(collection, [], "hybrid", PASSAGES)
 
     def list(self, caller: Caller, collection: str | None, wanted: str) -> tuple[Any, ...]:
+        # A quick hand opens the list before the page has been told its collection.
+        collection = collection or self._collections(caller)[1]
         found = browse.documents(self._services, caller, collection) if collection else []
         return browse.rows(found, wanted, self._words)
 

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ragkit.errors import RagkitError
 from ragkit.library import Caller
 from ragkit.types import Answer, Mode, Reasoning
 from ragkit_serve.api import audit
@@ -110,15 +111,20 @@ async def _events(
     text = reasoning = ""
     rendered = 0.0
     async with aclosing(batches):
-        async for batch in batches:
-            text += "".join(piece for piece in batch if isinstance(piece, str))
-            reasoning += "".join(piece.text for piece in batch if isinstance(piece, Reasoning))
-            answers = [piece for piece in batch if isinstance(piece, Answer)]
-            if answers:
-                yield event_of(asking.finished(answers[0]))
-            elif _due(rendered):
-                rendered = time.monotonic()
-                yield event_of(_partial(text, reasoning, asking))
+        try:
+            async for batch in batches:
+                text += "".join(piece for piece in batch if isinstance(piece, str))
+                reasoning += "".join(piece.text for piece in batch if isinstance(piece, Reasoning))
+                answers = [piece for piece in batch if isinstance(piece, Answer)]
+                if answers:
+                    yield event_of(asking.finished(answers[0]))
+                elif _due(rendered):
+                    rendered = time.monotonic()
+                    yield event_of(_partial(text, reasoning, asking))
+        except RagkitError:
+            # What had come since the last rendering is shown before the failure.
+            yield event_of(_partial(text, reasoning, asking))
+            raise
 
 
 def _due(rendered: float, now: Callable[[], float] = time.monotonic) -> bool:

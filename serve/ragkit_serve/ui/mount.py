@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Mount
 
-from ragkit_serve.ui.csp import Protected
 from ragkit_serve.ui.frontend import Frontend
 from ragkit_serve.ui.words import LANGUAGES
 
@@ -54,4 +53,3 @@ def mount(app: FastAPI, services: Services) -> None:
         assert isinstance(mounted, Mount), "what was put on it last"
         pages[language] = mounted.app
     app.mount("/", Frontend(pages))
-    app.add_middleware(Protected)
