@@ -16,7 +16,7 @@ from time import perf_counter, sleep
 
 import httpx
 
-from benchmarks.serving_stub import PACE_S, PIECES
+from benchmarks.serving_stub import PACE_S, PIECES, running
 from ragkit.store.embedded import EmbeddedServer, stop
 
 ROUNDS = 400  # questions of each kind, in turns
@@ -37,7 +37,7 @@ ASKED = [{"role": "user", "content": "How many days of leave does a full-time em
 
 def run() -> str:
     """Measure everything against one server, and write the section."""
-    with tempfile.TemporaryDirectory(prefix="ragkit-bench-") as folder, _stub() as stubs:
+    with tempfile.TemporaryDirectory(prefix="ragkit-bench-") as folder, running() as stubs:
         home = Path(folder)
         os.chmod(home, 0o755)
         try:
@@ -263,16 +263,5 @@ def _served(database: str, model: str, *options: str) -> Iterator[str]:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().split()[4]
-        finally:
-            process.terminate()
-
-
-@contextmanager
-def _stub() -> Iterator[dict[str, str]]:
-    command = [sys.executable, "-m", "benchmarks.serving_stub"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield dict(zip(PIECES, process.stdout.readline().split(), strict=True))
         finally:
             process.terminate()

@@ -1,10 +1,7 @@
 """What ragkit adds to a streamed answer over calling the server directly with httpx."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
@@ -13,7 +10,7 @@ from time import perf_counter
 import httpx
 
 from benchmarks.data import cmrc, knowledge_base
-from benchmarks.serving_stub import PACE_S, PIECES
+from benchmarks.serving_stub import PACE_S, PIECES, running
 from ragkit import KnowledgeBase, Settings, build
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import LanguageModel
@@ -70,7 +67,7 @@ def section() -> str:
     few = dict(list(labelled.documents.items())[:DOCUMENTS])
     asked = [q.text for q in labelled.questions if set(q.relevant) <= few.keys()][:QUESTIONS]
     seen = {}
-    with _stub() as urls, knowledge_base(replace(labelled, documents=few)) as filled:
+    with running() as urls, knowledge_base(replace(labelled, documents=few)) as filled:
         for kind, url in urls.items():
             seen[kind] = _all_ways(filled, url, [*asked[:_WARM_UP], *asked * ROUNDS[kind]])
     return _table(seen)
@@ -149,17 +146,6 @@ def _knowledge_base(kb: KnowledgeBase, question: str) -> Seen | None:
         return None
     before = began + answer.timings["retrieve"] + answer.timings["gate"]
     return _seen(before, times)
-
-
-@contextmanager
-def _stub() -> Iterator[dict[str, str]]:
-    command = [sys.executable, "-m", "benchmarks.serving_stub"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield dict(zip(PIECES, process.stdout.readline().split(), strict=True))
-        finally:
-            process.terminate()
 
 
 def _table(seen: Mapping[str, Mapping[str, Sequence[Seen]]]) -> str:

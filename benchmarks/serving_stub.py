@@ -1,5 +1,10 @@
 """Two stub servers in a process of their own: one streams as fast as it can, one like a model."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ragkit_serve.stub import Reply, StubServer
 
 PIECES = {"at once": 64, "paced": 16}  # of an answer; the last says what it cites
@@ -9,6 +14,18 @@ PACE_S = 0.005  # 200 tokens a second, as a small model on a GPU
 def text(kind: str) -> str:
     """Write an answer of so many pieces."""
     return " it." * (PIECES[kind] - 1) + " [1]"
+
+
+@contextmanager
+def running() -> Iterator[dict[str, str]]:
+    """Run both in a process of their own; yield their addresses by kind."""
+    command = [sys.executable, "-m", "benchmarks.serving_stub"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield dict(zip(PIECES, process.stdout.readline().split(), strict=True))
+        finally:
+            process.terminate()
 
 
 def main() -> None:

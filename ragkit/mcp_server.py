@@ -6,7 +6,6 @@ and principal of its own key. It knows nothing of how passages are found or answ
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
@@ -16,6 +15,7 @@ from pydantic import Field
 
 from ragkit import __version__, keys
 from ragkit.errors import RagkitError, SettingsError, UsageError
+from ragkit.hosts import is_loopback
 from ragkit.library import Caller, Library
 from ragkit.render import answer_json, hit_json
 
@@ -64,7 +64,7 @@ def run_http(library: Library, database: Database, host: str, port: int) -> None
     from mcp.server.auth.settings import AuthSettings
     from pydantic import AnyHttpUrl
 
-    if host != "localhost" and not _is_loopback(host):
+    if not is_loopback(host):
         raise UsageError(
             f"{host} is not a loopback address: bind to 127.0.0.1 and put a server that speaks TLS"
             " in front, or keys travel in the clear"
@@ -176,10 +176,3 @@ def _read_only() -> Any:
     from mcp.types import ToolAnnotations
 
     return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,21 +6,18 @@ the first does. It knows nothing of who may see what beyond the names it is give
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import psycopg
-
 from ragkit.errors import NotFoundError
 from ragkit.store.documents import collection_id
-from ragkit.store.postgres import translate
+from ragkit.store.lending import snapshot
 from ragkit.types import Page
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
 _COLLECTIONS = """
@@ -130,7 +127,7 @@ class Browser:
         """List up to `limit` collections by name, those behind `after`; of these names, if any."""
         wanted = None if names is None else list(names)
         values = {"tenant": self._tenant, "names": wanted, "after": after, "limit": limit}
-        with self._cursor() as cursor:
+        with snapshot(self._pool) as cursor:
             return [ListedCollection(*row) for row in cursor.execute(_COLLECTIONS, values)]
 
     def collection(self, name: str) -> ListedCollection:
@@ -145,7 +142,7 @@ class Browser:
     ) -> list[ListedDocument]:
         """List up to `limit` documents in the order they came, those behind `after`."""
         values = {"tenant": self._tenant, "after": after, "limit": limit}
-        with self._cursor() as cursor:
+        with snapshot(self._pool) as cursor:
             owner = collection_id(cursor, self._tenant, collection)
             rows = cursor.execute(_PAGE, {**values, "collection": owner})
             return [ListedDocument(*row) for row in rows]
@@ -153,7 +150,7 @@ class Browser:
     def document(self, document: int) -> ListedDocument:
         """Look one document up. Raises NotFoundError."""
         values = {"tenant": self._tenant, "document": document}
-        with self._cursor() as cursor:
+        with snapshot(self._pool) as cursor:
             row = cursor.execute(_ONE, values).fetchone()
         if row is None:
             raise NotFoundError(f"There is no document {document}.")
@@ -165,7 +162,7 @@ class Browser:
         Raises NotFoundError.
         """
         values = {"tenant": self._tenant, "document": document, "start": start, "chars": chars}
-        with self._cursor() as cursor:
+        with snapshot(self._pool) as cursor:
             row = cursor.execute(_EXCERPT, values).fetchone()
             if row is None:
                 raise NotFoundError(f"There is no document {document}.")
@@ -177,16 +174,6 @@ class Browser:
         pages = [Page(*page) for page in zip(starts, numbers, strict=True)]
         seen = _within(pages, start, start + len(text))
         return Excerpt(version, title, language, all_chars, start, text, seen, tuple(spans))
-
-    @contextmanager
-    def _cursor(self) -> Iterator[Cursor[Any]]:
-        """One snapshot: a document may be replaced between two statements."""
-        try:
-            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                yield cursor
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 def _within(pages: Sequence[Page], start: int, end: int) -> tuple[Page, ...]:

@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-import psycopg
 from psycopg import Cursor
 
 from ragkit.answer.cutoff import SIGNALS, Cutoff
 from ragkit.store import documents
-from ragkit.store.postgres import translate
+from ragkit.store.lending import transaction
 from ragkit.types import EmbeddingSpace, Mode
 
 if TYPE_CHECKING:
@@ -103,11 +102,8 @@ class Calibrations:
 
     @contextmanager
     def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:
-        try:
-            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                yield cursor, documents.collection_id(cursor, self._tenant, collection)
-        except psycopg.Error as error:
-            raise translate(error) from error
+        with transaction(self._pool) as cursor:
+            yield cursor, documents.collection_id(cursor, self._tenant, collection)
 
 
 class CurrentCutoff:

@@ -7,22 +7,20 @@ question is being answered, only a token with a time on it says so. It knows not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
-from ragkit.store.postgres import translate
+from ragkit.store.lending import transaction
 from ragkit.types import Citation, Claim
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
 # How long a conversation stays taken when the program that answers has died: longer than a living
@@ -163,7 +161,7 @@ class Conversations:
 
     def all(self) -> Sequence[StoredConversation]:
         """List those that have turns, the latest first."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_LIST, self._owner)]
 
     def page(
@@ -181,7 +179,7 @@ class Conversations:
         seen = None if collections is None else list(collections)
         time, id = after or (None, None)
         values = (*self._owner, seen, seen, time, time, id, limit)
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_PAGE, values)]
 
     def find(self, text: str) -> UUID:
@@ -189,7 +187,7 @@ class Conversations:
         start = text.strip().casefold()
         if not re.fullmatch(rf"[0-9a-f-]{{{MIN_PREFIX},36}}", start):
             raise missing(text)
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             rows = cursor.execute(_IDS, (*self._owner, start + "%")).fetchall()
         if len(rows) > 1:
             raise UsageError(f"more than one conversation begins with {start!r}: write more of it")
@@ -199,7 +197,7 @@ class Conversations:
 
     def get(self, number: UUID) -> StoredConversation:
         """Look one up."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             row = cursor.execute(_ONE, (*self._owner, number)).fetchone()
         if row is None:
             raise missing(str(number))
@@ -207,7 +205,7 @@ class Conversations:
 
     def turns(self, number: UUID) -> Sequence[StoredTurn]:
         """List a conversation's turns in their order; none for one that is not there."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return [_turn(row) for row in cursor.execute(_TURNS, (*self._owner, number))]
 
     def begin(self, number: UUID, token: UUID, *, new: tuple[str, str] | None = None) -> None:
@@ -216,7 +214,7 @@ class Conversations:
         Raises BusyError while another question to it is being answered.
         """
         key = (*self._owner, number)
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             if new is not None:
                 cursor.execute(_CREATE, (*key, storable(new[0]), storable(new[1])))
             if cursor.execute(_TAKE, (token, LEASE_S, *key)).rowcount == 1:
@@ -231,13 +229,13 @@ class Conversations:
 
     def renew(self, number: UUID, token: UUID) -> None:
         """Put off the time at which others may take the conversation."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             cursor.execute(_RENEW, (LEASE_S, *self._owner, number, token))
 
     def abandon(self, number: UUID, token: UUID) -> None:
         """Give a conversation back without a turn; one that has none at all is deleted."""
         key = (*self._owner, number, token)
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             cursor.execute(_DROP_EMPTY, key)
             cursor.execute(_GIVE_BACK, key)
 
@@ -248,7 +246,7 @@ class Conversations:
         """
         tenant, principal = self._owner
         values = _values(turn) | {"tenant": tenant, "principal": principal, "id": number}
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             if cursor.execute(_FINISH, (*self._owner, number, token)).rowcount != 1:
                 raise NotFoundError(
                     f"the answer was not kept: conversation {number} was deleted, or asked another"
@@ -261,7 +259,7 @@ class Conversations:
     def summarise(self, number: UUID, summary: str, *, old: int, new: int) -> bool:
         """Keep a summary of the turns up to `new`, unless that up to `old` is no longer there."""
         values = (storable(summary), new, *self._owner, number, old)
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return cursor.execute(_SUMMARISE, values).rowcount == 1
 
     def rename(self, number: UUID, title: str) -> None:
@@ -274,28 +272,20 @@ class Conversations:
             raise UsageError(
                 f"a title has 1 to {MAX_TITLE_CHARS} characters, this one {len(title)}"
             )
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             if cursor.execute(_RENAME, (title, *self._owner, number)).rowcount != 1:
                 raise missing(str(number))
 
     def delete(self, number: UUID) -> None:
         """Delete a conversation with all its turns and its summary."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             if cursor.execute(_DELETE, (*self._owner, number)).rowcount != 1:
                 raise missing(str(number))
 
     def delete_all(self) -> int:
         """Delete every conversation of the principal; return how many there were."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return cursor.execute(_DELETE_ALL, self._owner).rowcount
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Cursor[Any]]:
-        try:
-            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                yield cursor
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 def missing(text: str) -> NotFoundError:

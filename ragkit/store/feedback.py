@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.conversations import storable
-from ragkit.store.postgres import translate
+from ragkit.store.lending import transaction
 from ragkit.types import Answer, Citation
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
 Rating = Literal["up", "down"]
@@ -135,7 +133,7 @@ class Feedback:
             *(storable(answer.text), answer.refused),
             Jsonb([_citation_json(citation) for citation in answer.citations]),
         )
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             cursor.execute(_KEEP, values)
 
     def rate(
@@ -164,7 +162,7 @@ class Feedback:
         }
         if turn is not None:
             values |= {"conversation": UUID(turn[1]), "ordinal": int(turn[2])}
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             for statement in (_RATE_KEPT if turn is None else _RATE_TURN, _RATE_AGAIN):
                 row = cursor.execute(statement, values).fetchone()
                 if row is not None:
@@ -185,7 +183,7 @@ class Feedback:
             "after": after,
             "rating": NUMBERS[rating] if rating is not None else None,
         }
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             return [_rated(row) for row in cursor.execute(_PAGE, values)]
 
     def all(
@@ -206,7 +204,7 @@ class Feedback:
             "principal": None if everybody else self._principal,
         }
         if 0 < number <= MAX_NUMBER:
-            with self._transaction() as cursor:
+            with transaction(self._pool) as cursor:
                 if cursor.execute(_DELETE, values).rowcount == 1:
                     return
         raise NotFoundError(f"there is no rating {number}")
@@ -214,14 +212,6 @@ class Feedback:
     def _values(self, collections: Sequence[str] | None) -> dict[str, object]:
         seen = None if collections is None else list(collections)
         return {"tenant": self._tenant, "collections": seen}
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Cursor[Any]]:
-        try:
-            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                yield cursor
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 def _answer_id(text: str) -> str:

@@ -5,15 +5,12 @@ It knows nothing of how a secret is made or presented, or of what a scope allows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import psycopg
-
-from ragkit.store.postgres import translate
+from ragkit.store.lending import connection
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -101,14 +98,14 @@ class Keys:
             *(tenant, name, principal, list(scopes)),
             *(None if collections is None else list(collections), sha256, expires_at),
         )
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             row = conn.execute(_ADD, values).fetchone()
             assert row is not None
             return int(row[0])
 
     def find(self, sha256: bytes) -> FoundKey | None:
         """Find the key with this hash that is neither revoked nor expired, and note its use."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             row = conn.execute(_FIND, (USED_EVERY_S, sha256)).fetchone()
             if row is None:
                 return None
@@ -126,28 +123,20 @@ class Keys:
 
     def all(self, tenant: str | None = None) -> Sequence[StoredKey]:
         """List the keys of a tenant, or of all of them, oldest first."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             return [_stored(row) for row in conn.execute(_LIST, (tenant, tenant))]
 
     def any_valid(self) -> bool:
         """Tell whether any key of any tenant is valid now."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             row = conn.execute(_ANY).fetchone()
             assert row is not None
             return bool(row[0])
 
     def revoke(self, number: int, tenant: str | None = None) -> bool:
         """Make a key invalid from now on; tell whether there is such a key."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             return conn.execute(_REVOKE, (number, tenant, tenant)).rowcount == 1
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
-        try:
-            with self._pool.connection() as conn:
-                yield conn
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 def _stored(row: Sequence[Any]) -> StoredKey:

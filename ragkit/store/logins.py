@@ -5,15 +5,12 @@ A log-in by key is valid as long as its key; one by single sign-on carries what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import psycopg
-
 from ragkit.store.keys import FoundKey
-from ragkit.store.postgres import translate
+from ragkit.store.lending import connection
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -70,13 +67,13 @@ class Logins:
     ) -> None:
         """Keep a log-in by its hash; those that have ended are swept out."""
         kept = None if collections is None else list(collections)
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             conn.execute(_SWEEP)
             conn.execute(_ADD, (tenant, sha256, key, principal, list(scopes), kept, lasts_s))
 
     def find(self, sha256: bytes) -> FoundKey | None:
         """Find the log-in with this hash, if it and its key are still valid."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             row = conn.execute(_FIND, (sha256,)).fetchone()
         if row is None:
             return None
@@ -86,28 +83,20 @@ class Logins:
 
     def end(self, sha256: bytes) -> None:
         """Forget a log-in."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             conn.execute(_END, (sha256,))
 
     def begin(self, state_sha256: bytes, begun: Begun, lasts_s: float) -> None:
         """Keep what a single sign-on's answer must match."""
         values = (state_sha256, begun.nonce, begun.verifier, begun.next, lasts_s)
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             conn.execute(_SWEEP_BEGUN)
             conn.execute(_BEGIN, values)
 
     def finish(self, state_sha256: bytes) -> Begun | None:
         """Take what was begun under this state, once; None when there is none in time."""
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             row = conn.execute(_FINISH, (state_sha256,)).fetchone()
         if row is None or not row[3]:
             return None
         return Begun(*row[:3])
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
-        try:
-            with self._pool.connection() as conn:
-                yield conn
-        except psycopg.Error as error:
-            raise translate(error) from error

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 from psycopg import Connection, Cursor, IsolationLevel
 
 from ragkit.contracts import Postings
-from ragkit.errors import DatabaseError, UsageError
+from ragkit.errors import UsageError
 from ragkit.store import documents, jobs, postings
 from ragkit.store import vectors as spaces
+from ragkit.store.lending import connection, transaction
 from ragkit.store.where import matching
 from ragkit.text.analyse import analyse
 from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
@@ -89,7 +89,7 @@ class PostgresStore:
         """
         _check(document, space, vectors)
         terms = [analyse(document.text[chunk.start : chunk.end]) for chunk in document.chunks]
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             space_id = spaces.ensure_space(conn, space)
         with self._transaction() as cursor:
             tenant = self._tenant
@@ -163,14 +163,14 @@ class PostgresStore:
         """Do what pays once after many writes: merge segments, build the HNSW index, flush."""
         with self._transaction() as cursor:
             owner = documents.collection_id(cursor, self._tenant, collection)
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             postings.merge(conn, self._tenant, owner)
             conn.execute("ANALYZE document, chunk, lexical_posting")
             spaces.build_index(conn, space)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresReader]:
-        with self._connection() as conn:
+        with connection(self._pool) as conn:
             conn.isolation_level = IsolationLevel.REPEATABLE_READ
             conn.read_only = True
             try:
@@ -189,18 +189,10 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor[Any]]:
-        with self._connection() as conn, conn.transaction(), conn.cursor() as cursor:
+        with transaction(self._pool) as cursor:
             if not self._durable:
                 cursor.execute("SET LOCAL synchronous_commit = off")
             yield cursor
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
-        try:
-            with self._pool.connection() as conn:
-                yield conn
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 class PostgresReader:
@@ -250,17 +242,6 @@ class PostgresReader:
                 f" {space.model} (revision {space.revision}): set RAGKIT_EMBED_MODEL, or ingest"
                 " again."
             )
-
-
-def translate(error: psycopg.Error) -> DatabaseError:
-    """Make one line of a database error, with the remedy where it is known."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return DatabaseError(
-            f"The database failed or cannot be reached: {text}. `ragkit db status` shows its state;"
-            " nothing that was committed is lost."
-        )
-    return DatabaseError(f"The database refused a statement: {text}")
 
 
 def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:

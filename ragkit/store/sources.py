@@ -10,17 +10,14 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-import psycopg
-
 from ragkit.errors import BusyError, NotFoundError, UsageError
 from ragkit.store import documents
-from ragkit.store.postgres import translate
+from ragkit.store.lending import transaction
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -134,7 +131,7 @@ class Sources:
         names = [upload.name for upload in named]
         request = hashlib.sha256(repr((collection, document, names, hashes)).encode()).hexdigest()
         asked = {"tenant": self._tenant, "principal": principal, "key": key, "request": request}
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
             uri = None if document is None else _uri(cursor, self._tenant, owner, document)
             answered = _answered(cursor, asked) if key else None
@@ -151,7 +148,7 @@ class Sources:
 
     def of_document(self, document: int) -> StoredSource:
         """Return the file that a document was made of. Raises NotFoundError where none is kept."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             row = cursor.execute(_OF_DOCUMENT, (self._tenant, document)).fetchone()
         if row is None:
             raise NotFoundError(f"There is no document {document}.")
@@ -164,7 +161,7 @@ class Sources:
 
     def get(self, source: int) -> StoredSource:
         """Look a kept file up. Raises NotFoundError when a later one has taken its place."""
-        with self._transaction() as cursor:
+        with transaction(self._pool) as cursor:
             row = cursor.execute(_ONE, (self._tenant, source)).fetchone()
         if row is None:
             raise _gone(source)
@@ -176,7 +173,7 @@ class Sources:
         Raises NotFoundError when the file is deleted before its end.
         """
         for n in range(-(-source.bytes // PART_BYTES)):
-            with self._transaction() as cursor:
+            with transaction(self._pool) as cursor:
                 values = (self._tenant, source.id, n)
                 row = cursor.execute(_PART, values, binary=True).fetchone()
             if row is None:
@@ -205,14 +202,6 @@ class Sources:
         own = documents.uri_key(f"source {source}")  # jobs of the same document are many
         values = (tenant, owner, uri, own, upload.name, source, principal)
         return _number(cursor.execute(_ADD_JOB, values).fetchone())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Cursor[Any]]:
-        try:
-            with self._pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-                yield cursor
-        except psycopg.Error as error:
-            raise translate(error) from error
 
 
 def clean_name(raw: str) -> str:

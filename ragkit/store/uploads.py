@@ -5,19 +5,16 @@ It knows nothing of who works on them: see `ragkit.store.upload_worker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-import psycopg
-
 from ragkit.errors import NotFoundError
-from ragkit.store.postgres import translate
+from ragkit.store.lending import connection
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
 JobState = Literal["queued", "running", "done", "failed"]
@@ -80,8 +77,8 @@ class UploadJobs:
 
     def some(self, jobs: Sequence[int]) -> list[UploadJob]:
         """Look several jobs up, in the order of their numbers; those that are gone are left out."""
-        with self._cursor() as cursor:
-            rows = cursor.execute(_SOME, {"tenant": self._tenant, "ids": list(jobs)})
+        with connection(self._pool) as conn:
+            rows = conn.execute(_SOME, {"tenant": self._tenant, "ids": list(jobs)})
             return [UploadJob(*row) for row in rows]
 
     def page(
@@ -103,23 +100,12 @@ class UploadJobs:
             "after": after,
             "limit": limit,
         }
-        with self._cursor() as cursor:
-            return [UploadJob(*row) for row in cursor.execute(_PAGE, values)]
-
-    @contextmanager
-    def _cursor(self) -> Iterator[Cursor[Any]]:
-        try:
-            with self._pool.connection() as conn, conn.cursor() as cursor:
-                yield cursor
-        except psycopg.Error as error:
-            raise translate(error) from error
+        with connection(self._pool) as conn:
+            return [UploadJob(*row) for row in conn.execute(_PAGE, values)]
 
 
 def count_open(pool: ConnectionPool[Connection[Any]]) -> Mapping[str, int]:
     """Count the upload jobs of all tenants that are queued and running. Raises DatabaseError."""
-    try:
-        with pool.connection() as conn:
-            found = dict(conn.execute(_OPEN).fetchall())
-    except psycopg.Error as error:
-        raise translate(error) from error
+    with connection(pool) as conn:
+        found = dict(conn.execute(_OPEN).fetchall())
     return {"queued": found.get("queued", 0), "running": found.get("running", 0)}

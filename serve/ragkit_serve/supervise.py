@@ -155,6 +155,8 @@ def _processes(
     python = [sys.executable, "-P", "-m"]
     environment = {
         "RAGKIT_SERVE_HOST": settings.serve_host,
+        # Each of many threads would keep what it freed to itself; see mallopt(3).
+        "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
     }
     options: list[str] = []
     if count > 1:
@@ -194,7 +196,7 @@ def _listening(settings: Settings) -> socket.socket:
 def _check_access(settings: Settings, database: Database) -> None:
     """Refuse to be open to others without keys."""
     from ragkit import keys
-    from ragkit_serve.api.app import is_loopback
+    from ragkit.hosts import is_loopback
 
     if is_loopback(settings.serve_host):
         return

@@ -199,7 +199,6 @@ def _served(database: str, model: str) -> Iterator[tuple[str, int]]:
         "RAGKIT_LLM_MODEL": "stub",
         "RAGKIT_SERVE_KEY_CONCURRENCY": "100",
         "RAGKIT_SERVE_KEY_RATE": "1000000",
-        "MALLOC_ARENA_MAX": "2",
     }
     with subprocess.Popen(
         command,

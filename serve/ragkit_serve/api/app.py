@@ -5,7 +5,6 @@ From outside in: observe, CORS where it is wanted, the gate, bounds on bodies, r
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse
 
 from ragkit import __version__
+from ragkit.hosts import is_loopback
 from ragkit.settings import Settings
 from ragkit_serve.api import (
     chat,
@@ -91,6 +91,13 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
         from ragkit_serve.ui.mount import mount
 
         mount(app, services)
+    _add_layers(app, settings, state, ui=ui)
+    return app
+
+
+def _add_layers(app: FastAPI, settings: Settings, state: State, *, ui: bool) -> None:
+    """Put the layers around the routes, the innermost first."""
+    origins = (settings.serve_origins or "").split()
     app.add_middleware(BodyLimits, max_upload_bytes=settings.serve_max_upload_mb << 20)
     app.add_middleware(
         Gate,
@@ -98,14 +105,14 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
         quota=state.quota,
         hosts=_hosts(settings),
         any_address=not is_loopback(settings.serve_host),
-        origins=(settings.serve_origins or "").split(),
+        origins=origins,
     )
-    if settings.serve_origins:
+    if origins:
         from starlette.middleware.cors import CORSMiddleware
 
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=settings.serve_origins.split(),
+            allow_origins=origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type", "idempotency-key", "x-request-id"],
             expose_headers=["x-request-id", "retry-after"],
@@ -115,7 +122,6 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
 
         app.add_middleware(Protected)
     app.add_middleware(Observe, metrics=state.metrics)
-    return app
 
 
 def _state(services: Services, *, shared_metrics: bool) -> State:
@@ -166,13 +172,3 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 def _hosts(settings: Settings) -> set[str]:
     return {*LOOPBACK_NAMES, settings.serve_host, *(settings.serve_hosts or "").lower().split()}
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

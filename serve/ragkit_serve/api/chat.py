@@ -5,7 +5,6 @@ It admits, answers in a thread and sends; what an answer is made of it does not 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,7 @@ from ragkit.library import Caller
 from ragkit.types import Answer, Hit, Reasoning
 from ragkit_serve.api import audit, passing
 from ragkit_serve.api.access import needs
-from ragkit_serve.api.chat_answer import ChatCompletion, Completion, Found
+from ragkit_serve.api.chat_answer import ChatCompletion, Completion, Found, finish_reason
 from ragkit_serve.api.chat_request import ChatRequest
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import Named, named
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from ragkit_serve.api.state import State
 
 router = APIRouter()
-log = logging.getLogger("ragkit.serve")
 
 Piece = str | Reasoning | Found | Answer
 Batches = AsyncGenerator[Sequence[tuple[int, Piece]], None]
@@ -230,8 +228,6 @@ def _written(
     elif isinstance(piece, Reasoning):
         delta = {"reasoning": piece.text}
     elif isinstance(piece, Answer):
-        from ragkit_serve.api.chat_answer import finish_reason
-
         answers.append(piece)
         delta, end = {"context": completion.context(piece)}, finish_reason(piece)
     return _event(question, completion.chunk(choice, delta, end))

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragkit.types import Decoding, Mode, Turn
 from ragkit_serve.api.errors import ApiError
 
-MAX_TEXT_CHARS: Final = 1_000_000
 # OpenAI's that change nothing of an answer here, and are taken and left aside.
 _HARMLESS: Final = frozenset(
     {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "safety_identifier"}

@@ -5,6 +5,7 @@ A file is only ever handed out as an attachment: it may hold anything.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
@@ -330,18 +331,4 @@ def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:
 
 
 def _item(row: ListedDocument) -> DocumentItem:
-    return DocumentItem(
-        id=row.id,
-        collection=row.collection,
-        uri=row.uri,
-        title=row.title,
-        language=row.language,
-        media_type=row.media_type,
-        version=row.version,
-        chars=row.chars,
-        chunks=row.chunks,
-        pages=row.pages,
-        file=row.file,
-        bytes=row.bytes,
-        updated_at=row.updated_at,
-    )
+    return DocumentItem(**asdict(row))

@@ -28,7 +28,7 @@ from ragkit_serve.api.errors import ApiError
 _OF_THE_REQUEST: Final = frozenset({400, 404, 413, 422})  # passed on as they are
 _BROKEN: Final = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
-DONE: Final = b"data: [DONE]"
+_DONE: Final = b"data: [DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ async def _checked(
         event: bytes | None = first
         while event is not None:
             yield event
-            if event.startswith(DONE):
+            if event.startswith(_DONE):
                 return
             event = await anext(events, None)
         raise IncompleteAnswerError(said, "")

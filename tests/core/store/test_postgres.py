@@ -15,6 +15,7 @@ from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError, UsageError
 from ragkit.store import inspect, postings, vectors
 from ragkit.store.connect import connect, open_pool
+from ragkit.store.lending import connection
 from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.conformance.store import StoreConformance
@@ -238,13 +239,13 @@ def reader_ids(
         return list(reader.nearest("large", space, query, 3000))
 
 
-def test_a_database_that_goes_away_is_one_line(store: PostgresStore, pool: Pool) -> None:
+def test_a_database_that_goes_away_is_one_line(pool: Pool) -> None:
     with pool.connection() as conn:
         conn.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        with pytest.raises(DatabaseError) as caught, store._connection() as mine:
+        with pytest.raises(DatabaseError) as caught, connection(pool) as mine:
             mine.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     assert "\n" not in str(caught.value)
     assert "ragkit db status" in str(caught.value)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from pathlib import Path
 
 from ragkit.errors import UsageError
+from ragkit.hosts import is_loopback
 
 
 def require_local(host: str, *, allow_remote: bool) -> None:
     """Raise UsageError for an address that others can reach, unless that is allowed."""
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback and not allow_remote:
+    if not is_loopback(host) and not allow_remote:
         raise UsageError(
             f"{host} can be reached by others, and vLLM answers several routes without its key: put"
             " `ragkit model gateway` in front, or insist with --allow-remote"
