@@ -97,7 +97,7 @@ class Gate:
         if caller is not None:
             scope[CALLER] = caller
             if scope["path"].startswith("/v1/"):
-                self._quota.count(caller)
+                await self._quota.count(caller)
         elif scope["path"] not in PUBLIC_PATHS:
             raise _denied(scope, headers)
 
@@ -106,10 +106,10 @@ class Gate:
         presented = headers.get(b"authorization")
         if presented is not None:
             match = _BEARER.fullmatch(presented)
-            self._quota.check_guesses(scope)
+            await self._quota.check_guesses(scope)
             caller = await self._keyring.by_key(match[1]) if match else None
             if caller is None and not await self._is_open(headers):
-                self._quota.count_guess(scope)
+                await self._quota.count_guess(scope)
                 raise _unknown_key()
             if caller is not None:
                 return caller

@@ -91,11 +91,11 @@ async def log_in(
 ) -> Response:
     """Log in by a key and go on to the page that was asked for."""
     state: State = request.app.state.ragkit
-    state.quota.check_guesses(request.scope)
+    await state.quota.check_guesses(request.scope)
     database = state.services.database
     access = await to_thread.run_sync(keys.verify, database, key.strip())
     if access is None:
-        state.quota.count_guess(request.scope)
+        await state.quota.count_guess(request.scope)
         return _page(request, next, "wrong", 401)
     token = await to_thread.run_sync(lambda: _begun(state, access))
     return _logged_in(request, token, next)
@@ -125,7 +125,7 @@ async def signed_on(request: Request, code: str = "", state: str = "") -> Respon
     here: State = request.app.state.ragkit
     done = await oidc.finish(here.services, _callback(request), code=code, state=state)
     if done is None:
-        here.quota.count_guess(request.scope)
+        await here.quota.count_guess(request.scope)
         return _page(request, "/", "failed", 401)
     return _logged_in(request, done.token, done.next)
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
+from limits.aio.storage import MemoryStorage  # the other starts a thread for nearly every hit
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from ragkit_serve.api.errors import ApiError
 
@@ -33,26 +33,28 @@ class Quota:
     def __init__(self, *, rate: int, concurrency: int, metrics: Metrics) -> None:
         self._requests = RateLimitItemPerMinute(rate)
         self._guesses = RateLimitItemPerMinute(GUESSES_A_MINUTE)
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._concurrency = concurrency
         self._running: Counter[str] = Counter()
         self._metrics = metrics
 
-    def count(self, caller: Caller) -> None:
+    async def count(self, caller: Caller) -> None:
         """Count a request. Raises ApiError 429 when the minute's are used up."""
         who = _who(caller)
-        if not self._limiter.hit(self._requests, who):
-            raise self._refused(self._requests, who, f"{self._requests.amount} requests a minute")
+        if not await self._limiter.hit(self._requests, who):
+            raise await self._refused(
+                self._requests, who, f"{self._requests.amount} requests a minute"
+            )
 
-    def check_guesses(self, scope: Scope) -> None:
+    async def check_guesses(self, scope: Scope) -> None:
         """Raise ApiError 429 for an address that has presented too many unknown keys."""
         address = _address(scope)
-        if not self._limiter.test(self._guesses, address):
-            raise self._refused(self._guesses, address, "unknown keys")
+        if not await self._limiter.test(self._guesses, address):
+            raise await self._refused(self._guesses, address, "unknown keys")
 
-    def count_guess(self, scope: Scope) -> None:
+    async def count_guess(self, scope: Scope) -> None:
         """Count a key that nobody knows."""
-        self._limiter.hit(self._guesses, _address(scope))
+        await self._limiter.hit(self._guesses, _address(scope))
 
     @contextmanager
     def question(self, caller: Caller) -> Iterator[None]:
@@ -74,9 +76,9 @@ class Quota:
             if not self._running[who]:
                 del self._running[who]
 
-    def _refused(self, item: RateLimitItemPerMinute, who: str, what: str) -> ApiError:
+    async def _refused(self, item: RateLimitItemPerMinute, who: str, what: str) -> ApiError:
         self._metrics.rejected("quota")
-        reset = self._limiter.get_window_stats(item, who).reset_time - time.time()
+        reset = (await self._limiter.get_window_stats(item, who)).reset_time - time.time()
         return ApiError(
             429,
             f"too many requests: {what} are used up",
