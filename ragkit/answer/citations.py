@@ -8,9 +8,10 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 from ragkit.answer.markers import statements, without_markers
-from ragkit.answer.quotations import fold, locate, quotations
+from ragkit.answer.quotations import Folded, fold, locate, quotations
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
 from ragkit.types import Citation, Hit, Span
@@ -44,12 +45,17 @@ class _Passage:
     """A passage made ready for many comparisons."""
 
     def __init__(self, text: str) -> None:
-        self.folded = fold(text)
+        self._text = text
         self._whole = Span(0, len(text))
         self._spans = sentences(text)
         self._terms = [frozenset(analyse(text[span.start : span.end])) for span in self._spans]
         frequency = Counter(term for terms in self._terms for term in terms)
         self._idf = {term: math.log(1 + len(self._spans) / n) for term, n in frequency.items()}
+
+    @cached_property
+    def folded(self) -> Folded:
+        """The text as quotations are looked for in it; few answers have any."""
+        return fold(self._text)
 
     def supporting(self, claim: str) -> Span:
         """Choose the sentence nearest to a claim, or the whole passage when none is.
