@@ -23,7 +23,7 @@ from ragkit_serve.api.chat_answer import Completion
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.sending import EventStream, event_of
 from ragkit_serve.api.threads import in_thread
-from ragkit_serve.api.upstream import Whole
+from ragkit_serve.api.upstream import Events, Upstream, Whole
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -45,6 +45,7 @@ async def forward(state: State, body: dict[str, Any], held: AsyncExitStack) -> R
     answer = await _upstream(state).ask({k: v for k, v in body.items() if k != "ragkit"})
     if isinstance(answer, Whole):
         return Response(answer.content, answer.status, media_type="application/json")
+    held.push_async_callback(answer.aclose)
     return EventStream(answer, held=held.pop_all(), ended=state.admission.ended)
 
 
@@ -70,6 +71,7 @@ async def augmented(
             json.dumps(await _annotated(state, shown, json.loads(answer.content))),
             media_type="application/json",
         )
+    held.push_async_callback(answer.aclose)  # also where the events are never begun
     events = _rewritten(state, shown, answer)
     return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
 
@@ -134,9 +136,7 @@ async def _annotated(state: State, shown: _Shown, answer: dict[str, Any]) -> dic
     return answer | {"model": shown.completion.model}
 
 
-async def _rewritten(
-    state: State, shown: _Shown, events: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
+async def _rewritten(state: State, shown: _Shown, events: Events) -> AsyncGenerator[bytes, None]:
     """Put passages into the first chunk of each choice, and checked citations into its last."""
     said: dict[int, str] = {}
     async with aclosing(events):
@@ -163,7 +163,7 @@ async def _context(state: State, shown: _Shown, text: str | None) -> dict[str, A
     return shown.completion.context(answer)
 
 
-def _upstream(state: State) -> Any:
+def _upstream(state: State) -> Upstream:
     if state.upstream is None:
         raise ApiError(
             400,

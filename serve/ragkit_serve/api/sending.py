@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, aclosing
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from starlette.responses import Response
 
@@ -27,6 +27,13 @@ T = TypeVar("T")
 SLOWEST_READ_S: Final = 30.0  # arbitrary: how long a client may leave its buffer full
 CLIENT_GONE: Final = 499  # nginx's name for it; nobody sees it but the log
 log = logging.getLogger("ragkit.serve")
+
+
+class ClosableEvents(Protocol):
+    """Events one after the other; whoever stops before the end closes them."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    async def aclose(self) -> None: ...
 
 
 class ClientGoneError(Exception):
@@ -59,7 +66,7 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, events: AsyncGenerator[bytes, None], *, held: AsyncExitStack, ended: asyncio.Event
+        self, events: ClosableEvents, *, held: AsyncExitStack, ended: asyncio.Event
     ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]

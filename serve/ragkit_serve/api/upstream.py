@@ -6,15 +6,13 @@ who asks.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Any, Final, Self
+from urllib.parse import urlsplit, urlunsplit
 
-import httpcore
-import httpx
+import aiohttp
 
 from ragkit.errors import IncompleteAnswerError, ModelServerError
 from ragkit.model.exchange import PREFIX_HEADER
@@ -26,7 +24,8 @@ from ragkit.types import Message
 from ragkit_serve.api.errors import ApiError
 
 _OF_THE_REQUEST: Final = frozenset({400, 404, 413, 422})  # passed on as they are
-_BROKEN: Final = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
+_BROKEN: Final = (aiohttp.ClientError, TimeoutError)
+IDLE_S: Final = 5.0  # arbitrary: how long a connection waits for another request; vLLM's own is 5
 MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
 _DONE: Final = b"data: [DONE]"
 
@@ -39,6 +38,44 @@ class Whole:
     content: bytes
 
 
+class Events:
+    """The events of a stream that has begun, each whole, up to `[DONE]`; to be closed by `aclose`.
+
+    Raises IncompleteAnswerError where the stream breaks off, or ends without `[DONE]`.
+    """
+
+    def __init__(
+        self, server: ModelServer, first: bytes, rest: AsyncGenerator[bytes, None]
+    ) -> None:
+        self._server = server
+        self._first: bytes | None = first
+        self._rest = rest
+        self._complete = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._complete:
+            raise StopAsyncIteration
+        event, self._first = self._first, None
+        if event is None:
+            event = await self._next()
+        self._complete = event.startswith(_DONE)
+        return event
+
+    async def aclose(self) -> None:
+        """Hang up, unless the answer was read to its end."""
+        await self._rest.aclose()
+
+    async def _next(self) -> bytes:
+        said = f"language-model server {self._server.shown} stopped in the middle of its answer"
+        try:
+            return await anext(self._rest)
+        except (*_BROKEN, ValueError, StopAsyncIteration) as error:
+            raise IncompleteAnswerError(f"{said}: ask again", "") from error
+
+
 class Upstream:
     """Several servers of one model; belongs to the event loop it is used on."""
 
@@ -48,23 +85,18 @@ class Upstream:
         urls = (settings.llm_url or "").split()
         self.model = model
         self._servers = tuple(ModelServer(url, secret, settings.llm_timeout_s) for url in urls)
-        self._total_timeout_s = settings.llm_total_timeout_s
         self._failover = Failover(self._servers, model, Tries())
-        # httpx' own layers would take more than half of what is added to the server's time.
-        self._http = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
-            max_connections=None,
-            max_keepalive_connections=64,
-            keepalive_expiry=5.0,
+        self._timeout = aiohttp.ClientTimeout(
+            total=settings.llm_total_timeout_s,
+            sock_connect=min(settings.llm_timeout_s, CONNECT_TIMEOUT_S),
+            sock_read=settings.llm_timeout_s,
         )
-        wait_s = settings.llm_timeout_s
-        connect_s = min(wait_s, CONNECT_TIMEOUT_S)
-        self._timeouts = {"connect": connect_s, "read": wait_s, "write": wait_s, "pool": connect_s}
+        self._http: aiohttp.ClientSession | None = None  # made on the event loop
 
-    async def ask(self, body: dict[str, Any]) -> Whole | AsyncGenerator[bytes, None]:
-        """Return the whole answer, or the stream's events as they come, each whole.
+    async def ask(self, body: dict[str, Any]) -> Whole | Events:
+        """Return the whole answer, or the stream's events as they come.
 
-        Raises ModelServerError when no server answers; the stream raises IncompleteAnswerError.
+        Raises ModelServerError when no server answers.
         """
         failures: list[Failure] = []
         prefix = prefix_hash(_messages(body))
@@ -79,99 +111,82 @@ class Upstream:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        if self._http is not None:
+            await self._http.close()
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            # httpx, cancelled at the wrong moment, would leave connections behind for good.
+            self._http = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
+                timeout=self._timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._http
 
     async def _try(
         self, server: ModelServer, body: dict[str, Any], prefix: str
-    ) -> Whole | AsyncGenerator[bytes, None] | Failure:
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        url = urlsplit(server.url)
-        headers = {
-            "host": url.netloc.rpartition("@")[2],
-            "content-type": "application/json",
-            "content-length": str(len(content)),
-            "authorization": f"Bearer {server.api_key or NO_KEY}",
-            PREFIX_HEADER: prefix,
-        }
-        request = httpcore.Request(
-            "POST",
-            f"{server.url.rstrip('/')}/chat/completions",
-            headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-            content=content,
-            extensions={"timeout": self._timeouts},
-        )
+    ) -> Whole | Events | Failure:
         try:
-            async with asyncio.timeout(self._total_timeout_s):
-                response = await self._http.handle_async_request(request)
-        except (*_BROKEN, TimeoutError) as error:
+            response = await self._session.post(
+                _address(server),
+                data=json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
+                headers={
+                    "content-type": "application/json",
+                    "accept-encoding": "identity",
+                    "authorization": f"Bearer {server.api_key or NO_KEY}",
+                    PREFIX_HEADER: prefix,
+                },
+                allow_redirects=False,
+            )
+        except _BROKEN as error:
             return Failure(server, f"cannot be asked ({type(error).__name__}): check that it runs")
         if response.status == 200 and body.get("stream"):
-            return await self._begun(server, response)
+            return await _begun(server, response)
         try:
-            async with asyncio.timeout(self._total_timeout_s):
-                content = await response.aread()
-        except (*_BROKEN, TimeoutError) as error:
+            content = await response.read()
+        except _BROKEN as error:
             return Failure(server, f"broke its answer off ({type(error).__name__}): see its log")
         finally:
-            await response.aclose()
+            response.release()
         return _read(server, response, content)
 
-    async def _begun(
-        self, server: ModelServer, response: httpcore.Response
-    ) -> AsyncGenerator[bytes, None] | Failure:
-        """Wait for the first event: until then another server may be asked."""
-        events = _events(response, self._total_timeout_s)
-        try:
-            first = await anext(events)
-        except (*_BROKEN, TimeoutError, StopAsyncIteration, ValueError) as error:
-            await events.aclose()
-            kind = type(error).__name__
-            return Failure(server, f"broke its answer off ({kind}): see its log")
-        except BaseException:
-            await events.aclose()
-            raise
-        return _checked(server, first, events)
+
+def _address(server: ModelServer) -> str:
+    """Return where chat completions are asked for; a user's name in a URL is not for the header."""
+    parts = urlsplit(server.url)
+    path = f"{parts.path.rstrip('/')}/chat/completions"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, parts.query, ""))
 
 
-async def _checked(
-    server: ModelServer, first: bytes, events: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
-    """Pass events on up to `[DONE]`; a stream that ends without one is incomplete."""
-    said = f"language-model server {server.shown} stopped in the middle of its answer: ask again"
+async def _begun(server: ModelServer, response: aiohttp.ClientResponse) -> Events | Failure:
+    """Wait for the first event: until then another server may be asked."""
+    events = _events(response)
     try:
-        event: bytes | None = first
-        while event is not None:
-            yield event
-            if event.startswith(_DONE):
-                return
-            event = await anext(events, None)
-        raise IncompleteAnswerError(said, "")
-    except (*_BROKEN, TimeoutError, ValueError) as error:
-        raise IncompleteAnswerError(said, "") from error
-    finally:
-        await events.aclose()
+        return Events(server, await anext(events), events)
+    except (*_BROKEN, StopAsyncIteration, ValueError) as error:
+        return Failure(server, f"broke its answer off ({type(error).__name__}): see its log")
 
 
-async def _events(
-    response: httpcore.Response, total_timeout_s: float
-) -> AsyncGenerator[bytes, None]:
+async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     """Cut a stream of bytes into events, wherever its pieces were cut. Raises ValueError."""
     left = b""
     try:
-        async with asyncio.timeout(total_timeout_s):
-            async for piece in response.aiter_stream():
-                left += piece.replace(b"\r", b"")
-                *whole, left = left.split(b"\n\n")
-                for event in whole:
-                    if event.strip():
-                        yield event + b"\n\n"
-                if len(left) > MAX_EVENT_BYTES:
-                    raise ValueError("an event without an end")
+        async for piece in response.content.iter_any():
+            left += piece.replace(b"\r", b"")
+            *whole, left = left.split(b"\n\n")
+            for event in whole:
+                if event.strip():
+                    yield event + b"\n\n"
+            if len(left) > MAX_EVENT_BYTES:
+                raise ValueError("an event without an end")
     finally:
-        await response.aclose()
+        response.release()  # closes the connection where there is more to come
 
 
-def _read(server: ModelServer, response: httpcore.Response, content: bytes) -> Whole | Failure:
+def _read(server: ModelServer, response: aiohttp.ClientResponse, content: bytes) -> Whole | Failure:
     status = response.status
     if status == 200 or status in _OF_THE_REQUEST:
         try:
@@ -179,8 +194,7 @@ def _read(server: ModelServer, response: httpcore.Response, content: bytes) -> W
         except ValueError:
             return Failure(server, f"gave no proper OpenAI-style answer ({status}): see its log")
         return Whole(status, content)
-    given = dict(response.headers).get(b"retry-after", b"").decode("latin-1")
-    wait_s = retry_after_s(given)
+    wait_s = retry_after_s(response.headers.get("retry-after", ""))
     if status in {429, 503}:
         return Failure(server, f"takes no more requests now ({status})", again=True, wait_s=wait_s)
     return Failure(server, f"failed ({status}): see its log, or try again later")
