@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PROMPT: Final = "> "
 PARTIAL: Final = 3  # the exit code when some questions of a pipe failed
 HELP: Final = """\
+/again        answer the last question again, in the place of its answer
+/again TEXT   ask this in the place of the last question
 /new          begin another conversation
 /history      print this conversation
 /sources      print what the last answer cites, whole
@@ -95,6 +97,7 @@ class _Chat:
         self.failed = 0
         self._show_reasoning = show_reasoning
         self._commands: dict[str, Callable[[str], None]] = {
+            "/again": self._again,
             "/new": self._new,
             "/history": self._history,
             "/sources": self._sources,
@@ -144,13 +147,13 @@ class _Chat:
             typer.echo("\nCancelled; nothing of it was kept.", err=True)
         return True
 
-    def _ask(self, question: str) -> None:
+    def _ask(self, question: str, *, replace_last: bool = False) -> None:
         from ragkit import render
         from ragkit.errors import IncompleteAnswerError
         from ragkit.types import Answer, Reasoning
 
         try:
-            for piece in self.talk.stream(question):
+            for piece in self.talk.stream(question, replace_last=replace_last):
                 if isinstance(piece, Reasoning):
                     if self._show_reasoning:
                         typer.echo(_printable(piece.text), nl=False, err=True)
@@ -177,9 +180,13 @@ class _Chat:
             close = get_close_matches(command, known, n=1)
             remedy = f"did you mean {close[0]}?" if close else "/help lists those there are"
             raise UsageError(f"there is no command {command[:40]!r}: {remedy}")
-        if rest and command != "/export":
+        if rest and command not in {"/export", "/again"}:
             raise UsageError(f"{command} takes nothing: write it alone")
         self._commands[command](rest.strip())
+
+    def _again(self, question: str) -> None:
+        turns = self.talk.turns()
+        self._ask(question or (turns[-1].question if turns else ""), replace_last=True)
 
     def _new(self, _: str) -> None:
         self.talk = self.talk.another()

@@ -120,4 +120,9 @@ def _feedback() -> Iterator[Feedback]:
 
     settings = load_settings()
     with open_database(settings) as database:
-        yield Feedback(database.pool, settings.tenant, settings.principal)
+        yield Feedback(
+            database.pool,
+            settings.tenant,
+            settings.principal,
+            keep_days=settings.serve_keep_days,
+        )

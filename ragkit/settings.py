@@ -134,6 +134,8 @@ class Settings(BaseSettings):
     serve_max_upload_mb: int = Field(default=64, ge=1, le=1024)  # arbitrary
     # How long running answers may go on after SIGTERM. Arbitrary; container engines allow 10 to 30.
     serve_grace_s: float = Field(default=20, ge=0, le=3600)
+    # How long answers that were asked for with `store` are kept. Arbitrary.
+    serve_keep_days: int = Field(default=30, ge=1, le=3650)
     # Who asked what of which collection: nothing, without the texts, or with them.
     serve_audit: Literal["off", "metadata", "texts"] = "metadata"
     # Single sign-on for the chat page: an OpenID Connect issuer, and what it knows ragkit as.

@@ -28,6 +28,7 @@ def request(
     mode: Mode | None,
     refusal_threshold: float | None,
     conversation: UUID | str | None,
+    replace_last: bool,
     turns: Sequence[Turn],
     keep: bool,
 ) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def request(
         "mode": mode,
         "refusal_threshold": refusal_threshold,
         "conversation": None if conversation is None else str(conversation),
+        "replace_last": replace_last or None,
     }
     return {
         "model": "ragkit",

@@ -101,6 +101,7 @@ class Client:
         mode: Mode | None = None,
         refusal_threshold: float | None = None,
         conversation: UUID | Literal["new"] | None = None,
+        replace_last: bool = False,
         turns: Sequence[Turn] = (),
         keep: bool = False,
     ) -> ServedAnswer:
@@ -114,6 +115,7 @@ class Client:
             mode=mode,
             refusal_threshold=refusal_threshold,
             conversation=conversation,
+            replace_last=replace_last,
             turns=turns,
             keep=keep,
         )
@@ -129,14 +131,16 @@ class Client:
         mode: Mode | None = None,
         refusal_threshold: float | None = None,
         conversation: UUID | Literal["new"] | None = None,
+        replace_last: bool = False,
         turns: Sequence[Turn] = (),
         keep: bool = False,
     ) -> Iterator[str | Reasoning | ServedAnswer]:
         """Yield an answer's text as it comes, then the whole answer with verified citations.
 
-        `conversation` is the id of one that the server keeps, or "new"; `turns` are those before in
-        one that it does not. With `keep` the answer can be rated. Closing the iterator ends the
-        answer. Raises IncompleteAnswerError, with the text so far, when it breaks off.
+        `conversation` is the id of one that the server keeps, or "new"; with `replace_last` the
+        answer takes the place of the last one there. `turns` are those before in a conversation
+        that the server does not keep. With `keep` the answer can be rated. Closing the iterator
+        ends the answer. Raises IncompleteAnswerError, with the text so far, when it breaks off.
         """
         body = chat.request(
             question,
@@ -147,6 +151,7 @@ class Client:
             mode=mode,
             refusal_threshold=refusal_threshold,
             conversation=conversation,
+            replace_last=replace_last,
             turns=turns,
             keep=keep,
         )

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid4
 
 from ragkit.answer.question import read
@@ -28,6 +28,7 @@ from ragkit.store.conversations import (
     Conversations,
     StoredTurn,
     storable,
+    title_of,
 )
 from ragkit.types import Answer, Hit, Reasoning
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
     from ragkit.settings import Settings
-
-TITLE_CHARS: Final = 80  # arbitrary: a line of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,30 +135,35 @@ class Conversation(Closing):
         """List the turns so far; none before the first answer."""
         return self.conversations.turns(self.id) if self._begun else ()
 
-    def ask(self, question: str) -> Answer:
+    def ask(self, question: str, *, replace_last: bool = False) -> Answer:
         """Answer a question in the light of those before; see `stream`."""
         answer: Answer | None = None
-        for piece in self.stream(question):
+        for piece in self.stream(question, replace_last=replace_last):
             if isinstance(piece, Answer):
                 answer = piece
         assert answer is not None, "a stream ends with an Answer"
         return answer
 
-    def stream(self, question: str) -> Iterator[str | Reasoning | Answer]:
+    def stream(
+        self, question: str, *, replace_last: bool = False
+    ) -> Iterator[str | Reasoning | Answer]:
         """Yield the answer's text in pieces, then the verified Answer, which is then already kept.
 
         A stream that fails or is closed before leaves no turn. Read to its end, it also sums the
-        past up where that has outgrown its budget. Raises what `KnowledgeBase.stream` does, and
-        BusyError while another question to this conversation is being answered.
+        past up where that has outgrown its budget. With `replace_last` the question, the same or
+        another, is asked as if the last one had not been, and takes its place when it is answered.
+        Raises what `KnowledgeBase.stream` does, BusyError while another question to this
+        conversation is being answered, and UsageError where there is no turn to replace.
         """
         question = storable(question)
         token = uuid4()
-        title = " ".join(question.split())[:TITLE_CHARS]
-        new = None if self._begun else (self.kb.collection, title)
+        if replace_last and not self._begun:
+            raise nothing_to_replace()
+        new = None if self._begun else (self.kb.collection, title_of(question))
         self.conversations.begin(self.id, token, new=new)
         kept = False
         try:
-            with closing(self._answered(question, token)) as pieces:
+            with closing(self._answered(question, token, replace_last)) as pieces:
                 for piece in pieces:
                     if isinstance(piece, Answer):
                         kept = self._begun = True
@@ -181,10 +185,14 @@ class Conversation(Closing):
         self.kb.close()
 
     def _answered(
-        self, question: str, token: UUID
+        self, question: str, token: UUID, replace_last: bool
     ) -> Generator[str | Reasoning | Answer, None, None]:
         clock = Clock()
-        prepared = self._prepare(question, clock)
+        turns = self.turns()
+        replaced = turns[-1] if replace_last and turns else None
+        if replace_last and replaced is None:
+            raise nothing_to_replace()
+        prepared = self._prepare(question, turns if replaced is None else turns[:-1], clock)
         renewed = self._renew(token, 0.0)
         for piece in self._stream(question, prepared):
             renewed = self._renew(token, renewed)
@@ -193,7 +201,7 @@ class Conversation(Closing):
                 continue
             answer = replace(piece, timings=clock.seconds | dict(piece.timings))
             turn = turn_of(question, prepared.query, prepared.memory, answer)
-            ordinal, created_at = self.conversations.finish(self.id, token, turn)
+            ordinal, created_at = self.conversations.finish(self.id, token, turn, replaces=replaced)
             self.last = replace(turn, ordinal=ordinal, created_at=created_at)
             yield answer
 
@@ -207,11 +215,12 @@ class Conversation(Closing):
             question, query=query, history=prepared.memory.turns, candidates=prepared.cited
         )
 
-    def _prepare(self, question: str, clock: Clock) -> _Prepared:
-        turns = self.turns() if self._history_tokens else ()
-        if not turns:
+    def _prepare(self, question: str, turns: Sequence[StoredTurn], clock: Clock) -> _Prepared:
+        if not turns or not self._history_tokens:
             return _Prepared(Query(question, "as asked"), Memory((), "no turns before"))
         stored = self.conversations.get(self.id)
+        if stored.summarised > turns[-1].ordinal:  # it tells of the turn to replace
+            stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
         wanted = {passage.chunk for turn in recent for passage in turn.used}
         passages = self._passages(sorted(wanted.union(turns[-1].cited)))
@@ -261,3 +270,8 @@ class Conversation(Closing):
             if made is not None:
                 summary, new = made
                 self.conversations.summarise(self.id, summary, old=stored.summarised, new=new)
+
+
+def nothing_to_replace() -> UsageError:
+    """Say that a conversation has no turn yet."""
+    return UsageError("there is no answer to replace yet: ask a question first")

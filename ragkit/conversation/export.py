@@ -46,8 +46,8 @@ def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
     """Write a conversation for people: question, answer and quoted sources of every turn."""
     began = stored.created_at.isoformat(sep=" ", timespec="minutes")
     parts = [f"# {_inert(stored.title)}", f"Collection {_inert(stored.collection)}, begun {began}"]
-    for turn in turns:
-        parts.append(f"## {turn.ordinal}. {_inert(' '.join(turn.question.split()))}")
+    for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+        parts.append(f"## {number}. {_inert(' '.join(turn.question.split()))}")
         if turn.query != turn.question:
             parts.append(f"Searched for: {_inert(' '.join(turn.query.split()))}")
         parts.append(_inert(turn.answer))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ragkit.answer.question import read
@@ -28,21 +28,26 @@ def stream(
     model: LanguageModel | None,
     templates: Templates,
     history_tokens: int,
+    on_query: Callable[[str], None] = lambda query: None,
 ) -> Iterator[str | Reasoning | Answer]:
     """Answer a question in the light of turns before it, oldest first, of `history_tokens` at most.
 
     `model` rewrites follow-ups; without one, what a follow-up leaves out is taken from the question
-    before. Yields and raises what `KnowledgeBase.stream` does.
+    before. `on_query` is shown the question as it stands alone, before anything is searched for.
+    Yields and raises what `KnowledgeBase.stream` does.
     """
     if not turns:
+        on_query(question)
         yield from kb.stream(question)
     elif model is None:
         query = expanded(kb, question, turns[-1].question).text
+        on_query(query)
         # Sentences are chosen by the question's own words, where it has any.
         yield from kb.stream(question if read(question).content else query, query=query)
     else:
         recent = _recent(turns, model, history_tokens)
         query = rewrite(model, templates, question, recent).text
+        on_query(query)
         yield from kb.stream(question, query=query, history=recent)
 
 

@@ -65,7 +65,7 @@ def recall(
     if stored.summary:
         asked = ASKED[prompt_language(turns[-1].question)]
         kept.insert(0, Turn(asked, stored.summary))
-        note += f", {stored.summarised} in a summary"
+        note += f", {len(turns) - len(rest)} in a summary"
     if first:
         note += f", {first} left out for want of room"
     return Memory(tuple(kept), note)

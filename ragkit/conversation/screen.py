@@ -19,8 +19,8 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
     """Print questions and answers, each answer's sources in one line below it."""
     if not turns:
         typer.echo("Nothing has been asked yet.")
-    for turn in turns:
-        typer.echo(f"{turn.ordinal}. {printable(turn.question)}")
+    for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+        typer.echo(f"{number}. {printable(turn.question)}")
         if turn.query != turn.question:
             typer.echo(f"   searched for: {printable(turn.query)}")
         typer.echo(textwrap.indent(printable(turn.answer), "   "))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEASE_S: Final = 90
 MIN_PREFIX: Final = 4  # characters of an id that may stand for it
 MAX_TITLE_CHARS: Final = 200  # arbitrary
+TITLE_CHARS: Final = 80  # of a question, as a title; arbitrary: a line of a list
 
 _SELECT = """
     SELECT c.id, c.collection, c.title, c.summary, c.summarised, c.created_at, c.updated_at,
@@ -91,9 +92,26 @@ _ADD_TURN = """
     FROM turn WHERE tenant = %(tenant)s AND principal = %(principal)s AND conversation_id = %(id)s
     RETURNING ordinal, created_at
 """
+_DROP_TURN = """
+    DELETE FROM turn WHERE tenant = %s AND principal = %s AND conversation_id = %s AND ordinal = %s
+"""
+_FORGET_SUMMARY = """
+    UPDATE conversation SET summary = '', summarised = 0
+    WHERE tenant = %s AND principal = %s AND id = %s AND summarised >= %s
+"""
+# A conversation that was named after its first question is named after the one in its place.
+_RETITLE = """
+    UPDATE conversation c SET title = %s
+    WHERE tenant = %s AND principal = %s AND id = %s AND title = %s
+        AND (SELECT count(*) FROM turn t WHERE t.tenant = c.tenant AND t.principal = c.principal
+            AND t.conversation_id = c.id) = 1
+"""
+# What a summary is of must still be there: its last turn may have been replaced meanwhile.
 _SUMMARISE = """
-    UPDATE conversation SET summary = %s, summarised = %s
+    UPDATE conversation c SET summary = %s, summarised = %s
     WHERE tenant = %s AND principal = %s AND id = %s AND summarised = %s
+        AND EXISTS (SELECT 1 FROM turn t WHERE t.tenant = c.tenant AND t.principal = c.principal
+            AND t.conversation_id = c.id AND t.ordinal = %s)
 """
 _RENAME = "UPDATE conversation SET title = %s WHERE tenant = %s AND principal = %s AND id = %s"
 _DELETE = "DELETE FROM conversation WHERE tenant = %s AND principal = %s AND id = %s"
@@ -132,7 +150,8 @@ class StoredTurn:
     `used` are the passages first shown for this turn; as sources they were numbered from
     `first_source`. `cited` are the chunks that its citations are of. `trace` says how the query
     was made and how much of the history was shown.
-    `ordinal` counts from 1; it and `created_at` are given by the database.
+    `ordinal` counts from 1, and is left out where a turn took another's place; it and `created_at`
+    are given by the database.
     """
 
     question: str
@@ -239,9 +258,13 @@ class Conversations:
             cursor.execute(_DROP_EMPTY, key)
             cursor.execute(_GIVE_BACK, key)
 
-    def finish(self, number: UUID, token: UUID, turn: StoredTurn) -> tuple[int, datetime]:
+    def finish(
+        self, number: UUID, token: UUID, turn: StoredTurn, *, replaces: StoredTurn | None = None
+    ) -> tuple[int, datetime]:
         """Write a turn and give the conversation back; return the turn's ordinal and time.
 
+        `replaces`, the last turn, goes at the same moment, with a summary that covers it. The new
+        one has an ordinal of its own: a rating names the old one, and must not become its.
         Raises NotFoundError when the conversation was deleted meanwhile, or taken by another.
         """
         tenant, principal = self._owner
@@ -254,11 +277,21 @@ class Conversations:
                 )
             row = cursor.execute(_ADD_TURN, values).fetchone()
             assert row is not None
+            if replaces is not None:
+                key = (*self._owner, number)
+                gone = cursor.execute(_DROP_TURN, (*key, replaces.ordinal)).rowcount
+                assert gone == 1, "nobody else takes turns away while it is taken"
+                cursor.execute(_FORGET_SUMMARY, (*key, replaces.ordinal))
+                titles = title_of(turn.question), title_of(replaces.question)
+                cursor.execute(_RETITLE, (titles[0], *key, titles[1]))
             return row[0], row[1]
 
     def summarise(self, number: UUID, summary: str, *, old: int, new: int) -> bool:
-        """Keep a summary of the turns up to `new`, unless that up to `old` is no longer there."""
-        values = (storable(summary), new, *self._owner, number, old)
+        """Keep a summary of the turns up to `new`, unless that up to `old` is no longer there.
+
+        It is not kept either when the turn `new` has been replaced.
+        """
+        values = (storable(summary), new, *self._owner, number, old, new)
         with transaction(self._pool) as cursor:
             return cursor.execute(_SUMMARISE, values).rowcount == 1
 
@@ -293,6 +326,11 @@ def missing(text: str) -> NotFoundError:
     return NotFoundError(
         f"there is no conversation {text[:40]!r}: `ragkit conversations list` shows yours"
     )
+
+
+def title_of(question: str) -> str:
+    """Make a conversation's title of its first question."""
+    return storable(" ".join(question.split())[:TITLE_CHARS])
 
 
 def storable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What people think of answers, in PostgreSQL: kept answers, and ratings with copies of them.
+"""What people think of answers, in PostgreSQL: ratings, each with a copy of what was rated.
 
 A principal rates what he was answered himself; a tenant's ratings can be listed and exported as
 items to evaluate with. It knows nothing of who may list them.
@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
-
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.conversations import storable
+from ragkit.store.kept import is_answer_id
 from ragkit.store.lending import transaction
-from ragkit.types import Answer, Citation
+from ragkit.types import Citation
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -30,14 +29,8 @@ BATCH: Final = 200  # arbitrary: ratings read at a time for an export
 NUMBERS: Final[Mapping[str, int]] = {"up": 1, "down": -1}
 MAX_NUMBER: Final = 2**63 - 1  # PostgreSQL's bigint
 
-_ID = re.compile(r"[!-~]{1,200}")
 _TURN = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/([1-9][0-9]{0,8})")
 
-_KEEP = """
-    INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer, refused,
-        citations)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
-"""
 # Rating is one statement: what is rated may be deleted at any moment.
 _RATE = """
     INSERT INTO feedback (tenant, principal, answer_id, rating, comment, collection, question,
@@ -48,6 +41,7 @@ _OF_KEPT = """
         refused, citations
     FROM kept_answer
     WHERE tenant = %(tenant)s AND principal = %(principal)s AND id = %(answer)s
+        AND created_at > now() - make_interval(days => %(keep_days)s)
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
 """
 _OF_TURN = """
@@ -110,31 +104,24 @@ class Rated:
 
 
 class Feedback:
-    """One principal's kept answers and ratings, and his tenant's; methods raise DatabaseError.
+    """One principal's ratings, and his tenant's; methods raise DatabaseError.
 
-    `collections` of a method are those that the caller may see; None means all.
+    A kept answer that is older than `keep_days` cannot be rated, unless it was before; ratings
+    themselves stay. `collections` of a method are those that the caller may see; None means all.
     """
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str, principal: str) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool[Connection[Any]],
+        tenant: str,
+        principal: str,
+        *,
+        keep_days: int,
+    ) -> None:
         self._pool = pool
         self._tenant = tenant
         self._principal = principal
-
-    def keep(
-        self, id: str, *, collection: str, question: str, answer: Answer, query: str | None = None
-    ) -> None:
-        """Keep an answer under its completion's id, so that it can be rated later.
-
-        `query` is what was searched for, where that is not the question. One that is kept stays.
-        """
-        values = (
-            *(self._tenant, self._principal, _answer_id(id), storable(collection)),
-            *(storable(question), storable(question if query is None else query)),
-            *(storable(answer.text), answer.refused),
-            Jsonb([_citation_json(citation) for citation in answer.citations]),
-        )
-        with transaction(self._pool) as cursor:
-            cursor.execute(_KEEP, values)
+        self._keep_days = keep_days
 
     def rate(
         self,
@@ -153,10 +140,13 @@ class Feedback:
             raise UsageError(
                 f"the comment has {len(comment)} characters: {MAX_COMMENT_CHARS} are kept"
             )
+        if not is_answer_id(answer_id):
+            raise _no_answer(answer_id)
         turn = _TURN.fullmatch(answer_id)
         values: dict[str, object] = self._values(collections) | {
             "principal": self._principal,
-            "answer": _answer_id(answer_id),
+            "answer": answer_id,
+            "keep_days": self._keep_days,
             "rating": NUMBERS[rating],
             "comment": storable(comment),
         }
@@ -214,22 +204,11 @@ class Feedback:
         return {"tenant": self._tenant, "collections": seen}
 
 
-def _answer_id(text: str) -> str:
-    if not _ID.fullmatch(text):
-        raise _no_answer(text)
-    return text
-
-
 def _no_answer(text: str) -> NotFoundError:
     return NotFoundError(
-        f"there is no kept answer {text[:40]!r}: ask with `store` switched on, or name a"
+        f"there is no kept answer {text[:60]!r}: ask with `store` switched on, or name a"
         " conversation's turn as CONVERSATION/ORDINAL"
     )
-
-
-def _citation_json(citation: Citation) -> dict[str, Any]:
-    texts = {name: value for name, value in asdict(citation).items() if isinstance(value, str)}
-    return asdict(citation) | {name: storable(value) for name, value in texts.items()}
 
 
 def _rated(row: Sequence[Any]) -> Rated:

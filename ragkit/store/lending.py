@@ -41,8 +41,11 @@ def snapshot(pool: ConnectionPool[Connection[Any]]) -> Iterator[Cursor[Any]]:
 
 
 def translate(error: psycopg.Error) -> DatabaseError:
-    """Make one line of a database error, with the remedy where it is known."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    """Make one line of a database error, with the remedy where it is known.
+
+    The server's detail and context are left out: they hold values, which may be a document's text.
+    """
+    text = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseError(
             f"The database failed or cannot be reached: {text}. `ragkit db status` shows its state;"

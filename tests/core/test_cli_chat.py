@@ -109,6 +109,17 @@ def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
     assert (kept.title, kept.turns) == (HOLIDAY, 2)
 
 
+def test_the_last_question_is_asked_again_or_another_in_its_place(mine: Conversations) -> None:
+    typed = f"/again\nWho flew the Otter?\n/again\n/again {HOLIDAY}\n/history\n"
+    out, err = chat(typed.encode(), code=3)
+    assert err == "ragkit: there is no answer to replace yet: ask a question first\n"
+    assert out.count("28 days of paid holiday. [1]") == 2  # the answer, /history
+    (kept,) = mine.all()
+    (turn,) = mine.turns(kept.id)
+    assert (turn.ordinal, turn.question) == (3, HOLIDAY)
+    assert f"\n1. {HOLIDAY}\n" in out
+
+
 def test_it_goes_on_with_the_latest_or_the_named_or_a_new_one(mine: Conversations) -> None:
     ask = b"How many days of paid holiday?\n"
     chat(ask)

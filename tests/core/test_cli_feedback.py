@@ -15,27 +15,34 @@ from ragkit import Settings
 from ragkit.cli import app
 from ragkit.errors import RagkitError
 from ragkit.store.feedback import Feedback
-from ragkit.store.open import open_database
+from ragkit.store.kept import KeptAnswers
+from ragkit.store.open import Database, open_database
 from ragkit.types import Answer, Citation
 
 ANSWER = Answer("25 天 [1].", False, "", (Citation(1, 7, "h.md", "H", 2, 10, 20, "25 天"),))
 
 
 @pytest.fixture
-def feedback(
+def database(
     fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Feedback]:
+) -> Iterator[Database]:
     for name in [name for name in os.environ if "RAGKIT_" in name]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("RAGKIT_DATABASE_URL", fresh_database)
     monkeypatch.chdir(tmp_path)
     with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
-        yield Feedback(database.pool, "default", "ann")
+        yield database
 
 
-def rate(feedback: Feedback, id: str, rating: str, comment: str = "") -> int:
-    feedback.keep(id, collection=f"of-{id}", question="多久\x1b[31m?", answer=ANSWER)
-    return feedback.rate(id, "up" if rating == "up" else "down", comment).id
+def ratings(database: Database) -> Feedback:
+    return Feedback(database.pool, "default", "ann", keep_days=30)
+
+
+def rate(database: Database, id: str, rating: str, comment: str = "") -> int:
+    KeptAnswers(database.pool, "default", "ann", keep_days=30).keep(
+        id, collection=f"of-{id}", question="多久\x1b[31m?", answer=ANSWER, completion={}
+    )
+    return ratings(database).rate(id, "up" if rating == "up" else "down", comment).id
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -47,10 +54,10 @@ def run(*arguments: str, code: int = 0) -> str:
     return done.stdout
 
 
-def test_list(feedback: Feedback) -> None:
+def test_list(database: Database) -> None:
     assert "Nobody has rated an answer yet." in run("list")
     assert json.loads(run("list", "--json")) == {"feedback": []}
-    first, second = rate(feedback, "a", "up"), rate(feedback, "b", "down", "wrong\n" * 30)
+    first, second = rate(database, "a", "up"), rate(database, "b", "down", "wrong\n" * 30)
     lines = run("list").splitlines()
     assert [line.split()[:2] for line in lines[1:]] == [[str(second), "down"], [str(first), "up"]]
     assert "多久\ufffd[31m?" in lines[1]
@@ -67,10 +74,10 @@ def test_list(feedback: Feedback) -> None:
     assert len(run("list", "--collection", "of-b").splitlines()) == 2
 
 
-def test_export(feedback: Feedback) -> None:
+def test_export(database: Database) -> None:
     assert run("export") == ""
-    rate(feedback, "a", "up")
-    rate(feedback, "b", "down", "no")
+    rate(database, "a", "up")
+    rate(database, "b", "down", "no")
     items = [json.loads(line) for line in run("export").splitlines()]
     assert json.loads(run("export", "--json")) == items
     assert [item["rating"] for item in items] == ["down", "up"]
@@ -84,8 +91,8 @@ def test_export(feedback: Feedback) -> None:
     )
 
 
-def test_delete(feedback: Feedback) -> None:
-    number = rate(feedback, "a", "up")
+def test_delete(database: Database) -> None:
+    number = rate(database, "a", "up")
     assert run("delete", str(number)) == "Deleted 1 rating.\n"
-    assert feedback.page(9) == []
+    assert ratings(database).page(9) == []
     assert run("delete", str(number), code=2) == f"there is no rating {number}"

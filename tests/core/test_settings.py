@@ -121,6 +121,8 @@ def test_settings_made_by_hand_are_checked_too() -> None:
         ("top_k = 2.5", ["top_k = 2.5"]),
         ("top_k = true", ["top_k = True", "not true or false"]),
         ("jobs = 0", ["jobs = 0"]),
+        ("serve_keep_days = 0", ["serve_keep_days = 0", "greater than or equal to 1"]),
+        ("serve_keep_days = 3651", ["serve_keep_days = 3651", "less than or equal to 3650"]),
         ("llm_timeout_s = 0", ["llm_timeout_s = 0", "greater than 0"]),
         ("llm_timeout_s = nan", ["llm_timeout_s = nan"]),
         ("llm_timeout_s = inf", ["llm_timeout_s = inf"]),

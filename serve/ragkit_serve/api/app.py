@@ -26,6 +26,7 @@ from ragkit_serve.api import (
     feedback,
     health,
     jobs,
+    kept,
     login,
     models,
     rerank,
@@ -45,7 +46,7 @@ from ragkit_serve.api.upstream import Upstream
 from ragkit_serve.services import Services
 
 GROUPS = (
-    *(chat, models, embeddings, rerank, search, collections, documents, jobs),
+    *(chat, kept, models, embeddings, rerank, search, collections, documents, jobs),
     *(conversations, feedback, health, login),
 )
 ABOUT = (

@@ -23,6 +23,7 @@ from ragkit_serve.api.access import needs
 from ragkit_serve.api.chat_answer import ChatCompletion, Completion, Found, finish_reason
 from ragkit_serve.api.chat_request import ChatRequest
 from ragkit_serve.api.errors import RESPONSES, ApiError
+from ragkit_serve.api.kept import kept_answers
 from ragkit_serve.api.model_names import Named, named
 from ragkit_serve.api.pump import pumped
 from ragkit_serve.api.sending import DONE, EventStream, event_of, while_connected
@@ -63,6 +64,7 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
         if name.served:
             audit.note(state, request.scope, caller, "chat", model=name.served)
             return await passing.forward(state, await request.json(), held)
+        asked.check_conversation()
         if asked.tools:
             return await passing.augmented(state, asked, await request.json(), caller, name, held)
         question = await in_thread(state, lambda: Question(state, asked, caller, name))
@@ -73,6 +75,7 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
         first = await _first(batches)
         if not asked.stream:
             return await _whole(question, first, batches, span)
+        held.push_async_callback(batches.aclose)  # also where the events are never begun
         events = _events(question, first, batches, span)
         return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
     raise AssertionError("the stack lets no exception go")
@@ -89,6 +92,8 @@ class Question:
         self.collection = state.services.library.name(caller, self._wanted(name))
         self.completion = Completion(asked.model)
         self._found: list[tuple[Hit, ...]] = []
+        self._queries: list[str] = []  # of each choice: the question as it stands alone
+        self._talk: Conversation | None = None
 
     def _wanted(self, name: Named) -> str | None:
         """Say which collection is asked; a conversation that goes on stays with its own."""
@@ -108,13 +113,15 @@ class Question:
 
     def pieces(self) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces of each choice after the other, each ending with its Answer."""
+        answers: list[Answer] = []
         for choice in range(self.asked.n or 1):
             kb = self._adapted(choice)
             for piece in self._stream(kb):
                 if self._found:
                     yield choice, Found(self._found.pop())
                 if isinstance(piece, Answer):
-                    self._keep(piece)
+                    answers.append(piece)
+                    self._keep(answers)
                 yield choice, piece
 
     def _adapted(self, choice: int) -> KnowledgeBase:
@@ -135,8 +142,10 @@ class Question:
         if self.asked.options.conversation is not None:
             conversation = self._conversation(self.asked.options.conversation)
             conversation.kb = kb
+            self._talk = conversation
             self.completion = Completion(self.asked.model, str(conversation.id))
-            return conversation.stream(self.text)
+            replace_last = self.asked.options.replace_last
+            return conversation.stream(self.text, replace_last=replace_last)
         return stream_told(
             kb,
             self.text,
@@ -144,6 +153,7 @@ class Question:
             model=services.library.model,
             templates=Templates(services.settings.prompts, self.collection),
             history_tokens=services.settings.history_tokens,
+            on_query=self._queries.append,
         )
 
     def _conversation(self, wanted: UUID | str) -> Conversation:
@@ -152,15 +162,18 @@ class Question:
             return library.conversation(self.caller, id=wanted)
         return library.conversation(self.caller, collection=self.collection)
 
-    def _keep(self, answer: Answer) -> None:
-        """Keep an answer that is to be, so that it can be rated later."""
-        if not self.asked.store:
+    def _keep(self, answers: Sequence[Answer]) -> None:
+        """Keep what is to be kept, once it has all its choices; the first can be rated."""
+        if not self.asked.store or len(answers) < (self.asked.n or 1):
             return
-        from ragkit.store.feedback import Feedback
-
-        database = self.state.services.database
-        Feedback(database.pool, self.caller.tenant, self.caller.principal).keep(
-            self.completion.id, collection=self.collection, question=self.text, answer=answer
+        last = self._talk.last if self._talk is not None else None
+        kept_answers(self.state, self.caller).keep(
+            self.completion.id,
+            collection=self.collection,
+            question=self.text,
+            query=self._queries[0] if last is None else last.query,
+            answer=answers[0],
+            completion=self.completion.whole(answers),
         )
 
 

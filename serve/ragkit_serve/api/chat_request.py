@@ -58,7 +58,9 @@ class Options(BaseModel):
     """What ragkit is asked beside OpenAI's fields.
 
     `collection` is asked in the place of the one that the model's name says. `conversation` is
-    the id of one that the server keeps, or "new": then only the last message is read.
+    the id of one that the server keeps, or "new": then only the last message is read. With
+    `replace_last` it is asked as if the last question there had not been, and takes the place of
+    that one and its answer when it is answered.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -68,6 +70,7 @@ class Options(BaseModel):
     mode: Mode | None = None
     refusal_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     conversation: UUID | Literal["new"] | None = None
+    replace_last: bool = False
 
 
 class ChatRequest(BaseModel):
@@ -82,7 +85,17 @@ class ChatRequest(BaseModel):
                     "messages": [{"role": "user", "content": "How many days of leave do I have?"}],
                     "stream": False,
                     "ragkit": {"top_k": 5, "mode": "hybrid"},
-                }
+                },
+                {
+                    "model": "ragkit",
+                    "messages": [
+                        {"role": "user", "content": "How many days of leave do I have in 2026?"}
+                    ],
+                    "ragkit": {
+                        "conversation": "6f1c2a9b-3f9e-4c55-9d0a-2f6f8f3c7c11",
+                        "replace_last": True,
+                    },
+                },
             ]
         },
     )
@@ -153,6 +166,18 @@ class ChatRequest(BaseModel):
                 400, "the last message must be the user's", param="messages", code="no_question"
             )
         return last.text
+
+    def check_conversation(self) -> None:
+        """Raise ApiError for what a kept conversation cannot do, or cannot be asked without."""
+        said, param = "", "ragkit.replace_last"
+        if self.options.conversation is not None and (self.n or 1) > 1:
+            said, param = "a conversation goes on with one answer: leave n out", "n"
+        elif self.options.replace_last and not isinstance(self.options.conversation, UUID):
+            said = "needs a conversation that has an answer: give its id in ragkit.conversation"
+        elif self.options.replace_last and self.tools:
+            said = "means nothing with tools: no answer is kept then"
+        if said:
+            raise ApiError(400, f"{param}: {said}", param=param, code="invalid_value")
 
     def instructions(self) -> str:
         """Return what system and developer messages say."""

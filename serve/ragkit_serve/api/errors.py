@@ -132,10 +132,15 @@ _STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None], ...]] = (
 
 
 def api_error(error: RagkitError) -> ApiError:
-    """Give one of ragkit's errors its status."""
+    """Give one of ragkit's errors its status; what the server could not do is logged.
+
+    The chat page tells people less of that.
+    """
     if isinstance(error, ApiError):
         return error
     status, code = next((s, c) for kind, s, c in _STATUSES if isinstance(error, kind))
+    if status >= 500:
+        log.warning("%s", error)
     retry = RETRY_AFTER_S if status in {409, 503} else None
     return ApiError(status, str(error), code=code, retry_after_s=retry)
 

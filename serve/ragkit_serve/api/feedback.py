@@ -163,8 +163,13 @@ def _state(request: Request) -> State:
 
 
 def _feedback(request: Request, caller: Caller) -> Feedback:
-    pool = _state(request).services.database.pool
-    return Feedback(pool, caller.tenant, caller.principal)
+    services = _state(request).services
+    return Feedback(
+        services.database.pool,
+        caller.tenant,
+        caller.principal,
+        keep_days=services.settings.serve_keep_days,
+    )
 
 
 def _shown(rated: Rated) -> RatingOut:

@@ -17,6 +17,7 @@ from ragkit import keys, logins
 from ragkit.keys import Access
 from ragkit_serve.api import oidc
 from ragkit_serve.api.access import public
+from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.gate import COOKIE
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _WORDS: Final = {
         "wrong": "This key is not valid. Ask whoever runs the server for one.",
         "sign_on": "Log in with your organisation's account",
         "failed": "Your organisation's log-in failed. Try again.",
+        "away": "Your organisation's log-in cannot be reached. Try again later, or use a key.",
     },
     "zh": {
         "title": "登录 ragkit",
@@ -50,6 +52,7 @@ _WORDS: Final = {
         "wrong": "此密钥无效。请向服务器管理员索取。",
         "sign_on": "使用组织账号登录",
         "failed": "组织账号登录失败，请重试。",
+        "away": "暂时无法连接组织账号登录服务，请稍后重试，或使用密钥登录。",
     },
 }
 _PAGE: Final = """<!doctype html>
@@ -65,6 +68,7 @@ label, input, button, a.button {{ display: block; width: 100%; box-sizing: borde
 input, button, a.button {{ font: inherit; padding: .6rem; margin: .4rem 0 1rem;
   border: 1px solid GrayText; border-radius: .4rem; text-align: center; }}
 button {{ background: #1d4ed8; color: white; border: 0; cursor: pointer; }}
+a.button {{ color: inherit; text-decoration: none; }}
 .wrong {{ border-left: .3rem solid #dc2626; padding: .4rem .8rem; }}
 </style></head><body><main>
 <h1>{title}</h1>
@@ -115,7 +119,10 @@ async def log_out(request: Request) -> Response:
 async def sign_on(request: Request, next: str = "/") -> Response:
     """Go to the provider."""
     state: State = request.app.state.ragkit
-    url = await oidc.begin(state.services, _callback(request), _inside(next))
+    try:
+        url = await oidc.begin(state.services, _callback(request), _inside(next))
+    except ApiError as error:
+        return _away(request, next, error)
     return RedirectResponse(url, 303, headers=_HEADERS)
 
 
@@ -123,7 +130,10 @@ async def sign_on(request: Request, next: str = "/") -> Response:
 async def signed_on(request: Request, code: str = "", state: str = "") -> Response:
     """Take the provider's answer."""
     here: State = request.app.state.ragkit
-    done = await oidc.finish(here.services, _callback(request), code=code, state=state)
+    try:
+        done = await oidc.finish(here.services, _callback(request), code=code, state=state)
+    except ApiError as error:
+        return _away(request, "/", error)
     if done is None:
         await here.quota.count_guess(request.scope)
         return _page(request, "/", "failed", 401)
@@ -152,6 +162,13 @@ def _logged_in(request: Request, token: str, next: str) -> Response:
         secure=request.url.scheme == "https",
     )
     return response
+
+
+def _away(request: Request, next: str, error: ApiError) -> Response:
+    """Tell a person on the form what a program is told by the error itself."""
+    if error.status < 500 or "text/html" not in request.headers.get("accept", ""):
+        raise error
+    return _page(request, next, "away", error.status)
 
 
 def _callback(request: Request) -> str:

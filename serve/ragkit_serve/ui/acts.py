@@ -14,6 +14,7 @@ import gradio as gr
 
 from ragkit.errors import NotFoundError
 from ragkit.knowledge import PASSAGES
+from ragkit.store.browse import Found
 from ragkit_serve.ui import browse, stages
 from ragkit_serve.ui.turn import name_of
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ragkit.library import Caller
     from ragkit_serve.services import Services
 
+MAX_SHOWN: Final = 500  # arbitrary: documents of a list
 MAX_CHOICES: Final = 1000  # arbitrary: documents to choose among
 
 
@@ -71,16 +73,24 @@ class Acts:
         return (_settings(collection, only or [], mode, passages),)
 
     def _chosen(self, caller: Caller, collection: str | None) -> tuple[Any, str]:
-        found = browse.documents(self._services, caller, collection) if collection else []
-        choices = [(name_of(one.title, one.uri), one.id) for one in found[:MAX_CHOICES]]
-        update = gr.update(choices=choices, value=[])
+        choices: list[tuple[str, int]] = []
+        info = self._words["only_hint"]
+        if collection:
+            found = browse.documents(self._services, caller, collection, limit=MAX_CHOICES)
+            choices = [(name_of(one.title, one.uri), one.id) for one in found.documents]
+            if found.all > len(choices):
+                shown = browse.counted(found, self._words)
+                info = self._words["only_first"].format(shown=shown)
+        update = gr.update(choices=choices, value=[], info=info)
         return update, _settings(collection, [], "hybrid", PASSAGES)
 
     def list(self, caller: Caller, collection: str | None, wanted: str) -> tuple[Any, ...]:
         # A quick hand opens the list before the page has been told its collection.
         collection = collection or self._collections(caller)[1]
-        found = browse.documents(self._services, caller, collection) if collection else []
-        return browse.rows(found, wanted, self._words)
+        found = Found((), 0, 0)
+        if collection:
+            found = browse.documents(self._services, caller, collection, wanted, limit=MAX_SHOWN)
+        return browse.rows(found, self._words)
 
     def read(self, caller: Caller, row: Sequence[str]) -> tuple[Any, ...]:
         title, text = browse.text(self._services, caller, _number(str(row[0])), self._words)

@@ -21,6 +21,7 @@ from ragkit.library import Caller
 from ragkit.types import Answer, Mode, Reasoning
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
+from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.pump import pumped
 from ragkit_serve.api.sending import EventStream, event_of, while_connected
 from ragkit_serve.ui.markdown import to_html
@@ -39,11 +40,15 @@ Piece = str | Reasoning | Answer
 
 
 class Asked(BaseModel):
-    """A question, with what is chosen beside it; without a conversation a new one begins."""
+    """A question, with what is chosen beside it; without a conversation a new one begins.
+
+    `replaces` is the ordinal of the conversation's last turn, whose place it is to take.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     question: Annotated[str, Field(min_length=1, max_length=32_000)]
     conversation: UUID | None = None
+    replaces: int | None = None
     collection: str | None = None
     documents: Annotated[list[int], Field(max_length=MAX_DOCUMENTS)] = []
     mode: Mode = "hybrid"
@@ -64,7 +69,9 @@ async def _admitted(request: Request, asked: Asked, caller: Caller) -> Response:
         name = None if asked.conversation else state.services.library.name(caller, asked.collection)
         audit.note(state, request.scope, caller, "chat", collection=name, text=asked.question)
         asking = Asking(state, asked, caller, words)
-        events = _events(asking, pumped(asking.pieces, state.admission.threads))
+        batches = pumped(asking.pieces, state.admission.threads)
+        held.push_async_callback(batches.aclose)  # also where the events are never begun
+        events = _events(asking, batches)
         return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
     raise AssertionError("the stack lets no exception go")
 
@@ -91,7 +98,12 @@ class Asking:
             passages=asked.passages, mode=asked.mode, where=where
         )
         self.conversation = conversation
-        return conversation.stream(asked.question)
+        if asked.replaces is not None:
+            # Another page may have gone on: what this one has not shown is not thrown away.
+            last = next(reversed(conversation.turns()), None)
+            if last is None or last.ordinal != asked.replaces:
+                raise ApiError(409, self.words["error_moved_on"], code="moved_on")
+        return conversation.stream(asked.question, replace_last=asked.replaces is not None)
 
     def finished(self, answer: Answer) -> dict[str, Any]:
         """Return the last event: the turn as it was kept."""

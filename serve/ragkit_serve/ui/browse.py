@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.render import printable
+from ragkit.store.browse import Browser
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJobs
 from ragkit_serve.ui.turn import name_of
 
 if TYPE_CHECKING:
     from ragkit.library import Caller
+    from ragkit.store.browse import Found
     from ragkit.store.uploads import UploadJob
     from ragkit.types import Document
     from ragkit_serve.services import Services
 
 Words = Mapping[str, str]
 Rows = list[list[str]]
-MAX_SHOWN: Final = 500  # arbitrary: documents of a list
 MAX_TEXT_CHARS: Final = 200_000  # arbitrary: what a browser shows without effort
 MAX_FILES: Final = 100  # on their way, of one page
 
@@ -42,17 +43,20 @@ class Files:
         return Files(jobs[-MAX_FILES:], refused[-MAX_FILES:])
 
 
-def documents(services: Services, caller: Caller, collection: str) -> Sequence[Document]:
-    """List a collection's documents by name. Raises NotFoundError, DatabaseError."""
-    library = services.library
-    found = library.store(caller).documents(library.name(caller, collection))
-    return sorted(found, key=lambda one: name_of(one.title, one.uri).casefold())
+def documents(
+    services: Services, caller: Caller, collection: str, wanted: str = "", *, limit: int
+) -> Found:
+    """Find the documents whose name or address has the wanted text, the first `limit` by name.
+
+    Raises NotFoundError, DatabaseError.
+    """
+    name = services.library.name(caller, collection)
+    browser = Browser(services.database.pool, caller.tenant)
+    return browser.find(name, wanted.strip(), limit=limit)
 
 
-def rows(found: Sequence[Document], wanted: str, words: Words) -> tuple[Rows, str]:
-    """Make table rows of the documents whose name or address has the wanted text."""
-    part = wanted.strip().casefold()
-    fitting = [one for one in found if part in f"{one.title} {one.uri}".casefold()]
+def rows(found: Found, words: Words) -> tuple[Rows, str]:
+    """Make table rows of documents, and say how many of how many they are."""
     table = [
         [
             str(one.id),
@@ -63,10 +67,17 @@ def rows(found: Sequence[Document], wanted: str, words: Words) -> tuple[Rows, st
             str(one.version),
             printable(one.uri),
         ]
-        for one in fitting[:MAX_SHOWN]
+        for one in found.documents
     ]
-    said = words["documents_shown"].format(shown=len(table), all=len(found))
-    return table, said
+    return table, counted(found, words)
+
+
+def counted(found: Found, words: Words) -> str:
+    """Say how many documents are shown, how many there are, and how many fit if that is neither."""
+    counts = {"shown": len(found.documents), "matched": found.matched, "all": found.all}
+    between = len(found.documents) < found.matched < found.all
+    said = words["documents_first" if between else "documents_shown"]
+    return said.format(**{name: f"{count:,}" for name, count in counts.items()})
 
 
 def text(services: Services, caller: Caller, document: int, words: Words) -> tuple[str, str]:

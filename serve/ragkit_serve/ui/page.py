@@ -17,6 +17,7 @@ import gradio as gr
 from ragkit.errors import RagkitError
 from ragkit.knowledge import PASSAGES
 from ragkit_serve.api.access import caller_of
+from ragkit_serve.api.errors import api_error
 from ragkit_serve.ui.acts import Acts
 from ragkit_serve.ui.words import WORDS, Language
 
@@ -257,10 +258,11 @@ class _Page:
         """Have an event call `act(caller, *values)`; the last output is where a failure is told."""
 
         def call(request: gr.Request, *values: Any) -> Any:
-            return _told(act, _caller(request), values, len(outputs) - 1)
+            return self._told(act, _caller(request), values, len(outputs) - 1)
 
         def call_selected(request: gr.Request, selected: gr.SelectData) -> Any:
-            return _told(act, _caller(request), (selected.row_value,), len(outputs) - 1)
+            values = (selected.row_value,)
+            return self._told(act, _caller(request), values, len(outputs) - 1)
 
         listener(
             call_selected if event else call,
@@ -270,6 +272,17 @@ class _Page:
             show_progress="hidden",
             api_visibility="private",
         )
+
+    def _told(
+        self, act: Callable[..., tuple[Any, ...]], caller: Caller, values: Sequence[Any], count: int
+    ) -> tuple[Any, ...]:
+        """Act; return `count` outputs and no note, or a note of what failed and nothing else."""
+        try:
+            return *act(caller, *values), gr.update(value="", visible=False)
+        except RagkitError as error:
+            known = self.words.get(f"error_{api_error(error).code}")
+            said = self.words["failed"].format(reason=known) if known else str(error)
+            return *(gr.skip() for _ in range(count)), gr.update(value=said, visible=True)
 
 
 def _unchecked(dropdown: gr.Dropdown) -> gr.Dropdown:
@@ -299,13 +312,3 @@ def _caller(request: gr.Request) -> Caller:
     """Return whom the gate let in with an event: without a queue it is the request's own scope."""
     assert request.request is not None, "an event comes with its request"
     return caller_of(request.request.scope)
-
-
-def _told(
-    act: Callable[..., tuple[Any, ...]], caller: Caller, values: Sequence[Any], outputs: int
-) -> tuple[Any, ...]:
-    """Act, and return the outputs with no note, or a note of what failed and nothing else."""
-    try:
-        return *act(caller, *values), gr.update(value="", visible=False)
-    except RagkitError as error:
-        return *(gr.skip() for _ in range(outputs)), gr.update(value=str(error), visible=True)

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 router = APIRouter()
 Reader = Annotated[Caller, needs("read")]
 FOLDER: Final = Path(__file__).with_name("static")
-FILES: Final = {"ragkit.js": "text/javascript", "ragkit.css": "text/css"}
+FILES: Final = {
+    "ragkit.js": "text/javascript",
+    "server.js": "text/javascript",
+    "ragkit.css": "text/css",
+}
 
 
 @router.get("/ui/static/{name}", include_in_schema=False)

@@ -34,16 +34,12 @@ def turn_html(turn: StoredTurn, conversation: UUID, *, markdown: bool, words: Wo
     kind = "rk-answer rk-refusal" if turn.refused else "rk-answer"
     return (
         f'<article class="rk-turn" data-answer="{conversation}/{turn.ordinal}">'
-        f"{question_html(turn.question)}"
+        f'<div class="rk-asked">{_button("edit", words)}'
+        f'<div class="rk-question">{plain(turn.question)}</div></div>'
         f'<div class="{kind}">{_refusal(turn, words)}<div class="rk-text">{text}</div>'
         f"{_reason(turn)}{_weak_note(text, words)}{_sources(turn.citations, words)}"
         f"{_footer(turn, words)}</div></article>"
     )
-
-
-def question_html(question: str) -> str:
-    """Write a question, as it was typed."""
-    return f'<div class="rk-question">{plain(question)}</div>'
 
 
 def name_of(title: str, uri: str) -> str:
@@ -98,12 +94,16 @@ def _source(n: int, cited: Sequence[Citation], words: Words) -> str:
 
 
 def _footer(turn: StoredTurn, words: Words) -> str:
-    buttons = "".join(
-        f'<button type="button" class="rk-act" data-act="{act}" aria-label="{escape(words[act])}"'
-        f' title="{escape(words[act])}"></button>'
-        for act in ("copy", "again", "good", "bad")
-    )
+    buttons = "".join(_button(act, words) for act in ("copy", "again", "good", "bad"))
     return f'<footer class="rk-acts">{buttons}{_measured(turn, words)}</footer>'
+
+
+def _button(act: str, words: Words) -> str:
+    said = escape(words[act])
+    return (
+        f'<button type="button" class="rk-act" data-act="{act}" aria-label="{said}"'
+        f' title="{said}"></button>'
+    )
 
 
 def _measured(turn: StoredTurn, words: Words) -> str:

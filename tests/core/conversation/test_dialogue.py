@@ -357,6 +357,108 @@ def test_an_answer_over_the_budget_is_cut_in_later_prompts(talk: Talk) -> None:
     assert len(conversation.turns()[0].answer.split()) == 104  # what is kept is whole
 
 
+def test_an_answer_is_replaced_as_if_it_had_not_been(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.ask(HOLIDAY)
+    conversation.ask(LAPSE)
+    model.says |= {"answer": "In March [1]."}
+    answer = conversation.ask(LAPSE, replace_last=True)
+    _, second, third = model.asked_for("answer")
+    assert third == second, "it was shown the turn before, and not the answer to replace"
+    assert model.asked_for("rewrite")[0] == model.asked_for("rewrite")[1]
+    assert answer.text == "In March [1]."
+    turns = conversation.turns()
+    assert [(turn.question, turn.answer) for turn in turns] == [
+        (HOLIDAY, "It is so [1]."),
+        (LAPSE, "In March [1]."),
+    ]
+    assert turns[1].trace["history"] == "1 of 1 turns shown"
+    assert conversation.last == turns[1]
+    conversation.ask("And then they lapse?")
+    assert model.asked_for("answer")[-1][: len(third)] == third, "the next one sees the new answer"
+
+
+def test_the_first_question_is_edited_and_asked_again_as_a_first(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.ask("How many days of holliday are there?")
+    conversation.ask(HOLIDAY, replace_last=True)
+    assert model.asked_for("rewrite") == []
+    (turn,) = conversation.turns()
+    assert (turn.question, turn.trace["history"]) == (HOLIDAY, "no turns before")
+    assert conversation.conversations.get(conversation.id).title == HOLIDAY
+
+
+def test_without_a_model_an_edited_follow_up_goes_on_from_the_turn_before(talk: Talk) -> None:
+    conversation = talk()
+    conversation.ask(HOLIDAY)
+    conversation.ask("What about the first flight of the Otter?")
+    answer = conversation.ask("When do they lapse?", replace_last=True)
+    assert "lapse at the end of March" in answer.text
+    assert conversation.last is not None
+    assert conversation.last.query == "When do they lapse? (days paid holiday)"
+    assert len(conversation.turns()) == 2
+
+
+@pytest.mark.parametrize("error", [ModelServerError("down"), IncompleteAnswerError("cut", "It")])
+def test_where_the_new_answer_fails_the_old_one_stays(talk: Talk, error: Exception) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.ask(HOLIDAY)
+    before = conversation.turns()
+    model.says["answer"] = error
+    with pytest.raises(type(error)):
+        conversation.ask(HOLIDAY, replace_last=True)
+    model.says["answer"] = "Another [1]."
+    with closing(cast("Any", conversation.stream(HOLIDAY, replace_last=True))) as pieces:
+        next(pieces)
+    assert conversation.turns() == before
+    assert conversation.ask(HOLIDAY, replace_last=True).text == "Another [1]."
+    assert len(conversation.turns()) == 1
+
+
+def test_where_nothing_was_answered_nothing_is_replaced(talk: Talk, database: Database) -> None:
+    conversation = talk(Scripted(), history_tokens=0)
+    with pytest.raises(UsageError, match="no answer to replace yet: ask a question first"):
+        conversation.ask(HOLIDAY, replace_last=True)
+    # Its program died before its first answer was complete.
+    conversation.conversations.begin(conversation.id, conversation.id, new=("default", "t"))
+    with database.pool.connection() as conn:
+        conn.execute("UPDATE conversation SET asking_until = now()")
+    with pytest.raises(UsageError, match="no answer to replace yet"):
+        conversation.another(conversation.id).ask(HOLIDAY, replace_last=True)
+    with pytest.raises(NotFoundError):
+        conversation.conversations.get(conversation.id)
+
+
+def test_a_summary_never_tells_of_a_replaced_answer(talk: Talk) -> None:
+    model = Scripted()
+    conversation = talk(model, history_tokens=30)
+    questions = [HOLIDAY, LAPSE, "And how many holiday days lapse in March?"]
+    for question in questions:
+        conversation.ask(question)
+    stored = conversation.conversations.get(conversation.id)
+    assert stored.summarised == 2, "the last turn is never in it"
+    # Whatever wrote one of all the turns: it is not shown, and does not survive.
+    conversation.conversations.summarise(conversation.id, "Of all three.", old=2, new=3)
+    model.says["answer"] = "Not so [1]."
+    conversation.ask(questions[2], replace_last=True)
+    shown = "".join(message.content for message in model.asked_for("answer")[-1])
+    assert "Of all three." not in shown
+    stored = conversation.conversations.get(conversation.id)
+    assert "Of all three." not in stored.summary
+    assert [turn.ordinal for turn in conversation.turns()] == [1, 2, 4]
+    # Over the gap the past is summed up as ever, and the trace counts turns, not ordinals.
+    model.says["answer"] = "It is so [1]."
+    for question in (LAPSE, "And how many holiday days lapse in March?", "And when?"):
+        conversation.ask(question)
+    prompts = "".join(messages[-1].content for messages in model.asked_for("summary"))
+    assert prompts.count("Not so") == 1
+    assert [turn.ordinal for turn in conversation.turns()] == [1, 2, 4, 5, 6, 7]
+    assert conversation.turns()[-1].trace["history"] == "1 of 5 turns shown, 4 in a summary"
+
+
 def test_without_history_tokens_every_question_stands_alone(talk: Talk) -> None:
     model = Scripted()
     conversation = talk(model, history_tokens=0)

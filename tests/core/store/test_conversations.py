@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,7 +17,7 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.conversations import Conversations, StoredTurn, UsedPassage
+from ragkit.store.conversations import Conversations, StoredTurn, UsedPassage, title_of
 from ragkit.store.open import Database, open_database
 from ragkit.types import Citation, Claim
 
@@ -242,6 +243,67 @@ def test_a_summary_takes_the_place_of_the_one_it_was_made_of(mine: Conversations
     assert mine.summarise(number, "first", old=0, new=1)
     assert not mine.summarise(number, "late", old=0, new=1)
     assert (mine.get(number).summary, mine.get(number).summarised) == ("first", 1)
+
+
+def again(mine: Conversations, number: UUID, turn: StoredTurn = TURN) -> int:
+    """Put a turn in the place of the last one."""
+    token = uuid4()
+    mine.begin(number, token)
+    return mine.finish(number, token, turn, replaces=mine.turns(number)[-1])[0]
+
+
+def test_a_turn_takes_the_place_of_the_last_under_an_ordinal_of_its_own(
+    mine: Conversations,
+) -> None:
+    number, token = start(mine), uuid4()
+    mine.begin(number, token)
+    mine.finish(number, token, replace(TURN, question="first try"))
+    assert again(mine, number, replace(TURN, question="second try")) == 3
+    assert again(mine, number, replace(TURN, question="third try")) == 4
+    turns = [(turn.ordinal, turn.question) for turn in mine.turns(number)]
+    assert turns == [(1, "How long?"), (4, "third try")]
+    assert mine.get(number).turns == 2
+
+
+def test_what_could_not_take_the_place_leaves_the_last_turn(mine: Conversations) -> None:
+    number, lost = start(mine), uuid4()
+    mine.begin(number, lost)
+    mine.abandon(number, lost)
+    with pytest.raises(NotFoundError, match="was not kept"):
+        mine.finish(number, lost, TURN, replaces=mine.turns(number)[-1])
+    token = uuid4()
+    mine.begin(number, token)
+    with pytest.raises(AssertionError):  # after the new one was written
+        mine.finish(number, token, TURN, replaces=replace(TURN, ordinal=7))
+    assert [turn.ordinal for turn in mine.turns(number)] == [1]
+
+
+def test_a_summary_goes_with_the_turn_that_it_tells_of(mine: Conversations) -> None:
+    number, token = start(mine), uuid4()
+    mine.begin(number, token)
+    mine.finish(number, token, TURN)
+    assert mine.summarise(number, "of the first", old=0, new=1)
+    assert again(mine, number) == 3
+    assert (mine.get(number).summary, mine.get(number).summarised) == ("of the first", 1)
+    assert mine.summarise(number, "of all", old=1, new=3)
+    assert again(mine, number) == 4
+    assert (mine.get(number).summary, mine.get(number).summarised) == ("", 0)
+    assert not mine.summarise(number, "made of what was replaced meanwhile", old=0, new=3)
+    assert mine.get(number).summary == ""
+
+
+def test_a_conversation_is_named_after_the_question_in_the_place_of_its_only_one(
+    mine: Conversations,
+) -> None:
+    number, named = start(mine, title_of(TURN.question)), start(mine, "My leave")
+    for one in (number, named):
+        again(mine, one, replace(TURN, question="How  many\ndays?"))
+    assert (mine.get(number).title, mine.get(named).title) == ("How many days?", "My leave")
+    token = uuid4()
+    mine.begin(number, token)
+    mine.finish(number, token, replace(TURN, question="How many days?"))
+    again(mine, number)
+    assert mine.get(number).title == "How many days?", "its first question still is"
 
 
 def test_what_postgresql_cannot_keep_is_replaced(mine: Conversations) -> None:

@@ -13,6 +13,7 @@ from ragkit.conversation.rated import evaluation_item
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.conversations import Conversations, StoredTurn
 from ragkit.store.feedback import Feedback
+from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database, open_database
 from ragkit.types import Answer, Citation
 
@@ -29,11 +30,26 @@ def database(fresh_database: str) -> Iterator[Database]:
 
 @pytest.fixture
 def mine(database: Database) -> Feedback:
-    return Feedback(database.pool, "default", "me")
+    return of(database)
 
 
-def keep(feedback: Feedback, id: str, question: str = "How long?", collection: str = "hr") -> None:
-    feedback.keep(id, collection=collection, question=question, answer=ANSWER)
+def of(database: Database, tenant: str = "default", principal: str = "me") -> Feedback:
+    return Feedback(database.pool, tenant, principal, keep_days=30)
+
+
+def keep(
+    database: Database,
+    id: str,
+    *,
+    tenant: str = "default",
+    principal: str = "me",
+    question: str = "How long?",
+    collection: str = "hr",
+    query: str | None = None,
+) -> None:
+    KeptAnswers(database.pool, tenant, principal, keep_days=30).keep(
+        id, collection=collection, question=question, query=query, answer=ANSWER, completion={}
+    )
 
 
 def start(database: Database) -> UUID:
@@ -43,14 +59,41 @@ def start(database: Database) -> UUID:
     return number
 
 
-def test_a_kept_answer_is_rated_with_a_copy_of_it(mine: Feedback) -> None:
-    keep(mine, "chatcmpl-1", "要多久？\0")
+def test_a_kept_answer_is_rated_with_a_copy_of_it(database: Database, mine: Feedback) -> None:
+    keep(database, "chatcmpl-1", question="要多久？\0")
     rated = mine.rate("chatcmpl-1", "down", "wrong year\0")
     assert (rated.answer_id, rated.principal, rated.rating) == ("chatcmpl-1", "me", "down")
     assert (rated.comment, rated.collection) == ("wrong year\ufffd", "hr")
     assert (rated.question, rated.query) == ("要多久？\ufffd", "要多久？\ufffd")
     assert (rated.answer, rated.refused, rated.citations) == ("25 days [3].", False, (CITATION,))
     assert mine.page(10) == [rated]
+
+
+def test_a_kept_follow_up_is_rated_with_the_question_as_it_stands_alone(
+    database: Database, mine: Feedback
+) -> None:
+    keep(database, "a", question="And for parents?", query="How long is the leave of parents?\0")
+    rated = mine.rate("a", "up")
+    assert rated.question == "And for parents?"
+    assert rated.query == "How long is the leave of parents?\ufffd"
+    item = evaluation_item(rated)
+    assert (item["question"], item["asked"]) == (rated.query, rated.question)
+
+
+def test_what_is_too_old_cannot_be_rated_but_a_rating_stays(
+    database: Database, mine: Feedback
+) -> None:
+    for id in ("rated", "not"):
+        keep(database, id)
+    first = mine.rate("rated", "up")
+    with database.pool.connection() as conn:
+        conn.execute("UPDATE kept_answer SET created_at = now() - interval '30 days'")
+    with pytest.raises(NotFoundError, match="there is no kept answer 'not'"):
+        mine.rate("not", "up")
+    assert mine.page(9) == [first]
+    assert mine.rate("rated", "down").answer == "25 days [3]."  # the copy is rated anew
+    KeptAnswers(database.pool, "default", "me", keep_days=31).delete("rated")
+    assert mine.rate("rated", "up").id == first.id
 
 
 def test_a_turn_is_rated_by_conversation_and_ordinal(database: Database, mine: Feedback) -> None:
@@ -92,16 +135,10 @@ def test_a_second_rating_takes_the_first_ones_place(database: Database, mine: Fe
     assert (third.id, third.answer, third.comment) == (first.id, "25 days [3].", "")
 
 
-def test_what_is_kept_under_an_id_stays(mine: Feedback) -> None:
-    keep(mine, "a", "first")
-    keep(mine, "a", "second")
-    assert mine.rate("a", "up").question == "first"
-
-
 def test_only_ones_own_answers_can_be_rated(database: Database, mine: Feedback) -> None:
     number = start(database)
-    keep(mine, "a")
-    for other in (Feedback(database.pool, "default", "you"), Feedback(database.pool, "x", "me")):
+    keep(database, "a")
+    for other in (of(database, principal="you"), of(database, tenant="x")):
         for answer in ("a", f"{number}/1"):
             with pytest.raises(NotFoundError, match="there is no kept answer"):
                 other.rate(answer, "up")
@@ -130,8 +167,8 @@ def test_a_turn_that_is_not_there_cannot_be_rated(database: Database, mine: Feed
             mine.rate(f"{number}/{ordinal}", "up")
 
 
-def test_a_comment_has_an_end(mine: Feedback) -> None:
-    keep(mine, "a")
+def test_a_comment_has_an_end(database: Database, mine: Feedback) -> None:
+    keep(database, "a")
     assert len(mine.rate("a", "up", "假" * 4000).comment) == 4000
     with pytest.raises(UsageError, match="the comment has 4001 characters: 4000 are kept"):
         mine.rate("a", "up", "假" * 4001)
@@ -140,13 +177,15 @@ def test_a_comment_has_an_end(mine: Feedback) -> None:
 def test_pages_are_the_tenants_latest_first(
     database: Database, mine: Feedback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    you = Feedback(database.pool, "default", "you")
-    other = Feedback(database.pool, "other", "me")
-    for feedback, id, collection in (
-        *((mine, "a", "hr"), (you, "b", "hr"), (mine, "c", "finance"), (other, "d", "hr")),
+    other = of(database, tenant="other")
+    for tenant, principal, id, collection in (
+        ("default", "me", "a", "hr"),
+        ("default", "you", "b", "hr"),
+        ("default", "me", "c", "finance"),
+        ("other", "me", "d", "hr"),
     ):
-        keep(feedback, id, collection=collection)
-        feedback.rate(id, "down" if id == "b" else "up")
+        keep(database, id, tenant=tenant, principal=principal, collection=collection)
+        of(database, tenant, principal).rate(id, "down" if id == "b" else "up")
     first = mine.page(2)
     assert [rated.answer_id for rated in first] == ["c", "b"]
     assert [rated.answer_id for rated in mine.page(2, after=first[-1].id)] == ["a"]
@@ -159,13 +198,13 @@ def test_pages_are_the_tenants_latest_first(
 
 
 def test_one_deletes_ones_own_unless_all_are_meant(database: Database, mine: Feedback) -> None:
-    keep(mine, "a")
+    keep(database, "a")
     number = mine.rate("a", "up").id
-    you = Feedback(database.pool, "default", "you")
+    you = of(database, principal="you")
     with pytest.raises(NotFoundError, match=f"there is no rating {number}"):
         you.delete(number)
     with pytest.raises(NotFoundError):
-        Feedback(database.pool, "other", "me").delete(number, everybody=True)
+        of(database, tenant="other").delete(number, everybody=True)
     with pytest.raises(NotFoundError):
         you.delete(number, everybody=True, collections=("finance",))
     you.delete(number, everybody=True)

@@ -121,6 +121,18 @@ def test_conversations(client: Client, tmp_path: Path) -> None:
         client.conversation(listed.id)
 
 
+def test_an_answer_is_replaced(client: Client) -> None:
+    answer = client.ask("How many days of holliday?", conversation="new")
+    *_, other = client.stream(QUESTION, conversation=answer.conversation, replace_last=True)
+    assert isinstance(other, ServedAnswer)
+    assert answer.conversation is not None
+    (turn,) = client.turns(answer.conversation)
+    assert (turn.id, turn.question) == (f"{answer.conversation}/2", QUESTION)
+    assert client.conversation(answer.conversation).title == QUESTION
+    with pytest.raises(QueryError, match=r"give its id in ragkit\.conversation"):
+        client.ask(QUESTION, replace_last=True)
+
+
 def test_a_conversation_stays_with_its_collection(client: Client) -> None:
     question = "At how many revolutions a minute does the pump run?"
     first = client.ask(question, collection="manuals", conversation="new")

@@ -179,3 +179,63 @@ def test_what_a_key_may_not_see_is_not_there(
         assert http.delete(f"/v1/conversations/{about_manuals}").status_code == 404
     titles = [one.title for one in Conversations(database.pool, "default", "ann").all()]
     assert titles == ["leave", "pump"]
+
+
+def chat(http: httpx.Client, question: str, **options: Any) -> httpx.Response:
+    beside = {name: options.pop(name) for name in ("n", "stream", "tools") if name in options}
+    body = {"model": "ragkit", "messages": [{"role": "user", "content": question}]} | beside
+    return http.post("/v1/chat/completions", json=body | {"ragkit": options})
+
+
+def test_an_answer_is_replaced_and_its_rating_stays_what_it_was(http: httpx.Client) -> None:
+    first = chat(http, "When do days of holiday lapse?", conversation="new").json()
+    number = first["choices"][0]["message"]["context"]["conversation"]
+    chat(http, "Who flew the Otter first?", conversation=number)
+    rated = {"answer_id": f"{number}/2", "rating": "down", "comment": "wrong"}
+    assert http.post("/v1/feedback", json=rated).status_code == 200
+    edited = "How many days of paid holiday are there?"
+    answer = chat(http, edited, conversation=number, replace_last=True)
+    assert answer.status_code == 200
+    assert "28 days of paid holiday" in answer.json()["choices"][0]["message"]["content"]
+    turns = http.get(f"/v1/conversations/{number}").json()["turns"]
+    assert [(turn["id"], turn["question"]) for turn in turns] == [
+        (f"{number}/1", "When do days of holiday lapse?"),
+        (f"{number}/3", edited),
+    ]
+    (listed,) = http.get("/v1/conversations").json()["data"]
+    assert listed["turns"] == 2
+    streamed = chat(http, edited, conversation=number, replace_last=True, stream=True)
+    assert streamed.text.endswith("data: [DONE]\n\n")
+    turns = http.get(f"/v1/conversations/{number}").json()["turns"]
+    assert [turn["ordinal"] for turn in turns] == [1, 4]
+    exported = http.get(f"/v1/conversations/{number}/export?format=markdown").text
+    assert f"\n## 2. {edited}\n" in exported, "people count the questions that there are"
+    (rating,) = http.get("/v1/feedback").json()["data"]
+    assert (rating["answer_id"], rating["question"]) == (f"{number}/2", "Who flew the Otter first?")
+    gone = http.post("/v1/feedback", json=rated | {"answer_id": f"{number}/3"})
+    assert gone.status_code == 404
+
+
+def test_what_cannot_be_replaced_is_refused(database: Database, http: httpx.Client) -> None:
+    number = str(add(database, "Leave"))
+    for options, said in (
+        ({}, "give its id in ragkit.conversation"),
+        ({"conversation": "new"}, "give its id in ragkit.conversation"),
+        ({"conversation": "new", "n": 1}, "give its id in ragkit.conversation"),
+        ({"conversation": number, "tools": [{"type": "function"}]}, "means nothing with tools"),
+    ):
+        response = chat(http, "How long?", replace_last=True, **options)
+        status, message, param = error(response)
+        assert (status, param) == (400, "ragkit.replace_last")
+        assert said in message
+    for options in ({"conversation": number}, {"conversation": "new", "stream": True}):
+        response = chat(http, "How long?", n=2, **options)
+        assert error(response) == (
+            400,
+            "n: a conversation goes on with one answer: leave n out",
+            "n",
+        )
+    assert chat(http, "How long?", conversation=number, replace_last="x").status_code == 400
+    gone = chat(http, "How long?", conversation=str(uuid4()), replace_last=True)
+    assert gone.status_code == 404
+    assert len(http.get(f"/v1/conversations/{number}").json()["turns"]) == 1

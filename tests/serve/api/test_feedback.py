@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.store.feedback import Feedback
+from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database
 from ragkit.types import Answer, Citation
+from ragkit_serve.stub import StubServer, quote_first_source
 from tests.serve.api.conftest import Serve
 
 ANSWER = Answer("28 days [1].", False, "", (Citation(1, 7, "h.md", "H", 2, 10, 20, "28 days"),))
@@ -19,8 +20,8 @@ ASKED: Any = [{"role": "user", "content": "How many days of paid holiday does an
 
 
 def keep(database: Database, id: str, principal: str, collection: str = "default") -> None:
-    Feedback(database.pool, "default", principal).keep(
-        id, collection=collection, question="要多久?", answer=ANSWER
+    KeptAnswers(database.pool, "default", principal, keep_days=30).keep(
+        id, collection=collection, question="要多久?", answer=ANSWER, completion={}
     )
 
 
@@ -53,6 +54,49 @@ def test_an_answer_asked_for_with_store_can_be_rated(serve: Serve) -> None:
     cited = items[1]["citations"][0]
     assert set(cited) == {"document", "version", "uri", "start", "end", "quote"}
     assert cited["quote"] in items[1]["answer"]
+
+
+FIRST, FOLLOW_UP = "How many days of paid holiday are there?", "And when do they lapse?"
+TOLD: Any = [
+    {"role": "user", "content": FIRST},
+    {"role": "assistant", "content": "Every employee has 28 days of paid holiday [1]."},
+    {"role": "user", "content": FOLLOW_UP},
+]
+REWRITTEN = "When do unused days of paid holiday lapse?"
+
+
+def rewriting(messages: Any) -> str:
+    """Rewrite when asked to, else quote."""
+    return (
+        REWRITTEN if "Next question: " in messages[-1]["content"] else quote_first_source(messages)
+    )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("conversation", [False, True])
+@pytest.mark.parametrize("model", [False, True])
+def test_a_rated_follow_up_is_exported_as_a_question_that_stands_alone(
+    serve: Serve, model: bool, conversation: bool, stream: bool
+) -> None:
+    with StubServer(rewriting) as stub:
+        llm = {"llm_url": stub.url, "llm_model": "stub"} if model else {}
+        with (
+            serve(serve_auth="none", **llm) as live,
+            httpx.Client(base_url=live.url, timeout=30) as http,
+        ):
+            body = {"model": "ragkit", "messages": TOLD, "store": True, "stream": stream}
+            if conversation:
+                begun = body | {"messages": TOLD[:1], "ragkit": {"conversation": "new"}}
+                first = http.post("/v1/chat/completions", json=begun | {"stream": False}).json()
+                context = first["choices"][0]["message"]["context"]
+                body["ragkit"] = {"conversation": context["conversation"]}
+            answered = http.post("/v1/chat/completions", json=body)
+            id = answered.text.split('"id":"')[1].split('"')[0]
+            http.post("/v1/feedback", json={"answer_id": id, "rating": "up"}).raise_for_status()
+            (item,) = map(json.loads, http.get("/v1/feedback/export").text.splitlines())
+    expanded = "And when do they lapse? (days paid holiday)"
+    assert item["asked"] == FOLLOW_UP
+    assert item["question"] == (REWRITTEN if model else expanded)
 
 
 @pytest.mark.parametrize(

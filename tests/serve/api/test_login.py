@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -84,6 +84,7 @@ class Provider:
         self.claims: dict[str, Any] = {}
         self.signed_with = KEY
         self.issuer = ""
+        self.error = ""  # instead of a code
         self.asked: dict[str, list[str]] = {}
         self.traded: list[dict[str, list[str]]] = []
 
@@ -115,6 +116,8 @@ def provider() -> Iterator[Provider]:
                         "jwks_uri": f"{told.issuer}/keys",
                     }
                 )
+            elif self.path.startswith("/authorize?"):
+                self._back()
             else:
                 self._json(KeySet([KEY]).as_dict(private=False))
 
@@ -122,6 +125,16 @@ def provider() -> Iterator[Provider]:
             length = int(self.headers["content-length"])
             told.traded.append(parse_qs(self.rfile.read(length).decode()))
             self._json({"access_token": "a", "token_type": "Bearer", "id_token": told.token()})
+
+        def _back(self) -> None:
+            """Send the browser back, as if somebody had logged in here, or had failed to."""
+            told.asked = parse_qs(urlsplit(self.path).query)
+            said = {"error": told.error} if told.error else {"code": "c"}
+            query = urlencode(said | {"state": told.asked["state"][0]})
+            self.send_response(303)
+            self.send_header("location", f"{told.asked['redirect_uri'][0]}?{query}")
+            self.send_header("content-length", "0")
+            self.end_headers()
 
         def _json(self, value: object) -> None:
             content = json.dumps(value).encode()
@@ -208,5 +221,9 @@ def test_a_provider_that_is_gone_is_said(serve: Serve) -> None:
         chosen = settings(told)
     with serve(**chosen) as live:
         answer = httpx.get(f"{live.url}/login/oidc", timeout=30)
+        person = browser(live).get("/login/oidc")
     assert answer.status_code == 502
     assert "cannot be asked" in answer.json()["error"]["message"]
+    assert person.status_code == 502
+    assert 'role="alert">Your organisation' in person.text
+    assert 'href="/login/oidc' in person.text

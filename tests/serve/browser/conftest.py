@@ -179,6 +179,42 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
+def visit(browser: Any) -> Iterator[Open]:
+    """Go to an address in a browser of one's own: `visit(url, locale="zh-CN")`. At the end no
+
+    policy may have been violated on the last page, and no script failed on any.
+    """
+    pages: list[Any] = []
+    wrong: list[str] = []
+
+    def visited(url: str, **options: Any) -> Any:
+        options.setdefault("viewport", {"width": 1280, "height": 800})
+        context = browser.new_context(**options)
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        pages.append(page)
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(url)
+        return page
+
+    yield visited
+    violations = [one for page in pages for one in page.evaluate("window.violations")]
+    for page in pages:
+        page.context.close()
+    assert violations == []
+    assert wrong == []
+
+
+def ready(page: Any) -> None:
+    """Wait until the page can be asked."""
+    page.wait_for_selector("body.rk-ready")
+    # Not wait_for_function, which evaluates a string where the policy forbids it.
+    while not page.evaluate("document.querySelector('#rk-options textarea')?.value"):
+        page.wait_for_timeout(20)
+
+
+@pytest.fixture
 def open_page(browser: Any, site: Site) -> Iterator[Open]:
     """Open the page: `open_page(locale="zh-CN", ...)`. At the end nothing may have gone elsewhere,
 
@@ -206,10 +242,7 @@ def open_page(browser: Any, site: Site) -> Iterator[Open]:
             ),
         )
         page.goto(site.url)
-        page.wait_for_selector("body.rk-ready")
-        # Not wait_for_function, which evaluates a string where the policy forbids it.
-        while not page.evaluate("document.querySelector('#rk-options textarea')?.value"):
-            page.wait_for_timeout(20)
+        ready(page)
         return page
 
     yield opened

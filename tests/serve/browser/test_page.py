@@ -237,8 +237,108 @@ def test_a_follow_up_stays_in_the_conversation_and_a_new_one_is_new(
     ask(page, "How long is the warranty of the RL-400?")
     answered(page)
     until(page, "document.querySelectorAll('.rk-open').length === 2")
-    page.locator("[data-act=again]").click()
+
+
+def test_the_last_answer_is_replaced_and_comes_back_where_no_other_does(
+    open_page: Any, site: Any
+) -> None:
+    page = open_page()
+    more = "And how many in 2025?"
+    for count, question in enumerate((LEAVE, more), 1):
+        ask(page, question)
+        answered(page, count)
+    page.fill("#rk-question textarea", "A thought for later")
+    again = page.locator("[data-act=again]")
+    assert [one.is_visible() for one in again.all()] == [False, True]
+    assert [one.is_visible() for one in page.locator("[data-act=edit]").all()] == [False, True]
+
+    def slowly(text: str) -> Any:
+        """Answer slowly; the follow-up is rewritten at once."""
+        return lambda asked: (
+            more if "Next question:" in asked[-1]["content"] else Reply(text, delay_s=0.1)
+        )
+
+    questions = [one.bounding_box() for one in page.locator(".rk-question").all()]
+    assert len({one["x"] + one["width"] for one in questions}) == 1, "with a pencil and without"
+    site.says = slowly("One word after the other. " * 200)
+    again.last.click()
+    until(page, "document.querySelector('.rk-turn:last-child')?.innerText.includes('One word')")
+    assert page.locator(".rk-turn:visible").count() == 2, "the old answer is away meanwhile"
+    assert page.locator("[data-act=again]:visible").count() == 0
+    page.click("#rk-stop")
+    page.wait_for_selector(".rk-failed")
+    assert page.inner_text(".rk-failed") == f"{EN['stopped']} {EN['still_there']}"
+    assert page.locator(".rk-turn:visible").count() == 3
+    assert [one.is_visible() for one in again.all()] == [False, True]
+    until(page, "!document.querySelector('.rk-busy')")
+    site.says = slowly("Twelve days [1].")
+    again.last.focus()
+    page.keyboard.press("Enter")
+    until(
+        page,
+        "document.querySelector('.rk-turn:last-child .rk-text')?.innerText?.startsWith('Twel')",
+    )
+    turn = answered(page, 2)
+    assert turn.locator(".rk-question").inner_text() == more
+    assert page.input_value("#rk-question textarea") == "A thought for later"
+    turn.locator(".rk-source").first.click()
+    page.wait_for_selector("#rk-panel .rk-span")
+    page.reload()
+    page.wait_for_selector("body.rk-ready")
+    page.click("#rk-conversations .rk-open")
+    assert "Twelve days" in answered(page, 2).inner_text()
+    assert page.locator("[data-act=again]:visible").count() == 1
+
+
+def test_the_last_question_is_edited_and_asked_again(open_page: Any, site: Any) -> None:
+    page = open_page(locale="zh-CN")
+    field = "#rk-question textarea"
+    ask(page, "How many days of leev?")
+    answered(page)
+    page.fill(field, "A thought for later")
+    page.locator("[data-act=edit]").focus()
+    page.keyboard.press("Enter")
+    assert page.input_value(field) == "How many days of leev?"
+    assert page.inner_text(".rk-note-editing") == ZH["editing"]
+    assert page.evaluate("document.activeElement.matches('#rk-question textarea')")
+    page.keyboard.press("Escape")
+    assert page.locator(".rk-note-editing").count() == 0
+    assert page.input_value(field) == "A thought for later"
+    assert page.evaluate("document.activeElement.dataset.act") == "edit"
+    page.keyboard.press("Enter")
+    site.says = lambda _: Fault(status=500)
+    ask(page, LEAVE)
+    page.wait_for_selector(".rk-failed")
+    assert page.inner_text(".rk-failed").endswith(ZH["still_there"])
+    assert page.input_value(field) == LEAVE, "and it is still edited"
+    assert page.locator(".rk-note-editing").count() == 1
+    site.says = lambda _: ABOUT_LEAVE
+    until(page, "!document.querySelector('.rk-busy')")
+    page.click("#rk-send")
+    until(page, "document.querySelector('.rk-turn:last-child .rk-acts')")
+    turn = answered(page)
+    assert turn.locator(".rk-question").inner_text() == LEAVE
+    assert page.locator(".rk-note-editing").count() == 0
+    assert page.input_value(field) == "A thought for later"
+    until(page, f"document.querySelector('.rk-open').textContent === {json.dumps(LEAVE)}")
+    stored = site.services.library.conversations(site.caller())
+    assert [turn.question for turn in stored.turns(stored.all()[0].id)] == [LEAVE]
+
+
+def test_what_this_page_has_not_seen_is_not_replaced(open_page: Any, site: Any) -> None:
+    page, other = open_page(), open_page()
+    ask(page, LEAVE)
+    answered(page)
+    other.reload()
+    other.click("#rk-conversations .rk-open")
+    answered(other)
+    ask(page, "And how many in 2025?")
     answered(page, 2)
+    other.locator("[data-act=again]").click()
+    other.wait_for_selector(".rk-failed")
+    assert EN["error_moved_on"] in other.inner_text(".rk-failed")
+    other.click("#rk-conversations .rk-open")
+    answered(other, 2)
 
 
 def test_the_page_is_chinese_for_a_chinese_browser(
@@ -272,6 +372,10 @@ def test_a_phone_has_room_for_everything(
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
     screenshot(page, "chat-phone")
+    page.fill("#rk-question textarea", "many lines\n" * 12)
+    assert page.locator("#rk-composer").bounding_box()["height"] > box["height"] + 100
+    send = page.locator("#rk-send").bounding_box()
+    assert send["y"] + send["height"] <= 844, "it can be sent, however long it is"
     turn.locator(".rk-cite").first.click()
     page.wait_for_selector("#rk-panel .rk-span")
     panel = page.locator("#rk-panel").bounding_box()
@@ -310,7 +414,7 @@ def test_settings_go_along_with_the_question(open_page: Any, site: Any) -> None:
         ask(page, LEAVE)
     assert asked.value.post_data_json == {
         **{"question": LEAVE, "conversation": None, "collection": "default"},
-        **{"documents": [], "mode": "lexical", "passages": 5},
+        **{"documents": [], "mode": "lexical", "passages": 5, "replaces": None},
     }
     answered(page)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,23 @@ def test_documents_are_found_by_a_part_of_their_name(acts: Acts, caller: Caller)
     table, said = acts.list(caller, "default", "WING")
     assert [row[1:3] for row in table] == [["Wings", ""]]
     assert said == "1 of 3 documents"
+
+
+def test_of_very_many_documents_the_first_are_there_and_all_are_counted(
+    services: Services, acts: Acts, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragkit_serve.ui.acts.MAX_SHOWN", 1)
+    monkeypatch.setattr("ragkit_serve.ui.acts.MAX_CHOICES", 2)
+    table, said = acts.list(caller, "default", "")
+    assert [row[1] for row in table] == ["Leave"]
+    assert said == "1 of 3 documents"
+    only = acts.load(caller)[1]
+    assert [title for title, _ in only["choices"]] == ["Leave", "Wings"]
+    assert only["info"] == "All documents. To choose from: 2 of 3 documents"
+    found = browse.documents(services, caller, "default", limit=1)
+    some = replace(found, matched=1200, all=5000)
+    assert browse.counted(some, EN) == "1 of 1,200 documents found; there are 5,000"
+    assert browse.counted(some, WORDS["zh"]) == "找到 1,200 个文档，显示 1 个；共有 5,000 个"
 
 
 def test_a_document_is_read_with_its_page_marks(services: Services, acts: Acts) -> None:
@@ -241,6 +259,7 @@ def test_both_languages_have_the_same_controls(services: Services) -> None:
         ("GET", "/static/..%2f..%2froutes.py", 400),
         ("GET", "/ui/static/mount.py", 404),
         ("GET", "/ui/static/ragkit.js", 200),
+        ("GET", "/ui/static/server.js", 200),
         ("GET", "/theme.css", 200),
         ("GET", "/svelte/x", 404),
         ("GET", "/manifest.json", 404),
@@ -263,6 +282,7 @@ def test_everything_needs_a_key_once_there_are_keys(services: Services) -> None:
             "/",
             "/theme.css",
             "/ui/static/ragkit.js",
+            "/ui/static/server.js",
             f"/ui/conversations/{uuid.uuid4()}",
         ):
             assert fresh.get(path).status_code == 401

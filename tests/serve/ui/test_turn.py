@@ -49,6 +49,13 @@ def test_a_turn_has_question_answer_sources_and_times() -> None:
     assert "Searched for: What is it?" in html
 
 
+def test_each_turn_has_the_buttons_of_the_last_outside_of_its_text() -> None:
+    html = turn_html(TURN, NUMBER, markdown=True, words=ZH)
+    assert '<div class="rk-question">What &lt;b&gt;is&lt;/b&gt; it?</div>' in html
+    for act in ("edit", "again"):
+        assert html.count(f'data-act="{act}" aria-label="{ZH[act]}"') == 1
+
+
 def test_without_markdown_the_answer_is_shown_as_it_is() -> None:
     assert "It *is* so" in turn_html(TURN, NUMBER, markdown=False, words=EN)
 

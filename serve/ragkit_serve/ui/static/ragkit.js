@@ -1,10 +1,12 @@
 // The chat page's own script: questions, conversations and sources. Gradio's page has the controls;
 // this reads the settings from a hidden field of it and fills its empty columns.
+// What is asked of the server, and said of its failures, is in server.js.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
+import { call, eventsOf, failure, learn, say, words } from "./server.js";
+
 const $ = (selector, root = document) => root.querySelector(selector);
-const current = { id: null, collection: null, asking: null };
-let words = {};
+const current = { id: null, collection: null, asking: null, editing: null };
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -15,10 +17,6 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-function say(key, values = {}) {
-  return Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), words[key]);
-}
-
 const hidden = (id) => JSON.parse($(`#${id} textarea, #${id} input`)?.value || "{}");
 const field = () => $("#rk-question textarea");
 const turns = () => $("#rk-turns");
@@ -26,25 +24,6 @@ const turns = () => $("#rk-turns");
 function type(text) {
   field().value = text;
   field().dispatchEvent(new Event("input", { bubbles: true }));
-}
-
-async function call(path, method = "GET", body = undefined, signal = undefined) {
-  let answer;
-  try {
-    answer = await fetch(path, {
-      method,
-      signal,
-      headers: body === undefined ? {} : { "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error(words.no_server);
-  }
-  if (answer.ok) return answer;
-  if (answer.status === 401) location.reload(); // the log-in page
-  const told = await answer.json().catch(() => ({}));
-  throw new Error(told.error?.message || `HTTP ${answer.status}`);
 }
 
 // Conversations
@@ -76,6 +55,7 @@ function menu(one) {
 
 async function openConversation(id) {
   stop();
+  leaveEditing();
   const told = await (await call(`/ui/conversations/${id}`)).json();
   Object.assign(current, { id, collection: hidden("rk-options").collection });
   closePanel();
@@ -87,6 +67,7 @@ async function openConversation(id) {
 
 function newConversation() {
   stop();
+  leaveEditing();
   Object.assign(current, { id: null, collection: null });
   closePanel();
   turns().replaceChildren(make("div", { class: "rk-welcome" }, make("h1", {}, words.welcome), make("p", {}, words.welcome_more)));
@@ -109,29 +90,38 @@ const onConversation = {
 
 // Questions
 
-async function ask(question) {
+// `replaced` is the turn whose place the answer is to take: it is away meanwhile, and back if none comes.
+async function ask(question, replaced = null) {
   if (!question.trim() || current.asking) return;
   const options = hidden("rk-options");
+  const edited = replaced !== null && current.editing?.turn === replaced;
+  if (replaced) leaveEditing();
+  else type("");
   // A conversation is about one collection: with another a new one begins.
-  if (current.id && current.collection !== options.collection) newConversation();
+  if (current.id && current.collection !== options.collection) {
+    newConversation();
+    replaced = null;
+  }
   $(".rk-welcome")?.remove();
   const text = make("div", { class: "rk-text" }, make("p", { class: "rk-working" }, words.working));
   const answer = make("div", { class: "rk-answer" }, text);
   const article = make("article", { class: "rk-turn" }, make("div", { class: "rk-question" }, question), answer);
+  if (replaced) replaced.hidden = true;
   turns().append(article);
   article.scrollIntoView({ block: "start" });
-  type("");
   const control = new AbortController();
   current.asking = control;
   document.body.classList.add("rk-busy");
   let kept = false;
   try {
-    const asked = { ...options, question, conversation: current.id };
+    const replaces = replaced && Number(replaced.dataset.answer.split("/")[1]);
+    const asked = { ...options, question, conversation: current.id, replaces };
     const events = eventsOf(await call("/ui/ask", "POST", asked, control.signal));
     for await (const event of events) {
-      if (event.error) throw new Error(event.error.message);
+      if (event.error) throw failure(event.error);
       if (event.conversation) {
         kept = true;
+        replaced?.remove();
         article.outerHTML = event.html;
         Object.assign(current, { id: event.conversation, collection: options.collection });
         idle(control); // what is left is only that the server sums the past up
@@ -140,11 +130,16 @@ async function ask(question) {
         show(answer, event);
       }
     }
-    if (!kept) throw new Error(words.incomplete);
+    if (!kept) throw new Error(words.no_server); // it hung up before the end
   } catch (error) {
     if (kept) return;
-    failed(answer, error.name === "AbortError" ? words.stopped : say("failed", { reason: error.message }));
-    if (!field().value) type(question);
+    const reason = error.name === "AbortError" ? words.stopped : say("failed", { reason: error.message });
+    failed(answer, replaced ? `${reason} ${words.still_there}` : reason);
+    if (replaced) {
+      replaced.hidden = false;
+      article.scrollIntoView({ block: "nearest" });
+      if (edited && replaced.isConnected) edit(replaced, question); // else its button asks again
+    } else if (!field().value) type(question);
   } finally {
     idle(control);
   }
@@ -174,23 +169,36 @@ function show(answer, event) {
 
 function failed(answer, message) {
   $(".rk-working", answer)?.remove();
-  if ($(".rk-text", answer).textContent) answer.classList.add("rk-incomplete");
+  if ($(".rk-text", answer).textContent) {
+    answer.classList.add("rk-incomplete");
+    if (!message.startsWith(words.stopped)) answer.append(make("p", { class: "rk-note" }, words.incomplete));
+  }
   answer.append(make("p", { class: "rk-failed", role: "alert" }, message));
 }
 
-async function* eventsOf(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let waiting = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const events = (waiting + value).split("\n\n");
-    waiting = events.pop();
-    for (const event of events) if (event.startsWith("data: ")) yield JSON.parse(event.slice(6));
-  }
+const stop = () => current.asking?.abort();
+const send = () => ask(field().value, current.editing?.turn);
+
+// The last question, put into the input: what is sent next takes its place.
+
+function edit(turn, question) {
+  leaveEditing();
+  current.editing = { turn, draft: field().value };
+  turn.classList.add("rk-editing");
+  $(".rk-asked", turn).after(make("p", { class: "rk-note-editing", role: "status" }, words.editing));
+  type(question);
+  field().focus();
 }
 
-const stop = () => current.asking?.abort();
+function leaveEditing() {
+  if (!current.editing) return null;
+  const { turn, draft } = current.editing;
+  current.editing = null;
+  turn.classList.remove("rk-editing");
+  $(".rk-note-editing", turn)?.remove();
+  type(draft);
+  return turn;
+}
 
 // What can be done with an answer
 
@@ -200,7 +208,11 @@ const onAnswer = {
     button.title = words.copied;
     button.classList.add("rk-done");
   },
-  again: (article) => ask($(".rk-question", article).textContent),
+  again: (article) => ask($(".rk-question", article).textContent, article),
+  edit(article) {
+    if (current.editing?.turn === article) leaveEditing();
+    else edit(article, $(".rk-question", article).textContent);
+  },
   good: (article, button) => rate(article, button, "up", ""),
   bad(article, button) {
     if ($(".rk-comment", article)) return;
@@ -271,7 +283,7 @@ document.addEventListener("click", (event) => {
   else if (hit("#rk-new")) {
     newConversation();
     closeSide();
-  } else if (hit("#rk-send")) ask(field().value);
+  } else if (hit("#rk-send")) send();
   else if (hit("#rk-stop")) stop();
   for (const one of document.querySelectorAll(".rk-menu[open]")) if (!one.contains(event.target) || hit(".rk-menu div")) one.open = false;
 });
@@ -281,14 +293,15 @@ document.addEventListener("click", (event) => {
 }, true);
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") {
+  if (event.key === "Escape" && !event.isComposing) {
     if (!$("#rk-panel").hidden) closePanel();
+    else if (current.editing) $("[data-act=edit]", leaveEditing()).focus();
     else stop();
   }
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === field()) {
     event.preventDefault();
     event.stopImmediatePropagation();
-    ask(field().value);
+    send();
   }
 }, true);
 
@@ -309,16 +322,20 @@ function closeSide() {
 }
 
 function begin() {
-  words = hidden("rk-words");
+  learn(hidden("rk-words"));
   $("#rk-transcript").append(make("div", { id: "rk-turns", role: "log", "aria-live": "polite" }));
   $("#rk-list").append(make("nav", { id: "rk-conversations", "aria-label": words.conversations }));
   document.body.append(
+    make("p", { id: "rk-notice", role: "alert" }),
     make("aside", { id: "rk-panel", "aria-label": words.source, hidden: "" },
       make("button", { type: "button", id: "rk-close", "aria-label": words.close, title: words.close }, "✕"),
       make("div", { id: "rk-source" })),
   );
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
+  // A long question takes its room from the transcript, so that it can always be sent.
+  const resized = ([{ contentRect }]) => document.body.style.setProperty("--rk-composer", `${contentRect.height}px`);
+  new ResizeObserver(resized).observe($("#rk-composer"));
   closeSide();
   newConversation();
   refreshList();
