@@ -402,6 +402,7 @@ def test_a_dark_browser_gets_a_dark_page(
     back, fore = (max(map(int, re.findall(r"\d+", one)[:3])) for one in colours)
     assert back < 60
     assert fore > 180
+    page.wait_for_selector("#rk-conversations .rk-open")
     screenshot(page, "chat-dark")
 
 
