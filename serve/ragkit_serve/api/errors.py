@@ -178,6 +178,11 @@ def install(app: FastAPI) -> None:
 def _invalid(error: RequestValidationError) -> ApiError:
     """Name the first field that is wrong; what stood there may be private and is not repeated."""
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        said = f"the body is no JSON from character {first['loc'][-1]} on"
+        return ApiError(400, said, code="json_invalid")
+    if first["loc"] == ("body",) and first["type"] == "missing":
+        return ApiError(400, "the request needs a body of JSON", code="missing")
     place = [str(part) for part in first["loc"] if part not in {"body", "query", "path", "header"}]
     name = ".".join(place)
     reason = first["msg"].removeprefix("Value error, ")

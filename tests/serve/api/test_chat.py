@@ -263,6 +263,19 @@ def test_nonsense_is_one_clear_line(serve: Serve, body: dict[str, Any], said: st
     assert set(error) == {"message", "type", "param", "code"}
 
 
+@pytest.mark.parametrize("body", [b'{"model": "ragkit", "messages": [', b"\xff\xfe", b""])
+def test_a_body_that_is_no_json_is_said(serve: Serve, body: bytes) -> None:
+    with serve() as live:
+        headers = {"content-type": "application/json"}
+        response = httpx.post(
+            f"{live.base}/chat/completions", content=body, headers=headers, timeout=30
+        )
+    error = response.json()["error"]
+    assert response.status_code == 400
+    assert "JSON" in error["message"]
+    assert error["param"] is None
+
+
 def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve) -> None:
     tools: Any = [{"type": "function", "function": {"name": "now", "parameters": {}}}]
     with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
