@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
+_NAME: Final = re.compile(r"\w+")
 log = logging.getLogger("ragkit.serve")
 
 # OpenAI's names where it has one for the status.
@@ -181,10 +183,11 @@ def _invalid(error: RequestValidationError) -> ApiError:
     if first["type"] == "json_invalid":
         said = f"the body is no JSON from character {first['loc'][-1]} on"
         return ApiError(400, said, code="json_invalid")
-    if first["loc"] == ("body",) and first["type"] == "missing":
-        return ApiError(400, "the request needs a body of JSON", code="missing")
-    place = [str(part) for part in first["loc"] if part not in {"body", "query", "path", "header"}]
-    name = ".".join(place)
+    if first["loc"] == ("body",) and first["type"] in {"missing", "model_attributes_type"}:
+        said = "the body must be a JSON object, sent as content-type: application/json"
+        return ApiError(400, said, code=first["type"])
+    # First comes where it stood; a union names its member by a type, which is no field.
+    name = ".".join(str(part) for part in first["loc"][1:] if _NAME.fullmatch(str(part)))
     reason = first["msg"].removeprefix("Value error, ")
     said = f"{name}: {reason}" if name else reason
     status = 413 if first["type"] == "too_large" else 400

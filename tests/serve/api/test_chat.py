@@ -263,17 +263,43 @@ def test_nonsense_is_one_clear_line(serve: Serve, body: dict[str, Any], said: st
     assert set(error) == {"message", "type", "param", "code"}
 
 
-@pytest.mark.parametrize("body", [b'{"model": "ragkit", "messages": [', b"\xff\xfe", b""])
-def test_a_body_that_is_no_json_is_said(serve: Serve, body: bytes) -> None:
+def test_a_body_that_is_no_json_is_said(serve: Serve) -> None:
+    sound = b'{"model": "ragkit", "messages": [{"role": "user", "content": "How long?"}]}'
     with serve() as live:
-        headers = {"content-type": "application/json"}
-        response = httpx.post(
-            f"{live.base}/chat/completions", content=body, headers=headers, timeout=30
-        )
-    error = response.json()["error"]
-    assert response.status_code == 400
-    assert "JSON" in error["message"]
-    assert error["param"] is None
+        for body, kind in (
+            (sound[:40], "application/json"),
+            (b"\xff\xfe", "application/json"),
+            (b"", "application/json"),
+            (b"[]", "application/json"),
+            (sound, "text/plain"),
+        ):
+            response = httpx.post(
+                f"{live.base}/chat/completions",
+                content=body,
+                headers={"content-type": kind},
+                timeout=30,
+            )
+            error = response.json()["error"]
+            assert (response.status_code, error["param"]) == (400, None)
+            assert "JSON" in error["message"]
+
+
+def test_the_field_that_is_wrong_is_named(serve: Serve) -> None:
+    with serve() as live:
+        for path, body, param in (
+            ("search", {"query": ""}, "query"),
+            ("search", {"query": "leave", "k": 0}, "k"),
+            ("embeddings", {"model": "all-MiniLM-L6-v2", "input": []}, "input"),
+            (
+                "chat/completions",
+                {"model": "ragkit", "messages": [{"role": "x"}]},
+                "messages.0.role",
+            ),
+        ):
+            response = httpx.post(f"{live.base}/{path}", json=body, timeout=30)
+            error = response.json()["error"]
+            assert (response.status_code, error["param"]) == (400, param)
+            assert error["message"].startswith(f"{param}: ")
 
 
 def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve) -> None:
