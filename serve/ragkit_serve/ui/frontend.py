@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from starlette.routing import Match
+
 from ragkit_serve.api.access import caller_of
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.ui.csp import POLICY, policy
@@ -73,6 +75,9 @@ def _check(scope: Scope) -> None:
         if method != "POST":
             raise ApiError(405, f"{path} takes POST only")
     elif path != PROGRESS and not _READ.fullmatch(path):
+        # A route of this path with another method has let the request go on to the page.
+        if any(route.matches(scope)[0] is Match.PARTIAL for route in scope["app"].routes):
+            raise ApiError(405, f"{path[:100]} does not take {method[:10]}")
         raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
     elif method not in {"GET", "HEAD"}:
         raise ApiError(405, f"{path} takes GET only")

@@ -255,6 +255,8 @@ def test_both_languages_have_the_same_controls(services: Services) -> None:
         ("POST", "/gradio_api/component_server", 404),
         ("GET", "/gradio_api/run/predict", 405),
         ("POST", "/", 405),
+        ("PUT", "/v1/models", 405),
+        ("PUT", "/v1/nothing", 404),
         ("GET", "/assets/%2e%2e/routes.py", 400),
         ("GET", "/static/..%2f..%2froutes.py", 400),
         ("GET", "/ui/static/mount.py", 404),
