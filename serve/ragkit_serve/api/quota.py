@@ -1,6 +1,7 @@
 """What one key may ask for: so many requests a minute, so many questions at once.
 
-Counted in this process alone: with several, each counts for itself.
+Counted in this process alone: with several, each counts for itself. The minute slides: what is left
+of the one before counts in proportion, in the same room however many requests there were.
 """
 
 from __future__ import annotations
