@@ -35,6 +35,9 @@ COMMANDS = {
     "model": Entry(
         "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models."
     ),
+    "eval": Entry(
+        "ragkit_eval.cli:app", "Measure models, indexes and answers; compare runs soundly."
+    ),
     "mcp": Entry("ragkit.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
     "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys."),
     "db": Entry("ragkit.cli_db:app", "Show, start and stop the embedded database."),

@@ -1,0 +1,38 @@
+"""`ragkit eval`: a table of its commands, each in a file of its own."""
+
+import typer
+
+from ragkit.cli_lazy import Entry, lazy_group
+
+COMMANDS = {
+    "run": Entry("ragkit_eval.cli_run:run", "Run tasks against a language model."),
+    "tasks": Entry("ragkit_eval.cli_tasks:tasks", "List the tasks and what each needs."),
+    "rag": Entry("ragkit_eval.cli_rag:rag", "Score whole answers over a collection."),
+    "retrieval": Entry("ragkit_eval.cli_retrieval:retrieval", "Score what a collection finds."),
+    "score": Entry("ragkit_eval.cli_score:score", "Score predictions made elsewhere."),
+    "compare": Entry("ragkit_eval.cli_compare:compare", "Compare runs, paired by item."),
+    "gate": Entry("ragkit_eval.cli_gate:gate", "Fail when a run is worse than a baseline."),
+    "report": Entry(
+        "ragkit_eval.cli_report:report", "Write runs as one HTML, Markdown or CSV file."
+    ),
+    "testset": Entry("ragkit_eval.cli_testset:testset", "Make questions from your own documents."),
+    "sweep": Entry("ragkit_eval.cli_sweep:sweep", "Find settings that are better, and confirm it."),
+    "quant": Entry("ragkit_eval.cli_quant:quant", "Measure what quantization costs."),
+    "judge-check": Entry(
+        "ragkit_eval.cli_judge:judge_check", "Measure how far a judge agrees with people."
+    ),
+    "selftest": Entry("ragkit_eval.cli_selftest:selftest", "Check every metric against oracles."),
+}
+
+app = typer.Typer(
+    cls=lazy_group(COMMANDS),
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _eval() -> None:
+    """Measure models, indexes and whole answers, and compare two runs soundly."""

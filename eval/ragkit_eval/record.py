@@ -1,0 +1,204 @@
+"""A run as it is kept: a JSON-lines file of one header and one line per item.
+
+It reads and writes that format and knows nothing of how a run is made or judged. A line is whole
+or, when its writer was killed, the last of its file and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ragkit.errors import NotFoundError, UsageError
+
+FORMAT = 1
+Status = Literal["ok", "wrong", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHeader:
+    """What was asked: equal hashes mean equal questions. `metric` is judged first.
+
+    `prompt_hash` covers each prompt, its choices and its targets, in order; `items` counts them.
+    `metrics` maps each metric's name to its signature.
+    """
+
+    name: str
+    version: str
+    method: str
+    metric: str
+    items: int
+    data_hash: str
+    prompt_hash: str
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a run was made with. `model` names it with revision and server arguments.
+
+    `environment` holds versions, git commit and hardware; `created` is ISO 8601 in UTC.
+    """
+
+    tasks: tuple[TaskHeader, ...]
+    model: Mapping[str, Any]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    created: str = ""
+    label: str = ""  # how tables and plots name the run; "" for the model's name
+
+    @property
+    def name(self) -> str:
+        """Return what a table calls this run."""
+        return self.label or str(self.model.get("name", "?"))
+
+    def task(self, name: str) -> TaskHeader:
+        """Return one task's header. Raises NotFoundError."""
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        known = ", ".join(task.name for task in self.tasks)
+        raise NotFoundError(f"the run {self.name} has no task {name!r}: it has {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One item's outcome. An error has no scores, counts 0 in every mean, and says why in `error`.
+
+    `status` is "ok" when the task's first metric is 1 (0.5 or more for graded ones), else "wrong".
+    `key` is the hash of all that could change the response. `usage` holds prompt_tokens,
+    completion_tokens and cached_tokens as far as known.
+    """
+
+    task: str
+    id: str
+    key: str
+    status: Status
+    prediction: str = ""
+    targets: tuple[str, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+    group: str = ""
+    cluster: str = ""
+    question: str = ""
+    prompt: str = ""
+    output: str = ""
+    finish: str = ""
+    fallback: bool = False
+    error: str = ""
+    latency_s: float = 0.0
+    first_token_s: float | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, metric: str) -> float | None:
+        """Return its value of a metric: 0.0 for an error, None where it has none."""
+        return 0.0 if self.status == "error" else self.scores.get(metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A header and each item's last record, in the order in which items first came."""
+
+    header: Header
+    records: tuple[Record, ...]
+    path: Path
+
+    def of(self, task: str) -> tuple[Record, ...]:
+        """Return one task's records."""
+        return tuple(record for record in self.records if record.task == task)
+
+
+def header_line(header: Header) -> str:
+    """Write a header as one line, without its end."""
+    return _dumps({"type": "header", "format": FORMAT, **asdict(header)})
+
+
+def record_line(record: Record) -> str:
+    """Write a record as one line, without its end; what is empty is left out."""
+    kept = {
+        name: value for name, value in asdict(record).items() if value not in ("", (), {}, None)
+    }
+    return _dumps({"type": "item", **kept})
+
+
+def read_run(path: Path, *, texts: bool = True) -> Run:
+    """Read a run. `texts=False` drops prompts, outputs and details, which are nearly all of it.
+
+    Raises NotFoundError, and UsageError naming the file and the line that is not right.
+    """
+    lines = read_lines(path)
+    header = next(lines, None)
+    if not isinstance(header, Header):
+        raise UsageError(
+            f"{path}:1: not a run: its first line is no header; make one with 'ragkit eval run'"
+        )
+    records: dict[tuple[str, str], Record] = {}
+    for record in lines:
+        assert isinstance(record, Record), "read_lines allows one header only"
+        records[record.task, record.id] = record if texts else _slim(record)
+    return Run(header, tuple(records.values()), path)
+
+
+def read_lines(path: Path) -> Iterator[Header | Record]:
+    """Yield the header, then the records, as they stand in the file, a torn last line left out."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise NotFoundError(f"cannot read the run {path}: {error.strerror}") from error
+    with file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            yield _parsed(line, f"{path}:{number}", first=number == 1)
+
+
+def _parsed(line: bytes, where: str, *, first: bool) -> Header | Record:
+    try:
+        values = json.loads(line, parse_constant=_no_number)
+    except ValueError as error:
+        raise UsageError(f"{where}: not a line of JSON: {error}") from error
+    kind = values.pop("type", None) if isinstance(values, dict) else None
+    if kind != ("header" if first else "item"):
+        wanted = "a run's header" if first else "an item"
+        raise UsageError(f"{where}: not {wanted}: correct the line, or run again")
+    try:
+        return _header(values) if first else _record(values)
+    except (TypeError, KeyError, ValueError) as error:
+        raise UsageError(f"{where}: not a line of a run: {error}") from error
+
+
+def _header(values: dict[str, Any]) -> Header:
+    written = values.pop("format", None)
+    if written != FORMAT:
+        raise ValueError(f"format {written!r}; this program reads {FORMAT}")
+    tasks = tuple(TaskHeader(**task) for task in values.pop("tasks"))
+    return Header(tasks=tasks, **values)
+
+
+def _record(values: dict[str, Any]) -> Record:
+    values["targets"] = tuple(values.get("targets", ()))
+    record = Record(**values)
+    if record.status not in get_args(Status):
+        raise ValueError(f"status {record.status!r} is none of {', '.join(get_args(Status))}")
+    for metric, value in record.scores.items():
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"the score {metric} is {value!r}, no finite number")
+    return record
+
+
+def _slim(record: Record) -> Record:
+    from dataclasses import replace
+
+    return replace(record, prompt="", output="", question="", detail={})
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _dumps(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
