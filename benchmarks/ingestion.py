@@ -13,6 +13,7 @@ import psycopg
 from psycopg import sql
 
 from benchmarks.data import chunking, cmrc
+from benchmarks.environment import peer_python
 from ragkit.store.embedded import EmbeddedServer
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +23,7 @@ ENGLISH_CORPORA = ("state_of_the_union", "wikitexts", "pubmed")
 
 
 def run() -> str:
-    peer = _peer_python()
+    peer = peer_python("langchain")
     runs: dict[str, list[dict[str, float]]] = {"ragkit": [], "langchain": []}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         size = _write_files(Path(folder))
@@ -94,16 +95,3 @@ def _measure(command: list[str], url: str, folder: str) -> dict[str, float]:
     result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     print(f"{Path(command[-1]).stem}: {result}", flush=True)
     return result
-
-
-def _peer_python() -> Path:
-    """Make the peer's environment when it is missing, and return its interpreter."""
-    folder = HERE / "out" / "langchain"
-    python = folder / "bin" / "python"
-    if not (folder / ".made").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        requirements = str(HERE / "peers/langchain.txt")
-        command = [str(python), "-m", "pip", "install", "--quiet", "-r", requirements]
-        subprocess.run(command, check=True)
-        (folder / ".made").touch()
-    return python

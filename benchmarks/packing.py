@@ -5,7 +5,6 @@ All sides embed with the same model; tokens are those of one tokenizer trained o
 
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from benchmarks import prefix
 from benchmarks.data import chunking, clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
+from benchmarks.environment import peer_python
 from ragkit import KnowledgeBase
 from ragkit.answer.prompt import build_prompt
 from ragkit.contracts import Embedder
@@ -134,21 +134,9 @@ def _peers(documents: Sequence[str]) -> dict[str, dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "documents.json")
         path.write_text(json.dumps(documents), encoding="utf-8")
-        command = [str(_peer_python()), str(HERE / "peers/packing_peers.py"), str(path)]
+        command = [str(peer_python("packing")), str(HERE / "peers/packing_peers.py"), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the peers failed:\n{done.stderr[-2000:]}")
     peers: dict[str, dict[str, object]] = json.loads(done.stdout.splitlines()[-1])
     return peers
-
-
-def _peer_python() -> Path:
-    """Make the peers' environment when it is missing, and return its interpreter."""
-    folder = HERE / "out" / "packing"
-    python = folder / "bin" / "python"
-    if not (folder / ".made").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", "-r"]
-        subprocess.run([*command, str(HERE / "peers/packing.txt")], check=True)
-        (folder / ".made").touch()
-    return python
