@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ragkit import KnowledgeBase, Settings
-from ragkit_eval.sets import LabelledSet, beir, clapnq, excerpts, squad
+from ragkit_eval.sets import LabelledSet, beir, clapnq, corpus_of, excerpts, squad
 from ragkit_ingest import ingest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,8 +54,7 @@ def knowledge_base(*sets: LabelledSet) -> Iterator[KnowledgeBase]:
         files = Path(folder, "documents")
         files.mkdir()
         for labelled in sets:
-            for number, text in labelled.documents.items():
-                (files / f"{number}.txt").write_text(text, encoding="utf-8")
+            corpus_of(labelled, files)
         settings = Settings(home=Path(folder, "home"))
         report = ingest([files], settings=settings)
         assert not report.failures, report.failures

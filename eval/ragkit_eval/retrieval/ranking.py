@@ -1,25 +1,35 @@
-"""Retrieval metrics of one query, with trec_eval's definitions and its rule for ties.
+"""How runs rank the judged documents of their queries, with trec_eval's rule for ties.
 
-A judgement is a grade per document: positive is relevant, anything else and no judgement at all
-is not. A run is a score per document. Nothing retrieved scores 0.0, as nothing relevant was
-found; a query without a relevant document has no score, and asking for one is a UsageError, so
-that leaving such queries out is the caller's visible choice. Knows nothing of queries' texts.
+A judgement is a grade per document; a run is a score per document. Many queries are ranked at once,
+as flat arrays; what a metric makes of them is not known here.
 """
 
-from collections.abc import Mapping
-from math import log2
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat
+from math import inf, isnan
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ragkit.errors import UsageError
 
 Judgements = Mapping[str, int]
 Run = Mapping[str, float]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_UNJUDGED = -1  # as trec_eval has it: a negative grade is in the pool, but was not judged
 
 
 def ranking(run: Run) -> list[str]:
     """Order documents by falling score, equal scores by falling document id.
 
-    The second rule is trec_eval's, so that a run has one ranking on whatever machine. Source:
-    trec_eval 9, form_res_rels.c, comp_sim_docno.
+    The second rule is trec_eval's, so that a run has one ranking on whatever machine. Scores are
+    compared in double precision, as trec_eval does since 9.0.8; older ones, and pytrec_eval, round
+    them to single precision first and so find ties where there are none. Source: trec_eval,
+    form_res_rels.c, comp_sim_docno, and https://github.com/usnistgov/trec_eval/issues/34.
 
     >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
     ['b', 'c', 'a']
@@ -27,82 +37,128 @@ def ranking(run: Run) -> list[str]:
     return sorted(run, key=lambda document: (run[document], document), reverse=True)
 
 
-def ndcg(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
-    """Return the normalised discounted cumulative gain of the first k documents, all if None.
+@dataclass(frozen=True)
+class Ranked:
+    """Several queries' retrieved documents, best first, and what was judged for them.
 
-    DCG = sum over ranks r <= k of grade(r) / log2(r + 1), divided by the DCG of the judged
-    documents in the best order; the gain is the grade itself. Source: Järvelin and Kekäläinen
-    2002, https://doi.org/10.1145/582415.582418; trec_eval's ndcg and ndcg_cut_k.
-
-    >>> round(ndcg({"a": 1, "b": 2}, {"a": 0.9, "b": 0.8}), 4)
-    0.8597
+    `grades` has one entry per retrieved document, query after query, negative where it is not
+    judged; `judged` has one per judgement. `retrieved` and `judgements` count each query's entries.
+    A document is relevant from grade `level` on, and every query has a relevant one.
     """
-    grades = _relevant(judgements)
-    best = _dcg(sorted(grades.values(), reverse=True)[: _depth(k)])
-    return _dcg([grades.get(document, 0) for document in ranking(run)[: _depth(k)]]) / best
+
+    grades: Floats
+    retrieved: Ints
+    judged: Floats
+    judgements: Ints
+    level: int
+
+    @cached_property
+    def hits(self) -> Ints:
+        """Where in `grades` the relevant documents stand, rising."""
+        return np.flatnonzero(self.grades >= self.level)
+
+    @cached_property
+    def hit_query(self) -> Ints:
+        """The number of the query for which each hit was retrieved."""
+        return owners(self.retrieved)[self.hits]
+
+    @cached_property
+    def hit_rank(self) -> Ints:
+        """The rank of each hit, from 1."""
+        return places(self.retrieved)[self.hits]
+
+    @cached_property
+    def hit_count(self) -> Ints:
+        """How many hits its query has down to each hit, itself included."""
+        return places(np.bincount(self.hit_query, minlength=len(self.retrieved)))
+
+    @cached_property
+    def relevant(self) -> Ints:
+        """How many documents are relevant to each query, retrieved or not."""
+        chosen = self.judged >= self.level
+        return np.bincount(owners(self.judgements)[chosen], minlength=len(self.judgements))
+
+    def found(self, last: float | Ints) -> Ints:
+        """Count each query's hits down to a rank: one for all queries, or one for each."""
+        limit = last[self.hit_query] if isinstance(last, np.ndarray) else last
+        return np.bincount(self.hit_query[self.hit_rank <= limit], minlength=len(self.retrieved))
+
+    def total(self, query: Ints, values: Floats) -> Floats:
+        """Add values up by the number of their query."""
+        return np.bincount(query, values, minlength=len(self.retrieved)).astype(float, copy=False)
 
 
-def recall(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
-    """Return the share of the relevant documents among the first k, all if None.
+def ranked(queries: Sequence[tuple[Judgements, Run]], *, level: int = 1) -> Ranked:
+    """Rank up to 65,536 queries at once.
 
-    Source: trec_eval's recall_k and set_recall.
-
-    >>> recall({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8}, k=2)
-    0.5
+    Raises UsageError for a score that is not a number, and for a query without a relevant document:
+    it has no score, so that leaving it out is visibly the caller's choice.
     """
-    grades = _relevant(judgements)
-    return sum(document in grades for document in ranking(run)[: _depth(k)]) / len(grades)
-
-
-def reciprocal_rank(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
-    """Return 1 / rank of the first relevant document, 0.0 when the first k have none.
-
-    Its mean over queries is the MRR. Source: trec_eval's recip_rank.
-
-    >>> reciprocal_rank({"a": 1}, {"b": 0.9, "a": 0.8})
-    0.5
-    """
-    grades = _relevant(judgements)
-    for rank, document in enumerate(ranking(run)[: _depth(k)], 1):
-        if document in grades:
-            return 1 / rank
-    return 0.0
-
-
-def average_precision(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
-    """Return the mean, over all relevant documents, of the precision at each one's rank.
-
-    AP = 1/R sum over ranks r <= k that are relevant of (relevant up to r) / r, R counting every
-    relevant document, retrieved or not. Its mean over queries is the MAP. Source: trec_eval's
-    map and map_cut_k.
-
-    >>> round(average_precision({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8, "b": 0.7}), 4)
-    0.8333
-    """
-    grades = _relevant(judgements)
-    found, total = 0, 0.0
-    for rank, document in enumerate(ranking(run)[: _depth(k)], 1):
-        if document in grades:
-            found += 1
-            total += found / rank
-    return total / len(grades)
-
-
-def _relevant(judgements: Judgements) -> dict[str, int]:
-    relevant = {document: grade for document, grade in judgements.items() if grade > 0}
-    if not relevant:
+    if level < 1:
+        raise UsageError(f"the relevance level {level} makes no sense: it is 1 or more")
+    runs = [run for _, run in queries]
+    size = sum(map(len, runs))
+    scores = np.fromiter(chain.from_iterable(run.values() for run in runs), float, size)
+    known = (map(judged.get, run, repeat(_UNJUDGED)) for judged, run in queries)
+    grades = np.fromiter(chain.from_iterable(known), float, size)
+    retrieved = np.fromiter(map(len, runs), np.int64, len(runs))
+    if np.isnan(scores).any():
+        named = next(name for run in runs for name, score in run.items() if isnan(score))
+        raise UsageError(f"the score of the document {named!r} is not a number: give it one")
+    order = _order(scores, grades, owners(retrieved), runs)
+    judged = np.fromiter(chain.from_iterable(judged.values() for judged, _ in queries), float)
+    counts = np.fromiter((len(judged) for judged, _ in queries), np.int64, len(queries))
+    found = Ranked(grades[order], retrieved, judged, counts, level)
+    for number in np.flatnonzero(found.relevant == 0):
         raise UsageError(
-            f"none of {len(judgements)} judgements is positive, so the query cannot be scored: "
-            "leave it out and say how many were left out"
+            f"none of {counts[number]} judgements is {level} or more, so the query cannot be "
+            "scored: leave it out and say how many were left out"
         )
-    return relevant
+    return found
 
 
-def _depth(k: int | None) -> int | None:
-    if k is not None and k < 1:
+def places(counts: Ints) -> Ints:
+    """Number the entries of each of several groups from 1.
+
+    >>> places(np.array([2, 0, 3])).tolist()
+    [1, 2, 1, 2, 3]
+    """
+    starts = np.cumsum(counts) - counts
+    return np.arange(1, counts.sum() + 1) - np.repeat(starts, counts)
+
+
+def owners(counts: Ints) -> Ints:
+    """Tell the number of the group that each entry belongs to, from 0.
+
+    >>> owners(np.array([2, 0, 3])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def depth(k: int | None) -> float:
+    """Return the last rank that a metric looks at, infinity for None. Raises UsageError below 1."""
+    if k is None:
+        return inf
+    if k < 1:
         raise UsageError(f"a metric over the first {k} documents makes no sense: k is 1 or more")
     return k
 
 
-def _dcg(gains: list[int]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, 1))
+def _order(scores: Floats, grades: Floats, query: Ints, runs: Sequence[Run]) -> Ints:
+    """Sort each query's documents; ids are only looked at where they can change a metric."""
+    order = np.arange(len(scores))
+    inner = query[1:] == query[:-1]
+    if (inner & (scores[1:] > scores[:-1])).any():
+        order = np.argsort(-scores)
+        order = order[np.argsort(query[order].astype(np.uint16), kind="stable")]  # a radix sort
+    sorted_scores, sorted_grades = scores[order], grades[order]
+    tied = inner & (sorted_scores[1:] == sorted_scores[:-1])
+    matters = np.flatnonzero(tied & (sorted_grades[1:] != sorted_grades[:-1]))
+    if matters.size:
+        documents = list(chain.from_iterable(runs))
+        group = np.concatenate([[0], np.cumsum(~tied)])
+        for number in np.unique(group[matters]):
+            start, end = np.searchsorted(group, [number, number + 1])
+            order[start:end] = sorted(order[start:end], key=documents.__getitem__, reverse=True)
+    return order

@@ -1,0 +1,56 @@
+"""Every metric and scorer against outside oracles and negative controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from ragkit.errors import NotFoundError
+from ragkit_eval.selftest import answers, retrieval, rouge, significance, tasks, texts
+from ragkit_eval.selftest.check import Check as Check
+from ragkit_eval.selftest.check import left_out
+
+
+def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check]:
+    """Yield each check as it is made.
+
+    `data` has the folders oracles/ and tasks/; without it, only what needs no data is checked. What
+    cannot be checked is a Check that says so. Raises NotFoundError for a folder that is not there.
+    """
+    if data is not None and not data.is_dir():
+        raise NotFoundError(f"there is no folder {data}: name the one with oracles/ and tasks/")
+    yield from texts.checks()
+    yield from answers.checks()
+    for subject, needs, make in _WITH_DATA:
+        missing = [name for name in needs if data is None or not (data / name).exists()]
+        if data is None or missing:
+            where = f"no {missing[0]} in {data}" if data else "no data: name it with --data"
+            yield left_out(subject, "", where)
+        else:
+            yield from make(data)
+    subject, oracle = "humaneval, sandbox", "reference and wrong solutions"
+    if data is None or not (data / "tasks/humaneval").exists():
+        yield left_out(subject, oracle, "no tasks/humaneval")
+    elif not execute_code:
+        yield left_out(subject, oracle, "runs programs: allow it with --execute-code")
+    else:
+        yield from tasks.humaneval(data)
+
+
+_Make = Callable[[Path], Iterable[Check]]
+_WITH_DATA: tuple[tuple[str, tuple[str, ...], _Make], ...] = (
+    ("ROUGE", ("oracles/rouge155",), lambda data: rouge.checks(data / "oracles/rouge155")),
+    (
+        "retrieval metrics",
+        ("oracles/trec_eval",),
+        lambda data: retrieval.checks(data / "oracles/trec_eval"),
+    ),
+    (
+        "significance tests",
+        ("oracles/wmt17",),
+        lambda data: significance.checks(data / "oracles/wmt17"),
+    ),
+    ("bbh", ("oracles/bbh_direct", "tasks/bbh"), tasks.bbh),
+    ("gsm8k", ("oracles/gsm8k", "tasks/gsm8k"), tasks.gsm8k),
+    ("mmlu", ("tasks/mmlu",), tasks.choices),
+)

@@ -1,0 +1,1 @@
+"""Labelled questions made from the user's own documents, each with the place that answers it."""

@@ -1,0 +1,66 @@
+"""How long answers took, in seconds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from ragkit.errors import UsageError
+from ragkit_eval.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles and mean of the time to the whole answer, and of that to its first token.
+
+    Seconds, over `items` items; None where no time is known.
+    """
+
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    mean: float | None
+    first_token_p50: float | None
+    items: int
+
+
+def latency(records: Sequence[Record]) -> Latency:
+    """Sum the times of a run up; errors and items without a time are left out and not counted.
+
+    Percentiles as `percentile` interpolates them.
+    """
+    ended = [record for record in records if record.status != "error" and record.latency_s > 0]
+    whole = [record.latency_s for record in ended]
+    first = [record.first_token_s for record in ended if record.first_token_s is not None]
+    p50, p90, p95, p99 = (percentile(whole, p) if whole else None for p in (50, 90, 95, 99))
+    return Latency(
+        p50=p50,
+        p90=p90,
+        p95=p95,
+        p99=p99,
+        mean=fmean(whole) if whole else None,
+        first_token_p50=percentile(first, 50) if first else None,
+        items=len(whole),
+    )
+
+
+def percentile(values: Sequence[float], p: float) -> float:
+    """Return the value below which p per cent of the values lie, between two values linearly.
+
+    With n sorted values x, it stands at h = (n - 1) p / 100 and is
+    x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]). Raises UsageError without values.
+    Source: Hyndman and Fan 1996, definition 7, https://doi.org/10.1080/00031305.1996.10473566,
+    which is numpy's default.
+
+    >>> percentile([1.0, 2.0, 4.0, 8.0], 50)
+    3.0
+    """
+    if not values or not 0 <= p <= 100:
+        raise UsageError(
+            f"no {p:g}th percentile of {len(values)} values: give values, and 0 to 100"
+        )
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * p / 100
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -1,0 +1,98 @@
+"""`ragkit eval gate`: an exit code for CI, from a baseline's run and a candidate's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def gate(
+    baseline: Annotated[Path, typer.Option(help="The run file to be as good as.", metavar="RUN")],
+    candidate: Annotated[Path, typer.Option(help="The run file to judge.", metavar="RUN")],
+    metric: Annotated[
+        list[str],
+        typer.Option(help="What must not drop, with its own margin as NAME=X; may be repeated."),
+    ],
+    max_drop: Annotated[
+        float | None, typer.Option(min=0, help="The largest drop that is allowed, as 0.02.")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Judge this task alone; may be repeated.")
+    ] = None,
+    min_coverage: Annotated[
+        float, typer.Option(min=0, max=1, help="Least share of items with an outcome.")
+    ] = 1.0,
+    max_errors: Annotated[
+        float, typer.Option(min=0, max=1, help="Largest share of items that are errors.")
+    ] = 0.01,
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Pass what cannot be told either way.")
+    ] = False,
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
+    samples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples.")] = 10_000,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write Markdown.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fail unless a larger drop than allowed is ruled out, by the interval of the difference.
+
+    Exit codes: 0 pass; 1 a regression, or inconclusive: the interval reaches beyond the margin;
+    2 unusable: other questions, too few outcomes, too many errors, an unknown metric.
+    """
+    from ragkit import render
+    from ragkit.errors import UsageError
+    from ragkit_eval import gate_text
+    from ragkit_eval.files import check_folder, write_whole
+    from ragkit_eval.gate import Gate
+    from ragkit_eval.gate import gate as judged
+    from ragkit_eval.record import read_run
+
+    for path in (junit, markdown):
+        if path is not None:
+            check_folder(path)
+    margins = _margins(metric, max_drop)
+    try:
+        found = judged(
+            read_run(baseline, texts=False),
+            read_run(candidate, texts=False),
+            margins,
+            tasks=task,
+            min_coverage=min_coverage,
+            max_errors=max_errors,
+            allow_inconclusive=allow_inconclusive,
+            level=level,
+            seed=seed,
+            samples=samples,
+        )
+    except UsageError as error:  # a run that cannot be read is for CI's report as well
+        found = Gate((), (str(error),), level)
+    if junit is not None:
+        write_whole(junit, gate_text.junit(found))
+    if markdown is not None:
+        write_whole(markdown, gate_text.markdown(found))
+    if as_json:
+        render.print_json(gate_text.as_json(found))
+    else:
+        typer.echo("\n".join(render.printable(line) for line in gate_text.lines(found)))
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _margins(metrics: Sequence[str], max_drop: float | None) -> dict[str, float]:
+    """Read NAME=X, or NAME with the common margin."""
+    from ragkit.errors import UsageError
+
+    margins = {}
+    for metric in metrics:
+        name, given, margin = metric.partition("=")
+        if not given and max_drop is None:
+            raise UsageError(f"how far may {name} drop? Give --max-drop, or --metric {name}=0.02")
+        try:
+            margins[name] = float(margin) if given else max_drop or 0.0
+        except ValueError as error:
+            raise UsageError(f"--metric {metric}: {margin!r} is no number: write 0.02") from error
+    return margins

@@ -1,0 +1,138 @@
+"""`ragkit eval quant`: what a quantized model costs beside the one it was made from."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit_eval.quant.run import Questions
+
+
+def quant(
+    base: Annotated[
+        str, typer.Argument(help="URL#MODEL, LABEL=URL#MODEL, or the path of a run file.")
+    ],
+    candidates: Annotated[
+        list[str], typer.Argument(metavar="CANDIDATE...", help="The same, of quantized models.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder of run files, quant.md, quant.json."),
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task, as mmlu or gsm8k; may be repeated.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="RAGKIT_EVAL_DATA", help="The folder of the tasks' data."),
+    ] = None,
+    rag: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="SET", help="A labelled set for grounded answers; may be repeated."),
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="What the answers are from.")
+    ] = None,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Ingest the sets' own documents first.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="So many items of each, the same for all models.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Compare this metric alone; may be repeated.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Requests in flight.")] = 16,
+    timeout_s: Annotated[float, typer.Option(min=0.001, help="For one answer.")] = 600.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of requests and resamples.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the runs anew.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask models the same items and say what the quantized ones lose: knowledge, grounding, speed.
+
+    Servers that do not fit a machine at the same time are asked one after the other: run 'ragkit
+    eval run' of each, and give the run files here. The same command goes on with what was
+    stopped; the run files stay for 'ragkit eval report'. Exit code 3 when items ended in errors.
+    """
+    import json
+
+    from ragkit import render
+    from ragkit.settings import load_settings
+    from ragkit_eval.files import write_whole
+    from ragkit_eval.quant import telling
+    from ragkit_eval.quant.cost import costs
+    from ragkit_eval.quant.models import parse
+    from ragkit_eval.quant.run import Manner, folder_for, run_models
+    from ragkit_eval.run import shown_progress
+
+    models = [parse(text) for text in (base, *candidates)]
+    folder = folder_for(out, models)
+    settings = load_settings()
+    questions = _questions(
+        settings, task or (), data, rag or (), collection, limit, documents=documents
+    )
+    with nullcontext(None) if as_json else shown_progress() as progress:
+        manner = Manner(
+            folder or Path(),
+            settings,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            seed=seed,
+            overwrite=overwrite,
+            quiet=as_json,
+            progress=progress,
+        )
+        asked = run_models(
+            models,
+            questions,
+            manner,
+            on_model=lambda line: typer.echo(render.printable(line), err=True),
+        )
+    found = costs([one.run for one in asked], metric, seed=seed)
+    paths = [str(path) for one in asked for path in one.files]
+    values = telling.as_json(found, paths)
+    if folder is not None:
+        write_whole(folder / "quant.md", telling.markdown(found, paths))
+        write_whole(folder / "quant.json", json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+    if as_json:
+        render.print_json(values)
+    else:
+        typer.echo(f"Base: {render.printable(found.base)}\n")
+        render.print_table(telling.COLUMNS, list(telling.rows(found)), empty="")
+        typer.echo("")
+        for line in telling.sentences(found):
+            typer.echo(render.printable(line))
+        if folder is not None:
+            typer.echo(f"Written: {folder / 'quant.md'}, {folder / 'quant.json'}")
+        typer.echo(f"Runs: {' '.join(paths)}")
+    if any(counted.errors for counted in found.comparison.coverage):
+        raise typer.Exit(3)
+
+
+def _questions(
+    settings: Settings,
+    tasks: list[str] | tuple[str, ...],
+    data: Path | None,
+    sets: list[Path] | tuple[Path, ...],
+    collection: str | None,
+    limit: int | None,
+    *,
+    documents: bool,
+) -> Questions:
+    from ragkit_eval.quant.run import Questions
+    from ragkit_eval.rag.options import opened
+
+    chosen = []
+    if tasks:
+        from ragkit_eval.tasks.registry import open_task
+
+        chosen = [open_task(name, data=data, limit=limit) for name in tasks]
+    if not sets:
+        return Questions(tuple(chosen))
+    labelled, name = opened(sets, settings, collection, documents=documents)
+    return Questions(tuple(chosen), labelled.limited(limit), name)

@@ -1,0 +1,90 @@
+"""`ragkit eval rag`: whole answers of a collection, scored on a labelled set."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ragkit_eval.item import Task
+from ragkit_eval.rag import options as o
+
+
+def rag(
+    sets: o.Sets,
+    collection: o.CollectionOption = None,
+    documents: o.Documents = False,
+    mode: o.ModeOption = "hybrid",
+    passages: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, metavar="N", help="Passages for an answer; 5 unless told."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="A text metric besides, as rouge-l; may be repeated.",
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A judge besides: llm, llm:faithfulness, or MODULE:ATTRIBUTE."
+        ),
+    ] = None,
+    limit: o.Limit = None,
+    out: o.Out = None,
+    overwrite: o.Overwrite = False,
+    label: o.Label = "",
+    concurrency: o.Concurrency = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Score whole answers: against references, by their citations, and when they refuse.
+
+    Exit code 3 when some questions ended in an error: they count 0.
+    """
+    from ragkit import build
+    from ragkit.answer.templates import Templates
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import load_settings
+    from ragkit_eval.judge import judged_ask, open_judge, with_judge
+    from ragkit_eval.metrics.registry import text_metric
+    from ragkit_eval.rag.answers import rag_task
+    from ragkit_eval.rag.asking import knowledge_ask
+    from ragkit_eval.rag.labels import locate
+    from ragkit_eval.rag.model import fitted_cutoff, model_of
+    from ragkit_eval.rag.running import run_task
+    from ragkit_eval.rag.summary import sum_up
+
+    for spec in metric or ():
+        text_metric(spec)
+    settings = load_settings()
+    judging = None if judge is None else open_judge(judge, settings)
+    labelled, name = o.opened(sets, settings, collection, documents=documents)
+    model = build.language_model(settings)
+    with KnowledgeBase.open(settings, collection=name) as opened:
+        kb = opened.adapted(mode=mode, passages=passages)
+        uris = locate(labelled, kb.store, kb.collection)
+        task: Task = rag_task(labelled.limited(limit), metrics=metric or (), uris=uris)
+        ask = knowledge_ask(kb)
+        if judging is not None:
+            task, ask = with_judge(task, judging), judged_ask(ask, judging)
+        run = run_task(
+            task,
+            ask,
+            model_of(
+                kb,
+                generator=model.name if model else "extractive",
+                templates=Templates(settings.prompts, kb.collection) if model else None,
+                cutoff=fitted_cutoff(kb, settings.tenant),
+                decoding=asdict(build.decoding(settings)) if model else None,
+                nli_model=settings.nli_model,
+            ),
+            out,
+            concurrency=concurrency or (8 if model else 1),
+            label=label,
+            overwrite=overwrite,
+            quiet=False,
+        )
+    o.finished(sum_up(run), out=out, notes=[], json=json)

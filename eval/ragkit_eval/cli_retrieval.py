@@ -1,0 +1,78 @@
+"""`ragkit eval retrieval`: how well a collection's search finds what a labelled set names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragkit_eval.rag import options as o
+
+if TYPE_CHECKING:
+    from ragkit_eval.rag.found import RetrievalTask
+
+
+def retrieval(
+    sets: o.Sets,
+    collection: o.CollectionOption = None,
+    documents: o.Documents = False,
+    mode: o.ModeOption = "hybrid",
+    k: Annotated[
+        int, typer.Option("-k", "--k", min=1, max=1000, metavar="N", help="Passages searched for.")
+    ] = 50,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            metavar="NAME",
+            help="A measure, as ndcg@10 or span_recall@5; may be repeated.",
+        ),
+    ] = None,
+    limit: o.Limit = None,
+    out: o.Out = None,
+    overwrite: o.Overwrite = False,
+    label: o.Label = "",
+    concurrency: o.Concurrency = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Score what a collection finds: documents, spans, accepted answers.
+
+    Exit code 3 when some questions could not be searched with: they count 0.
+    """
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import load_settings
+    from ragkit_eval.rag.asking import search_ask
+    from ragkit_eval.rag.found import retrieval_task
+    from ragkit_eval.rag.labels import locate
+    from ragkit_eval.rag.model import model_of
+    from ragkit_eval.rag.passages import check_depths, check_measures
+    from ragkit_eval.rag.running import run_task
+    from ragkit_eval.rag.summary import sum_up
+
+    check_measures(measure or ())
+    check_depths(measure or ())
+    settings = load_settings()
+    labelled, name = o.opened(sets, settings, collection, documents=documents)
+    with KnowledgeBase.open(settings, collection=name) as opened:
+        kb = opened.adapted(mode=mode)
+        uris = locate(labelled, kb.store, kb.collection)
+        task = retrieval_task(labelled.limited(limit), measure or (), uris=uris)
+        run = run_task(
+            task,
+            search_ask(kb, k=k),
+            model_of(kb, generator="search", passages=k),
+            out,
+            concurrency=concurrency or 1,
+            label=label,
+            overwrite=overwrite,
+            quiet=False,
+        )
+    o.finished(sum_up(run), out=out, notes=_notes(task), json=json)
+
+
+def _notes(task: RetrievalTask) -> list[str]:
+    if not task.left_out:
+        return []
+    said = f"{task.left_out} question{'s' * (task.left_out != 1)} left out"
+    return [f"{said}: unanswerable, or without a label that {task.metric} needs"]

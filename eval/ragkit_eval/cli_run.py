@@ -1,0 +1,159 @@
+"""`ragkit eval run`: tasks against a language model, into a run file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit_eval.record import Run
+
+
+def run(
+    tasks: Annotated[list[str], typer.Argument(help="Tasks; 'ragkit eval tasks' lists them.")],
+    out: Annotated[Path, typer.Option(help="The run file; one that was begun alike goes on.")],
+    model: Annotated[
+        str | None, typer.Option(help="The model's name at the server; RAGKIT_LLM_MODEL else.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The server's base URL, to /v1; RAGKIT_LLM_URL else.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="RAGKIT_EVAL_DATA", help="The folder of the tasks' data."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="So many items of each task, always the same.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Only this group, such as an MMLU subject; repeatable.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 32,
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="For one answer; RAGKIT_LLM_TOTAL_TIMEOUT_S else."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Sent with each request.")] = 0,
+    chat: Annotated[
+        bool | None,
+        typer.Option("--chat/--completions", help="Ask as chats or not; each task's own way else."),
+    ] = None,
+    special_tokens: Annotated[
+        bool,
+        typer.Option(help="Let the server put a first <s> or the like before prompts, if it does."),
+    ] = True,
+    revision: Annotated[
+        str, typer.Option(help="The model's revision, which servers do not tell.")
+    ] = "",
+    server_args: Annotated[str, typer.Option(help="The server's arguments, for the record.")] = "",
+    label: Annotated[str, typer.Option(help="What tables and plots call the run.")] = "",
+    execute_code: Annotated[
+        bool, typer.Option("--execute-code", help="Run programs that the model writes, boxed in.")
+    ] = False,
+    weak_sandbox: Annotated[
+        bool,
+        typer.Option("--weak-sandbox", help="Run them also where the machine cannot confine them."),
+    ] = False,
+    reuse: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another run file, whose answers to equal items are taken; repeatable."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew where the run file has another run.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run tasks against a language model behind an OpenAI-compatible server.
+
+    Every item is written at once, so that a run that was stopped goes on where it was when the
+    same command is given again. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some items ended
+    in an error.
+    """
+    from ragkit.settings import load_settings
+    from ragkit_eval.run import evaluate, shown_progress
+
+    settings = load_settings()
+    try:
+        with shown_progress() as progress:
+            done = evaluate(
+                tasks,
+                url=_url(settings, url),
+                out=out,
+                model=_model(settings, model, url),
+                api_key=_key(settings, url),
+                revision=revision,
+                server_args=server_args,
+                data=data,
+                limit=limit,
+                groups=group or (),
+                concurrency=concurrency,
+                timeout_s=timeout_s or settings.llm_total_timeout_s,
+                seed=seed,
+                chat=chat,
+                special_tokens=special_tokens,
+                execute_code=execute_code,
+                weak_sandbox=weak_sandbox,
+                label=label,
+                reuse=reuse or (),
+                overwrite=overwrite,
+                progress=progress,
+            )
+    except (KeyboardInterrupt, SystemExit):
+        typer.echo(f"ragkit: stopped; the same command goes on from what is in {out}", err=True)
+        raise
+    _print(done, json=json)
+
+
+def _url(settings: "Settings", url: str | None) -> str:
+    """Choose the server. Raises UsageError where none, or none that can be asked so, is named."""
+    named = url or settings.llm_url
+    if named is None:
+        raise UsageError(
+            "no model server is named: start one with 'ragkit model serve', then give --url or set"
+            " RAGKIT_LLM_URL"
+        )
+    if not named.startswith(("http://", "https://")):
+        raise UsageError(
+            f"{named.partition(':')[0]}: is no model server, which 'ragkit eval run' needs: start"
+            " one with 'ragkit model serve' and give --url http://127.0.0.1:8000/v1"
+        )
+    if len(named.split()) > 1:
+        raise UsageError("RAGKIT_LLM_URL names several servers: name the one to measure with --url")
+    return named
+
+
+def _model(settings: "Settings", model: str | None, url: str | None) -> str | None:
+    """Choose the model; the settings' is their server's, and no other's."""
+    return model or (settings.llm_model if _is_theirs(settings, url) else None)
+
+
+def _key(settings: "Settings", url: str | None) -> str | None:
+    """Return the key; one that the settings have for a server is not sent to another."""
+    key = settings.llm_api_key
+    return key.get_secret_value() if key and _is_theirs(settings, url) else None
+
+
+def _is_theirs(settings: "Settings", url: str | None) -> bool:
+    return url is None or settings.llm_url is None or url in settings.llm_url.split()
+
+
+def _print(done: "Run", *, json: bool) -> None:
+    from ragkit.render import print_json, printable
+    from ragkit_eval.run.summary import coverage_line, summarise, summary_json, summary_lines
+
+    summaries = summarise(done)
+    if json:
+        tasks = [summary_json(one) for one in summaries.values()]
+        print_json({"run": str(done.path), "name": done.header.name, "tasks": tasks})
+    else:
+        for line in [*summary_lines(summaries), *map(coverage_line, summaries.values())]:
+            typer.echo(printable(line))
+    errors = [record for record in done.records if record.status == "error"]
+    if errors:
+        first = f"{errors[0].task} {errors[0].id}: {errors[0].error}"
+        more = f" (first of {len(errors):,})" if len(errors) > 1 else ""
+        typer.echo(f"ragkit: {printable(first)}{more}; the same command asks again", err=True)
+        raise typer.Exit(1 if len(errors) == len(done.records) else 3)

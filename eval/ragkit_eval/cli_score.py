@@ -1,0 +1,202 @@
+"""`ragkit eval score`: predictions and retrieval runs made elsewhere, by any metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ragkit_eval.score import Score, ScoredSet
+
+DEFAULT_METRIC = "reference_recall"
+DEFAULT_MEASURES = ("ndcg@10", "map", "recall@10")
+
+
+def _list(wanted: bool) -> None:
+    if not wanted:
+        return
+    from ragkit_eval.metrics.registry import names, options
+    from ragkit_eval.retrieval import MEASURES
+
+    typer.echo("Of texts, options after a colon (rouge-N, rouge-sN, rouge-suN for other numbers):")
+    for name in names():
+        typer.echo(f"  {name}".ljust(20) + ", ".join(options(name)))
+    typer.echo("\nOf retrieval runs, with --qrels, most with a depth as in ndcg@10:")
+    typer.echo("  " + ", ".join(MEASURES))
+    raise typer.Exit
+
+
+def score(
+    predictions: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON lines, .csv or .tsv with predictions; with --qrels a TREC run.",
+            metavar="PREDICTIONS",
+        ),
+    ],
+    references: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the references are, if not in the same file."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="May be repeated; see --list."),
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Judgements: score a TREC run by measures."),
+    ] = None,
+    all_judged: Annotated[
+        bool, typer.Option("--all-judged", help="Judged queries that the run lacks count 0.")
+    ] = False,
+    id_field: Annotated[str, typer.Option(metavar="FIELD", help="Name of the ids.")] = "id",
+    prediction_field: Annotated[
+        str, typer.Option(metavar="FIELD", help="Name of the predictions.")
+    ] = "prediction",
+    reference_field: Annotated[
+        str,
+        typer.Option(
+            metavar="FIELD",
+            help="Name of the references; references, reference and answers are known.",
+        ),
+    ] = "",
+    items: Annotated[bool, typer.Option("--items", help="Print the scores of each item.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.jsonl", help="Write a run for compare, gate and report."),
+    ] = None,
+    task: Annotated[str, typer.Option(help="What the run calls the set.")] = "score",
+    name: Annotated[
+        str, typer.Option(help="What made the predictions; the file's name unless told.")
+    ] = "",
+    list_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            is_eager=True,
+            callback=_list,
+            help="List the metrics and their options.",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, each item's scores too.")
+    ] = False,
+) -> None:
+    """Score predictions made elsewhere against references, or a retrieval run against judgements.
+
+    Options of a metric follow its name after colons: rouge-1:stem, token_f1:cmrc. BLEU and chrF of
+    the whole set are counted over all of it; every other score is the mean of the items.
+    """
+    from ragkit import render
+    from ragkit_eval.files import check_folder, write_whole
+    from ragkit_eval.score import run_lines
+
+    if out is not None:
+        check_folder(out)
+    if qrels is not None and references is not None:
+        raise typer.BadParameter("--qrels and --references do not go together: give one")
+    if qrels is None and all_judged:
+        raise typer.BadParameter("--all-judged goes with --qrels")
+    scored = (
+        _retrieval(predictions, qrels, metric, all_judged=all_judged)
+        if qrels is not None
+        else _texts(predictions, references, metric, (id_field, prediction_field, reference_field))
+    )
+    if out is not None:
+        method = "generate" if qrels is None else "rag"
+        written = run_lines(scored, task=task, method=method, name=name or predictions.stem)
+        write_whole(out, written)
+    if as_json:
+        render.print_json(_json(scored))
+    else:
+        _print(scored, items=items)
+
+
+def _texts(
+    predictions: Path, references: Path | None, metric: list[str] | None, names: tuple[str, ...]
+) -> ScoredSet:
+    from ragkit_eval.metrics.registry import text_metric
+    from ragkit_eval.predictions import REFERENCES, Fields, read_predictions
+    from ragkit_eval.score import score_texts
+
+    metrics = [text_metric(spec) for spec in dict.fromkeys(metric or [DEFAULT_METRIC])]
+    id_field, prediction_field, reference_field = names
+    told = (reference_field,) if reference_field else REFERENCES
+    fields = Fields(id_field, prediction_field, told)
+    return score_texts(read_predictions(predictions, references, fields=fields), metrics)
+
+
+def _retrieval(run: Path, qrels: Path, metric: list[str] | None, *, all_judged: bool) -> ScoredSet:
+    from ragkit_eval.retrieval import read_qrels, read_trec_run
+    from ragkit_eval.score import score_retrieval
+
+    names = list(dict.fromkeys(metric or DEFAULT_MEASURES))
+    return score_retrieval(read_qrels(qrels), read_trec_run(run), names, all_judged=all_judged)
+
+
+def _json(scored: ScoredSet) -> dict[str, Any]:
+    return {
+        "items": len(scored.items),
+        "left_out": list(scored.left_out),
+        "metrics": {
+            name: {
+                "value": round(score.value, 6),
+                "interval": _interval(score),
+                "signature": score.signature,
+                **score.detail,
+            }
+            for name, score in scored.scores.items()
+        },
+        "scores": [
+            {"id": item.id, **{name: round(value, 6) for name, value in values.items()}}
+            for item, values in zip(scored.items, scored.values, strict=True)
+        ],
+    }
+
+
+def _interval(score: Score) -> list[float] | None:
+    if score.low is None or score.high is None:
+        return None
+    return [round(score.low, 6), round(score.high, 6)]
+
+
+def _print(scored: ScoredSet, *, items: bool) -> None:
+    from ragkit import render
+
+    names = list(scored.scores)
+    if items:
+        rows = [
+            [render.printable(item.id), *(f"{values[name]:.4f}" for name in names)]
+            for item, values in zip(scored.items, scored.values, strict=True)
+        ]
+        render.print_table(["item", *names], rows, empty="")
+        typer.echo()
+    table = [
+        [
+            name,
+            f"{score.value:.4f}",
+            f"{score.low:.4f} to {score.high:.4f}" if score.low is not None else "of the whole",
+            str(len(scored.items)),
+        ]
+        for name, score in scored.scores.items()
+    ]
+    render.print_table(["metric", "score", "95% interval", "items"], table, empty="")
+    for name, score in scored.scores.items():
+        if "precisions" in score.detail:
+            precisions = " ".join(f"{one:.4f}" for one in score.detail["precisions"])
+            penalty = score.detail["brevity_penalty"]
+            typer.echo(
+                f"{name}: 1- to 4-gram precisions {precisions}, brevity penalty {penalty:.4f}"
+            )
+    typer.echo("\nSignatures:")
+    for score in scored.scores.values():
+        typer.echo(f"  {score.signature}")
+    if scored.left_out:
+        some = ", ".join(map(render.printable, scored.left_out[:5]))
+        more = ", ..." if len(scored.left_out) > 5 else ""
+        typer.echo(
+            f"Left out, as not judged or not retrieved: {len(scored.left_out)} queries"
+            f" ({some}{more})"
+        )

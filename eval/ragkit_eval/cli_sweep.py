@@ -1,0 +1,80 @@
+"""`ragkit eval sweep`: which options are better on one's own questions, and is it so."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def sweep(
+    sets: Annotated[
+        list[Path],
+        typer.Argument(metavar="SET...", help="Labelled sets, as for 'ragkit eval rag'."),
+    ],
+    grid: Annotated[Path, typer.Option(metavar="FILE.toml", help="The options to try; see below.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the run files.")],
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="The collection to ask.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=4, help="At most so many questions, the same for everybody.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the halves and the resamples.")] = 0,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Questions at once.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the runs anew.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Try a grid of options, choose on one half of the questions, confirm on the other.
+
+    The grid is a TOML file: task = "retrieval" or "answers"; metric, the task's own unless told;
+    documents = ["folder"], ingested anew for chunk_tokens, chunk_overlap_tokens and embed_model;
+    and under [grid] each option with its values, the first being the baseline: mode, passages,
+    refusal_threshold, instructions, those three, and settings as llm_model or llm_temperature. The
+    same command goes on with a sweep that was stopped. Exit code 3 when questions ended in errors.
+    """
+    from ragkit import render
+    from ragkit.settings import load_settings
+    from ragkit_eval.sets import joined, read_set
+    from ragkit_eval.sweep import telling
+    from ragkit_eval.sweep.grid import read_grid
+    from ragkit_eval.sweep.run import sweep as swept
+
+    settings = load_settings()
+    read = read_grid(grid)
+    labelled = joined([read_set(path) for path in sets]).limited(limit)
+    done = swept(
+        read,
+        labelled,
+        out,
+        settings,
+        collection=collection,
+        seed=seed,
+        concurrency=concurrency,
+        overwrite=overwrite,
+        quiet=as_json,
+        on_cell=lambda line: typer.echo(render.printable(line), err=True),
+    )
+    if as_json:
+        values = telling.as_json(done.outcome, done.questions)
+        render.print_json(values | {"collections": list(done.collections)})
+    else:
+        typer.echo(
+            f"{done.questions[0]} questions to choose with, {done.questions[1]} to confirm on,"
+            f" by {done.outcome.metric}\n"
+        )
+        render.print_table(telling.columns(), telling.rows(done.outcome), empty="")
+        typer.echo("")
+        for line in (*telling.remarks_of(done.outcome), *telling.verdict(done.outcome)):
+            typer.echo(render.printable(line))
+        if done.collections:
+            typer.echo(
+                f"Collections made for it: {', '.join(done.collections)};"
+                " 'ragkit collections delete NAME' removes one"
+            )
+        typer.echo(
+            f"Written: {out / 'sweep.md'}, {out / 'sweep.json'} and a run file for each cell"
+        )
+    if any(one.errors for one in done.outcome.tried):
+        raise typer.Exit(3)

@@ -1,0 +1,173 @@
+"""`ragkit eval testset`: questions from the user's own documents, each with its place in them."""
+
+# ruff: noqa: PT028 - a command that makes a test set is no test
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import Settings
+    from ragkit_eval.testset.make import TestSet
+    from ragkit_eval.testset.written import Writer
+
+MANY = 50  # questions when nobody says; arbitrary
+SHOWN = 3
+Method = Literal["llm", "cloze"]
+Language = Literal["en", "zh"]
+
+
+def testset(
+    out: Annotated[Path, typer.Option(help="The labelled set to write, JSON lines.")],
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Whose documents are asked about.")
+    ] = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help=f"How many; {MANY}, or fewer if there are no more."),
+    ] = None,
+    unanswerable: Annotated[
+        float, typer.Option(min=0, max=1, help="The share that the documents do not answer.")
+    ] = 0.0,
+    language: Annotated[
+        Language | None, typer.Option(help="Only documents in this language.")
+    ] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(help="By the language model of the settings (if there is one), or by cloze."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other questions.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make a labelled set of questions from your own documents, to evaluate and calibrate with."""
+    from ragkit import render
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import load_settings
+    from ragkit_eval.testset.made import check_new, write
+    from ragkit_eval.testset.make import make
+
+    check_new(out)
+    settings = load_settings()
+    wanted = questions or MANY
+    with KnowledgeBase.open(settings, collection=collection) as kb:
+        writer = _writer(kb, settings, method, seed)
+        with _progress(wanted) as progress:
+            made = make(
+                kb.store,
+                kb.collection,
+                questions=wanted,
+                unanswerable=unanswerable,
+                language=language,
+                seed=seed,
+                writer=writer,
+                progress=progress,
+            )
+        name = kb.collection
+    if made.questions:
+        write(out, made.questions)
+    chosen: Method = "llm" if writer else "cloze"
+    if json:
+        render.print_json(_json(made, out) | {"collection": name, "method": chosen, "seed": seed})
+    else:
+        _print(made, out, wanted, round(wanted * unanswerable), chosen)
+    if not made.questions:
+        raise typer.Exit(1)
+    if made.stopped:
+        raise typer.Exit(3)
+    if questions is not None and len(made.questions) < questions:
+        raise typer.Exit(3)
+
+
+def _writer(
+    kb: KnowledgeBase, settings: Settings, method: Method | None, seed: int
+) -> Writer | None:
+    from ragkit import build
+    from ragkit.errors import SettingsError
+    from ragkit_eval.testset.written import Writer
+
+    if method == "cloze":
+        return None
+    model = build.language_model(settings)
+    if model is not None:
+        return Writer(model, lambda question: kb.search(question, k=10), seed)
+    if method == "llm":
+        raise SettingsError(
+            "no language model is set: set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL, or use"
+            " --method cloze"
+        )
+    return None
+
+
+def _json(made: TestSet, out: Path) -> dict[str, Any]:
+    return {
+        "out": str(out) if made.questions else None,
+        "questions": len(made.questions),
+        "answerable": len(made.questions) - made.unanswerable,
+        "unanswerable": made.unanswerable,
+        "documents": len({one.group for one in made.questions}),
+        "stopped": made.stopped,
+        "rejected": dict(sorted(made.rejected.items(), key=lambda item: -item[1])),
+    }
+
+
+def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) -> None:
+    from ragkit.render import printable
+
+    if not made.questions:
+        typer.echo("No question could be made; nothing was written.")
+    else:
+        asked = len({one.group for one in made.questions})
+        typer.echo(
+            f"{len(made.questions)} questions about {asked} of {made.documents} documents"
+            f" ({method}), {made.unanswerable} of them unanswerable: {printable(str(out))}"
+        )
+        for one in [one for one in made.questions if one.answers][:SHOWN]:
+            typer.echo(f"  {printable(one.text)}\n    → {printable(one.answers[0])}")
+    if made.rejected:
+        typer.echo("Rejected:")
+        for reason, count in sorted(made.rejected.items(), key=lambda item: -item[1]):
+            typer.echo(f"  {count:5}  {reason}")
+    for note in _notes(made, wanted, without, method):
+        typer.echo(f"Note: {note}")
+
+
+def _notes(made: TestSet, wanted: int, without: int, method: Method) -> Iterator[str]:
+    if made.stopped:
+        yield f"it stopped early: {made.stopped}"
+        return
+    answerable = len(made.questions) - made.unanswerable
+    if answerable < wanted - without:
+        yield f"the documents gave {answerable} answerable questions of {wanted - without}."
+    if made.unanswerable < without and method == "cloze":
+        yield (
+            f"{made.unanswerable} unanswerable questions of {without}: without a language model"
+            " they need designations such as RL-400 in the documents; write more by hand, or use"
+            " --method llm."
+        )
+    elif made.unanswerable < without:
+        yield f"{made.unanswerable} unanswerable questions of {without} passed the checks."
+    if 0 < len({one.group for one in made.questions}) < 2:
+        yield (
+            "all questions are about one document: they are not independent, and no interval can"
+            " be told from them."
+        )
+    if made.unanswerable:
+        yield "read the unanswerable ones before you rely on them (docs/howto/testset.md)."
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("Making questions", total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,147 @@
+"""A gate: is a candidate at most so much worse than a baseline, beyond what chance explains?
+
+It decides over two runs and says why; what is printed or written of that is `gate_text`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from ragkit.errors import UsageError
+from ragkit_eval.compare import Difference, compare
+from ragkit_eval.pairing import Coverage, chosen, metrics_of, shared_tasks
+from ragkit_eval.record import Run
+from ragkit_eval.stats.bootstrap import SAMPLES
+
+Outcome = Literal["pass", "regression", "inconclusive", "unusable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One metric of one task against the margin `max_drop`, and the row that decides it."""
+
+    row: Difference
+    max_drop: float
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What was checked, and what makes the runs unusable, one line each."""
+
+    checks: tuple[Check, ...]
+    problems: tuple[str, ...] = ()
+    level: float = 0.95
+    allow_inconclusive: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the worst outcome; what was not shown either way is a failure unless allowed."""
+        found = {check.outcome for check in self.checks}
+        if self.problems or not self.checks:
+            return "unusable"
+        if "regression" in found:
+            return "regression"
+        return "inconclusive" if "inconclusive" in found else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 for a pass, 1 for a regression or what may be one, 2 for unusable runs."""
+        if self.outcome == "inconclusive":
+            return 0 if self.allow_inconclusive else 1
+        return {"pass": 0, "regression": 1}.get(self.outcome, 2)
+
+
+def gate(
+    baseline: Run,
+    candidate: Run,
+    margins: Mapping[str, float],
+    *,
+    tasks: Sequence[str] | None = None,
+    min_coverage: float = 1.0,
+    max_errors: float = 0.01,
+    allow_inconclusive: bool = False,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    level: float = 0.95,
+) -> Gate:
+    """Judge each metric by the interval of its paired difference: non-inferiority.
+
+    Pass: all of the interval is at or above -margin. Regression: all of it is below. Anything else
+    is inconclusive: this data cannot tell, and more items or a wider margin are needed. Each
+    metric must pass, so nothing is corrected for their number. A run with less than `min_coverage`
+    of its items, or more than the share `max_errors` of them ended in errors, is unusable; so are
+    runs of different questions and unknown names. An error counts 0, which in a baseline makes a
+    gate lax: the share holds for both.
+
+    Source of the rule: the two-sided interval against a margin, ICH E9 section 3.3.2,
+    https://www.ema.europa.eu/en/ich-e9-statistical-principles-clinical-trials-scientific-guideline.
+    """
+    try:
+        _check_margins(margins)
+        _check_metrics(baseline, candidate, margins, tasks)
+        compared = compare(
+            [baseline, candidate],
+            list(margins),
+            tasks=tasks,
+            seed=seed,
+            samples=samples,
+            level=level,
+        )
+    except UsageError as error:
+        return Gate((), (str(error),), level, allow_inconclusive)
+    checks = tuple(
+        Check(row, margins[row.metric], _outcome(row, margins[row.metric])) for row in compared.rows
+    )
+    problems = [
+        problem
+        for counted in compared.coverage
+        for problem in _problems(counted, min_coverage, max_errors)
+    ]
+    return Gate(checks, tuple(problems), level, allow_inconclusive)
+
+
+def _outcome(row: Difference, margin: float) -> Outcome:
+    if row.difference.low >= -margin:
+        return "pass"
+    return "regression" if row.difference.high < -margin else "inconclusive"
+
+
+def _check_margins(margins: Mapping[str, float]) -> None:
+    if not margins:
+        raise UsageError("no metric to check: name one with --metric")
+    for metric, margin in margins.items():
+        if not isfinite(margin) or margin < 0:
+            raise UsageError(f"a drop of {margin} in {metric} makes no sense: give 0 or more")
+
+
+def _check_metrics(
+    baseline: Run, candidate: Run, margins: Mapping[str, float], tasks: Sequence[str] | None
+) -> None:
+    """Raise UsageError unless each task named, or any at all, has each metric."""
+    runs = (baseline, candidate)
+    shared = shared_tasks(runs)
+    names = chosen(tasks, [task.name for task in shared], "task")
+    known = {task.name: metrics_of(runs, task) for task in shared if task.name in names}
+    chosen(list(margins), list(dict.fromkeys(m for of in known.values() for m in of)), "metric")
+    for task in tasks or ():
+        chosen(list(margins), known[task], f"metric of {task}")
+
+
+def _problems(counted: Coverage, min_coverage: float, max_errors: float) -> list[str]:
+    found = []
+    least = min_coverage * counted.items
+    if counted.outcomes < least - 1e-9:
+        found.append(
+            f"{counted.run} has outcomes of {counted.outcomes} of {counted.items} items of"
+            f" {counted.task}, and at least {min_coverage:.0%} are needed: finish the run"
+        )
+    if counted.outcomes and counted.errors / counted.outcomes > max_errors:
+        found.append(
+            f"{counted.run} has {counted.errors} errors in {counted.outcomes} items of"
+            f" {counted.task}, and at most {max_errors:.1%} are allowed: run it again"
+        )
+    return found

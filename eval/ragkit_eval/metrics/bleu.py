@@ -1,0 +1,116 @@
+"""BLEU, as sacreBLEU computes it, with the tokenizer that the text's script asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, cast
+
+from ragkit.errors import UsageError
+from ragkit_eval.metrics.words import is_cjk
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
+Tokenizer = Literal["zh", "13a"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu:
+    """The score, the 1- to 4-gram precisions and the brevity penalty, all 0 to 1.
+
+    A precision of n-grams that neither text is long enough for is 0.
+    """
+
+    score: float
+    precisions: tuple[float, float, float, float]
+    brevity_penalty: float
+    tokenizer: Tokenizer
+
+
+def bleu(
+    predictions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenizer: Tokenizer | None = None,
+) -> Bleu:
+    """Score a corpus: n-grams are counted over all of it, and only then divided.
+
+    BLEU = BP * exp(1/4 sum over n <= 4 of ln p_n); BP = exp(1 - r/c) where the predictions' c words
+    are fewer than the r of the references closest in length, else 1. Zero counts are smoothed
+    exponentially. `references` holds one or more for each prediction. The tokenizer is `zh` where
+    CJK characters outnumber other words in the references, else `13a`. A corpus without any text of
+    four words scores 0. Raises UsageError when it is empty or of unequal lengths. Source:
+    Papineni et al. 2002, https://doi.org/10.3115/1073083.1073135; Post 2018,
+    https://aclanthology.org/W18-6319.
+
+    >>> bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]).precisions
+    (0.8333333333333334, 0.6, 0.5, 0.3333333333333333)
+    """
+    if not predictions or len(predictions) != len(references):
+        raise UsageError(
+            f"BLEU of {len(predictions)} predictions and {len(references)} items of references: "
+            "give as many of one as of the other, and at least one"
+        )
+    name = tokenizer or _by_script([text for one in references for text in one])
+    return _bleu(_scorer(name, False).corpus_score(list(predictions), by_place(references)), name)
+
+
+def sentence_bleu(
+    prediction: str, references: Sequence[str], *, tokenizer: Tokenizer | None = None
+) -> Bleu:
+    """Score one text; only n-grams that it is long enough for count ("effective order").
+
+    An empty prediction scores 0, also where the reference is empty.
+
+    >>> sentence_bleu("a b", ["a b"]).score
+    1.0
+    """
+    name = tokenizer or _by_script(references)
+    return _bleu(_scorer(name, True).sentence_score(prediction, list(references)), name)
+
+
+def by_place(references: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Order references as sacreBLEU wants them: the first of every item, then the second of each.
+
+    Where an item has fewer than others, it gets None, which sacreBLEU takes for no reference.
+    """
+    most = max(len(one) for one in references)
+    return [
+        [cast(str, one[place] if place < len(one) else None) for one in references]
+        for place in range(most)
+    ]
+
+
+def signature(*, tokenizer: Tokenizer | None = None) -> str:
+    """Return all that the values depend on."""
+    import sacrebleu
+
+    return (
+        f"bleu|tok:{tokenizer or 'zh-or-13a-by-script'}|case:mixed|smooth:exp|eff:items|"
+        f"sacrebleu:{sacrebleu.__version__}|v:1"
+    )
+
+
+def _by_script(references: Sequence[str]) -> Tokenizer:
+    return "zh" if is_cjk(" ".join(references)) else "13a"
+
+
+@lru_cache(maxsize=4)
+def _scorer(tokenizer: Tokenizer, effective_order: bool) -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize=tokenizer, effective_order=effective_order)
+
+
+def _bleu(score: object, tokenizer: Tokenizer) -> Bleu:
+    from sacrebleu.metrics.bleu import BLEUScore
+
+    assert isinstance(score, BLEUScore)
+    one, two, three, four = (
+        correct / total if total else 0.0
+        for correct, total in zip(score.counts, score.totals, strict=True)
+    )
+    # exp of a mean of logarithms can be 1.0000000000000004
+    return Bleu(min(score.score / 100, 1.0), (one, two, three, four), float(score.bp), tokenizer)

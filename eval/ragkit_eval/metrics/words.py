@@ -1,0 +1,81 @@
+"""Words of a text as the ROUGE family, METEOR and `contains` count them, in English and Chinese.
+
+On ASCII they are exactly ROUGE-1.5.5's words. It knows nothing of any metric.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from ragkit.text.analyse import CJK
+from ragkit_eval.metrics.wordnet import WordNet
+
+TOKENS = "words+cjk-characters"  # in signatures
+_ASCII = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(rf"[{CJK}]|(?:(?![{CJK}_])\w)+")
+_CJK = re.compile(f"[{CJK}]")
+_SHORTEST_STEMMED = 4  # letters; ROUGE-1.5.5 leaves shorter words alone
+_KEPT_TEXTS = 1024  # a text is scored by several metrics and references one after the other
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def words(text: str) -> tuple[str, ...]:
+    """Split into case-folded runs of letters and digits; each CJK character stands alone.
+
+    Compatibility forms are unified first (NFKC), so that full-width digits are digits.
+
+    >>> words("Well-known: 航空 2024")
+    ('well', 'known', '航', '空', '2024')
+    """
+    if text.isascii():
+        return tuple(_ASCII.findall(text.lower()))
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def stems(text: str, wordnet: WordNet | None = None) -> tuple[str, ...]:
+    """Split into words stemmed as ROUGE-1.5.5 does: WordNet's irregular forms, else Porter's rules.
+
+    Without a WordNet the irregular forms stay: "went" is not "go". Source: M. F. Porter 1980,
+    https://doi.org/10.1108/eb046814.
+
+    >>> stems("Nations negotiated trade subsidies")
+    ('nation', 'negoti', 'trade', 'subsidi')
+    """
+    irregular = wordnet.irregular if wordnet is not None else None
+    stemmed = []
+    for word in words(text):
+        base = irregular(word) if irregular else ""
+        stemmed.append(base or (porter(word) if len(word) >= _SHORTEST_STEMMED else word))
+    return tuple(stemmed)
+
+
+@lru_cache(maxsize=1 << 16)
+def porter(word: str) -> str:
+    """Stem one word by Porter's original algorithm; anything but three ASCII letters stays.
+
+    >>> porter("relational"), porter("as"), porter("北京")
+    ('relat', 'as', '北京')
+    """
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return word
+    stem: str = _stemmer().stemWord(word)
+    return stem
+
+
+def is_cjk(text: str) -> bool:
+    """Say whether Chinese, Japanese and Korean characters outnumber the words of other scripts.
+
+    >>> is_cjk("BM25 是什么"), is_cjk("What is 航 in English?")
+    (True, False)
+    """
+    if text.isascii():
+        return False
+    found = _WORD.findall(text)
+    return 2 * sum(1 for word in found if _CJK.match(word)) > len(found)
+
+
+@lru_cache(maxsize=1)
+def _stemmer():  # type: ignore[no-untyped-def]
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("porter")

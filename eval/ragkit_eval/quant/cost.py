@@ -1,0 +1,140 @@
+"""What a candidate costs beside the base, on the same items: scores, flips, agreement, speed.
+
+It reads runs and knows nothing of how they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ragkit.errors import UsageError
+from ragkit_eval.compare import Comparison, Difference, Ratio, compare, ratio
+from ragkit_eval.pairing import metrics_of, shared_tasks
+from ragkit_eval.record import Record, Run, TaskHeader
+from ragkit_eval.stats.bootstrap import SAMPLES
+
+# Of whole answers, besides the metric they are first judged by: is what they say held by sources?
+ANSWERS = ("refused_rightly", "groundedness", "citation_validity", "citation_recall")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One task's cost. Counts are of items that both runs answered.
+
+    `broken` were right and are not, `fixed` were not and are; `agreement` is the share of equal
+    predictions. `rows` are the differences by metric, the first one's first. `latency` and
+    `tokens_per_s` are the candidate's over the base's; None where it cannot be told.
+    """
+
+    task: str
+    candidate: str
+    items: int
+    broken: int
+    fixed: int
+    agreement: float
+    rows: tuple[Difference, ...]
+    latency: Ratio | None
+    tokens_per_s: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The base's name, each candidate's cost by task, and the comparison behind them."""
+
+    base: str
+    costs: tuple[Cost, ...]
+    comparison: Comparison
+
+
+def costs(
+    runs: Sequence[Run],
+    metrics: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    samples: int = SAMPLES,
+) -> Costs:
+    """Hold candidates against the first run; without `metrics` each task's first, and grounding.
+
+    Raises UsageError for runs of different questions.
+    """
+    tasks = shared_tasks(runs)
+    compared = compare(runs, metrics or _telling(runs, tasks), seed=seed, samples=samples)
+    found = []
+    for task in tasks:
+        for run, name in zip(runs[1:], compared.runs[1:], strict=True):
+            found.append(_cost(task, runs[0], run, (compared.runs[0], name), compared))
+    return Costs(compared.runs[0], tuple(found), compared)
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """Return runs of one model over different tasks as one, named as the first is.
+
+    Raises UsageError for a task that two of them have.
+    """
+    first = runs[0]
+    tasks = [task for run in runs for task in run.header.tasks]
+    names = [task.name for task in tasks]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{first.header.name} has a task twice: {', '.join(names)}")
+    header = replace(first.header, tasks=tuple(tasks), label=first.header.name)
+    return Run(header, tuple(record for run in runs for record in run.records), first.path)
+
+
+def _telling(runs: Sequence[Run], tasks: Sequence[TaskHeader]) -> list[str]:
+    wanted: dict[str, None] = {}
+    for task in tasks:
+        known = metrics_of(runs, task)
+        extra = ANSWERS if task.method == "rag" else ()
+        wanted |= dict.fromkeys(name for name in (task.metric, *extra) if name in known)
+    return list(wanted)
+
+
+def _cost(
+    task: TaskHeader, base: Run, run: Run, names: tuple[str, str], compared: Comparison
+) -> Cost:
+    before = {record.id: record for record in base.of(task.name)}
+    pairs = [
+        (before[record.id], record)
+        for record in run.of(task.name)
+        if record.id in before and "error" not in (record.status, before[record.id].status)
+    ]
+    right = [(a.status == "ok", b.status == "ok") for a, b in pairs]
+    rows = [row for row in compared.rows if (row.task, row.candidate) == (task.name, names[1])]
+    same = sum(a.prediction == b.prediction for a, b in pairs)
+    return Cost(
+        task=task.name,
+        candidate=names[1],
+        items=len(pairs),
+        broken=right.count((True, False)),
+        fixed=right.count((False, True)),
+        agreement=same / len(pairs) if pairs else 0.0,
+        rows=tuple(rows),
+        latency=_ratio("latency", lambda record: record.latency_s, pairs, task, names, compared),
+        tokens_per_s=_ratio("tokens a second", _rate, pairs, task, names, compared),
+    )
+
+
+def _ratio(
+    quantity: str,
+    of: Callable[[Record], float],
+    pairs: Sequence[tuple[Record, Record]],
+    task: TaskHeader,
+    names: tuple[str, str],
+    compared: Comparison,
+) -> Ratio | None:
+    found = ratio(
+        {a.id: of(a) for a, _ in pairs},
+        {b.id: of(b) for _, b in pairs},
+        {a.id: a.cluster for a, _ in pairs},
+        compared.seed,
+        compared.samples,
+        compared.level,
+    )
+    return None if found is None else Ratio(task.name, quantity, *names, *found)
+
+
+def _rate(record: Record) -> float:
+    """Return the tokens written a second; 0.0 for one token or none, which is no writing."""
+    tokens = record.usage.get("completion_tokens", 0)
+    return tokens / record.latency_s if tokens > 1 and record.latency_s > 0 else 0.0

@@ -1,0 +1,86 @@
+"""What `ragkit eval retrieval` and `ragkit eval rag` share: sets, collection, the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragkit.types import Mode
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit_eval.rag.summary import RagSummary
+    from ragkit_eval.sets import LabelledSet
+
+Sets = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SET",
+        help="Labelled sets: ragkit's own JSON lines, BEIR folders, SQuAD or CLAPNQ files.",
+    ),
+]
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", metavar="NAME", help="The collection to ask.")
+]
+Documents = Annotated[
+    bool,
+    typer.Option("--documents", help="Ingest the sets' own documents first, if not yet there."),
+]
+ModeOption = Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="At most so many questions, the same for everybody."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN.jsonl", help="Keep the run in this file, or go on with it."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Begin the file anew.")]
+Label = Annotated[str, typer.Option(metavar="TEXT", help="How tables and plots name the run.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=256,
+        metavar="N",
+        help="Questions at once; 1 unless told, 8 with a language model.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def opened(
+    paths: Sequence[Path], settings: Settings, collection: str | None, *, documents: bool
+) -> tuple[LabelledSet, str]:
+    """Read the sets, ingest their documents where wanted, and name the collection."""
+    from ragkit_eval.rag.documents import collection_for, ingest_documents
+    from ragkit_eval.sets import joined, read_set
+
+    labelled = joined([read_set(path) for path in paths])
+    if not documents:
+        return labelled, collection or settings.collection
+    collection = collection or collection_for(labelled)
+    new = ingest_documents(labelled, settings, collection)
+    typer.echo(
+        f"{new} of {len(labelled.documents)} documents ingested into collection {collection!r};"
+        f" 'ragkit collections delete {collection}' removes them",
+        err=True,
+    )
+    return labelled, collection
+
+
+def finished(summary: RagSummary, *, out: Path | None, notes: list[str], json: bool) -> None:
+    """Print the summary; exit code 3 when some questions ended in an error, 1 when all did."""
+    from ragkit import render
+    from ragkit_eval.rag.printing import print_summary
+
+    if json:
+        run = None if out is None else str(out)
+        render.print_json({"run": run, "notes": notes, **summary.as_json()})
+    else:
+        print_summary(summary, out=out, notes=notes)
+    if summary.scores.errors:
+        raise typer.Exit(3 if summary.scores.answered else 1)

@@ -1,0 +1,130 @@
+"""Differences and means as points with their intervals: a whole forest plot, and one row of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from ragkit_eval.report.numbers import signed, signed_interval
+from ragkit_eval.report.svg import (
+    Scale,
+    colour,
+    element,
+    linear,
+    mark,
+    picture,
+    rule,
+    text,
+    ticks,
+)
+from ragkit_eval.stats import Interval
+
+_WIDTH = 360  # a phone's; wider pages scale it up
+_ROW = 34
+_TOP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a forest plot: what differs, by how much, and whose mark it bears."""
+
+    label: str
+    estimate: Interval
+    run: int
+
+
+def forest(ident: str, title: str, rows: Sequence[Row]) -> Markup:
+    """Draw differences with their intervals around a line at zero."""
+    ends = [end for row in rows for end in (row.estimate.low, row.estimate.high)]
+    scale = linear([0.0, *ends], 24, _WIDTH - 24)
+    bottom = _TOP + _ROW * len(rows)
+    parts = [rule(scale(value), _TOP, scale(value), bottom, "grid") for value in ticks(scale)]
+    parts += [
+        text(signed(value), scale(value), bottom + 15, anchor="middle", kind="tick")
+        for value in ticks(scale)
+    ]
+    parts.append(rule(scale(0), _TOP - 4, scale(0), bottom + 3, "zero"))
+    for n, row in enumerate(rows):
+        y = _TOP + _ROW * n
+        parts.append(text(row.label, 8, y + 12, kind="label halo"))
+        told = signed(row.estimate.mean)
+        parts.append(text(told, _WIDTH - 8, y + 12, anchor="end", kind="value halo"))
+        parts.append(_interval(scale, row.estimate, row.run, y + 23))
+    label = "worse ← difference → better"
+    parts.append(text(label, _WIDTH / 2, bottom + 31, anchor="middle", kind="label"))
+    told = "; ".join(
+        f"{row.label} {signed(row.estimate.mean)} {signed_interval(row.estimate)}" for row in rows
+    )
+    return picture(ident, title, told, _WIDTH, bottom + 38, *parts)
+
+
+STRIP_WIDTH, STRIP_HEIGHT = 190, 20
+_STRIP_TICKS = 4  # as many as have room for what they say
+
+
+def strip(
+    scale: Scale, estimates: Sequence[Interval | None], *, zero: bool, run: int = 0
+) -> Markup:
+    """Draw one row's estimates on a scale that all rows of a table share; the numbers stand beside.
+
+    With `zero` they are differences, the first of them that of run number `run`.
+    """
+    middle = STRIP_HEIGHT / 2
+    parts = [
+        rule(scale(value), 0, scale(value), STRIP_HEIGHT, "grid")
+        for value in ticks(scale, _STRIP_TICKS)
+    ]
+    if zero:
+        parts.append(rule(scale(0), 0, scale(0), STRIP_HEIGHT, "zero"))
+    apart = min(6.0, 8.0 / max(1, len(estimates) - 1)) if len(estimates) > 1 else 0.0
+    for n, estimate in enumerate(estimates):
+        if estimate is not None:
+            y = middle + (n - (len(estimates) - 1) / 2) * apart
+            parts.append(_interval(scale, estimate, run + n, y, size=3.5))
+    return element(
+        "svg",
+        *parts,
+        aria_hidden="true",
+        class_="strip",
+        viewBox=f"0 0 {STRIP_WIDTH} {STRIP_HEIGHT}",
+        width=STRIP_WIDTH,
+        height=STRIP_HEIGHT,
+    )
+
+
+def strip_axis(scale: Scale, *, zero: bool) -> Markup:
+    """Draw the axis that stands over a table's strips."""
+    parts = [
+        text(
+            signed(value, 2) if zero else f"{value:g}",
+            scale(value),
+            10,
+            anchor="middle",
+            kind="tick",
+        )
+        for value in ticks(scale, _STRIP_TICKS)
+    ]
+    return element(
+        "svg",
+        *parts,
+        aria_hidden="true",
+        class_="strip",
+        viewBox=f"0 0 {STRIP_WIDTH} 14",
+        width=STRIP_WIDTH,
+        height=14,
+    )
+
+
+def _interval(scale: Scale, estimate: Interval, run: int, y: float, size: float = 4.5) -> Markup:
+    low, high = scale(estimate.low), scale(estimate.high)
+    kind = f"interval {colour(run)}"
+    return Markup("").join(
+        (
+            rule(low, y, high, y, kind),
+            rule(low, y - 3, low, y + 3, kind),
+            rule(high, y - 3, high, y + 3, kind),
+            mark(run, scale(estimate.mean), y, size),
+        )
+    )

@@ -1,0 +1,95 @@
+"""Curves of runs: the share of answers by latency, and the risk by the share answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from ragkit_eval.report.numbers import seconds
+from ragkit_eval.report.svg import (
+    Scale,
+    axes,
+    colour,
+    element,
+    letter,
+    linear,
+    logarithmic,
+    mark,
+    number,
+    picture,
+)
+
+_WIDTH, _HEIGHT = 360, 270
+_POINTS = 120  # of a curve; more cannot be seen at this size
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A run's points, x growing."""
+
+    run: int
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def latencies(ident: str, title: str, curves: Sequence[Curve]) -> Markup:
+    """Draw the share of answers that had come by each second, on a logarithmic scale."""
+    x = logarithmic([x for curve in curves for x, _ in curve.points], 44, _WIDTH - 24)
+    y = Scale(0, 1, _HEIGHT - 42, 26)
+    grid = axes(x, y, "seconds", "share of answers", x_text=seconds, y_text=_share)
+    told = "; ".join(
+        f"{letter(c.run)} {c.name}: half by {seconds(_first(c, 0.5))},"
+        f" 95% by {seconds(_first(c, 0.95))}"
+        for c in curves
+    )
+    return picture(ident, title, told, _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
+
+
+def risk(ident: str, title: str, curves: Sequence[Curve]) -> Markup:
+    """Draw how wrong the answers are when only the surest share of them is given."""
+    x = Scale(0, 1, 44, _WIDTH - 24)
+    y = linear(
+        [0.0, *(y for curve in curves for _, y in curve.points)], _HEIGHT - 42, 26, at_most=1
+    )
+    label = "share answered, the surest first"
+    grid = axes(x, y, label, "risk: 1 - mean score", x_text=_share, y_text=lambda v: f"{v:g}")
+    told = "; ".join(
+        f"{letter(c.run)} {c.name}: {c.points[-1][1]:.3f} when all are answered" for c in curves
+    )
+    return picture(ident, title, told, _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
+
+
+def thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep as many points, evenly taken, as can be seen; the first and the last among them."""
+    if len(points) <= _POINTS:
+        return list(points)
+    last = len(points) - 1
+    return [points[round(n * last / (_POINTS - 1))] for n in range(_POINTS)]
+
+
+def shares(values: Sequence[float]) -> list[tuple[float, float]]:
+    """Return (value, share of all that is no greater), of values that grow."""
+    return [(value, n / len(values)) for n, value in enumerate(values, 1)]
+
+
+def _drawn(curves: Sequence[Curve], x: Scale, y: Scale) -> list[Markup]:
+    parts = []
+    for curve in curves:
+        points = " ".join(f"{number(x(a))},{number(y(b))}" for a, b in thin(curve.points))
+        kind = f"curve {colour(curve.run)} d{curve.run % 4}"
+        parts.append(element("polyline", points=points, class_=kind))
+    for n, curve in enumerate(curves):
+        # A mark on each curve, not all at one height, says whose it is.
+        a, b = curve.points[int((len(curve.points) - 1) * (0.35 + 0.4 * n / len(curves)))]
+        parts.append(mark(curve.run, x(a), y(b)))
+    return parts
+
+
+def _first(curve: Curve, share: float) -> float:
+    return next(x for x, y in curve.points if y >= share - 1e-9)
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:g}%"

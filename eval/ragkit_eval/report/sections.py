@@ -1,0 +1,296 @@
+"""A task's section of the page: cards, verdicts, pictures and tables, made of its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from ragkit_eval.compare import Difference
+from ragkit_eval.report import numbers
+from ragkit_eval.report.figures import Cell, GroupRow, MetricRow, Row, TaskFigures
+from ragkit_eval.report.inert import line
+from ragkit_eval.report.plots import forest, lines, scatter
+from ragkit_eval.report.report import Report
+from ragkit_eval.report.svg import Scale, colour, letter, linear
+
+_ASKED = {
+    "letter": "each asked for one letter",
+    "loglikelihood": "by the likelihood of every choice",
+    "generate": "each answered in writing",
+    "rag": "asked of a collection",
+}
+_FOREST_ROWS = 14  # of all metrics; with more it shows each run's first metric alone
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A run's first metric, large, and what it cost."""
+
+    run: int
+    letter: str
+    colour: str
+    name: str
+    cell: Cell | None
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison says of a run's first metric, in a sentence."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture and its title."""
+
+    title: str
+    drawing: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table by group: its cells and the strip that draws them."""
+
+    name: str
+    cells: tuple[Cell | None, ...]
+    changes: Row
+    strip: Markup
+    expected: int
+    errors: int
+    coverage: str
+    errors_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Means by group or slice, drawn on one scale."""
+
+    title: str
+    caption: str
+    first: str
+    strip_title: str
+    axis: Markup
+    compared: bool
+    rows: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """All that the page says of a task."""
+
+    anchor: str
+    name: str
+    about: str
+    cards: tuple[Card, ...]
+    verdicts: tuple[Verdict, ...]
+    figures: tuple[Figure, ...]
+    compared: bool
+    metrics: tuple[MetricRow, ...]
+    tables: tuple[Table, ...]
+
+
+def section(number: int, task: TaskFigures, made: Report) -> Section:
+    """Lay out one task."""
+    header = task.header
+    return Section(
+        f"task-{number + 1}",
+        line(header.name, 80),
+        f"{numbers.count(header.items)} items,"
+        f" {_ASKED.get(header.method) or line(header.method, 40)}."
+        f" Large is the mean of {line(header.metric, 60)}, by which runs are judged first.",
+        tuple(_card(n, task, made) for n in range(len(made.runs)) if task.speeds[n] is not None),
+        tuple(verdicts(task, made)),
+        tuple(_figures(f"task-{number + 1}", task, made.names)),
+        _compared(task),
+        task.metrics,
+        tuple(_tables(task)),
+    )
+
+
+def _compared(task: TaskFigures) -> bool:
+    return any(change for row in task.metrics for change in row.changes)
+
+
+def _card(n: int, task: TaskFigures, made: Report) -> Card:
+    cell = task.metrics[0].cells[n]
+    facts = []
+    if cell:
+        facts.append(
+            ("answered", f"{numbers.count(cell.answered)} of {numbers.count(cell.expected)}")
+        )
+        facts.append(("errors", numbers.count(cell.errors)))
+    speed = task.speeds[n]
+    half, most = (speed.quantile(0.5), speed.quantile(0.95)) if speed else (None, None)
+    if half is not None and most is not None:
+        facts.append(("latency, half / 95%", f"{numbers.seconds(half)} / {numbers.seconds(most)}"))
+    if speed and speed.first_token_s is not None:
+        facts.append(("first token, half", numbers.seconds(speed.first_token_s)))
+    if speed and speed.tokens is not None:
+        facts.append(("tokens an item", numbers.count(speed.tokens)))
+    if task.fallbacks[n]:
+        facts.append(("read by the second rule", numbers.share(task.fallbacks[n])))
+    return Card(n, letter(n), colour(n), line(made.names[n], 80), cell, tuple(facts))
+
+
+def verdicts(task: TaskFigures, made: Report) -> Iterator[Verdict]:
+    """Say what the comparison found of a task's first metric, and what it noted."""
+    if made.comparison is None:
+        return
+    for row in made.comparison.rows:
+        if (row.task, row.metric) == (task.header.name, task.header.metric):
+            number = made.comparison.runs.index(row.candidate)
+            yield _verdict(row, letter(number))
+    for note in made.comparison.notes:
+        yield Verdict("note", line(note, 600))
+
+
+def _verdict(row: Difference, run: str) -> Verdict:
+    found = (
+        f"{numbers.signed(row.difference.mean)} {numbers.signed_interval(row.difference)},"
+        f" {numbers.p_value(row.p_holm)} ({row.test}, Holm): better on"
+        f" {numbers.count(row.better)} items, worse on {numbers.count(row.worse)}."
+    )
+    metric = line(row.metric, 60)
+    if row.verdict == "no significant difference":
+        least = numbers.detectable(row.detectable)
+        return Verdict(
+            "unclear",
+            f"No difference between {run} and A is shown in {metric}: {found} The smallest that"
+            f" these items can show: {least}.",
+        )
+    return Verdict(row.verdict, f"{run} is {row.verdict} than A in {metric}: {found}")
+
+
+def _figures(ident: str, task: TaskFigures, names: Sequence[str]) -> Iterator[Figure]:
+    metric = line(task.header.metric, 40)
+    rows = list(_forest_rows(task))
+    if rows:
+        title = "Difference to A, with 95% intervals"
+        yield Figure(title, forest.forest(f"{ident}-forest", title, rows))
+    points = list(_points(task, names))
+    if len([p for p in points if p[1] is not None]) > 1:
+        title = f"{metric} against latency"
+        drawn = [
+            scatter.Point(n, names[n], x, cell.interval)
+            for n, x, _, cell in points
+            if x is not None
+        ]
+        yield Figure(
+            title,
+            scatter.scatter(
+                f"{ident}-latency", title, drawn, "mean seconds an answer", metric, numbers.seconds
+            ),
+        )
+    if len([p for p in points if p[2] is not None]) > 1:
+        title = f"{metric} against tokens"
+        drawn = [
+            scatter.Point(n, names[n], x, cell.interval)
+            for n, _, x, cell in points
+            if x is not None
+        ]
+        yield Figure(
+            title,
+            scatter.scatter(
+                f"{ident}-tokens", title, drawn, "mean tokens an item", metric, numbers.count
+            ),
+        )
+    curves = [
+        lines.Curve(n, names[n], lines.shares(speed.latencies))
+        for n, speed in enumerate(task.speeds)
+        if speed and len(speed.latencies) > 1
+    ]
+    if curves:
+        title = "Share of answers by latency"
+        yield Figure(title, lines.latencies(f"{ident}-latencies", title, curves))
+    if task.risks:
+        title = "Risk when only the surest answers are given"
+        risks = [lines.Curve(n, names[n], points) for n, points in task.risks.items()]
+        yield Figure(title, lines.risk(f"{ident}-risk", title, risks))
+
+
+def _points(
+    task: TaskFigures, names: Sequence[str]
+) -> Iterator[tuple[int, float | None, float | None, Cell]]:
+    for n in range(len(names)):
+        speed, cell = task.speeds[n], task.metrics[0].cells[n]
+        if speed and cell:
+            yield n, speed.mean_s, speed.tokens, cell
+
+
+def _forest_rows(task: TaskFigures) -> Iterator[forest.Row]:
+    count = sum(change is not None for row in task.metrics for change in row.changes)
+    metrics = task.metrics if count <= _FOREST_ROWS else task.metrics[:1]
+    alone = len([n for n in range(len(task.speeds)) if n]) == 1
+    for row in metrics:
+        for n, change in enumerate(row.changes):
+            if change:
+                name = line(row.name, 30)
+                label = name if alone else f"{letter(n)} {name}"
+                yield forest.Row(label, change.interval, n)
+
+
+def _tables(task: TaskFigures) -> Iterator[Table]:
+    metric = line(task.header.metric, 40)
+    if task.groups:
+        tests = any(c and c.p is not None for row in task.groups for c in row.changes)
+        tested = " Differences are tested, corrected for all groups together." if tests else ""
+        yield _table(
+            f"By group: {metric}",
+            f"{len(task.groups)} groups.{tested}",
+            "group",
+            task.groups,
+        )
+    for tag, rows in task.slices.items():
+        name = line(tag, 40)
+        yield _table(f"By {name}: {metric}", "Intervals only; nothing is tested.", name, rows)
+
+
+def _table(title: str, caption: str, first: str, rows: Sequence[GroupRow]) -> Table:
+    compared = any(change for row in rows for change in row.changes)
+    # Of two runs the strip shows the difference, of one or many their means.
+    pair = compared and len(rows[0].cells) == 2
+    width = forest.STRIP_WIDTH
+    if pair:
+        ends = [
+            end
+            for row in rows
+            for c in row.changes
+            if c
+            for end in (c.interval.low, c.interval.high)
+        ]
+        scale = linear([0.0, *ends], 16, width - 16, at_least=-1.0, at_most=1.0)
+    else:
+        scale = Scale(0, 1, 16, width - 16)
+    return Table(
+        title,
+        caption,
+        first,
+        "B − A, 95% interval" if pair else "mean, 95% interval",
+        forest.strip_axis(scale, zero=pair),
+        compared,
+        tuple(_row(row, scale, pair=pair) for row in rows),
+    )
+
+
+def _row(row: GroupRow, scale: Scale, *, pair: bool) -> TableRow:
+    if pair:
+        drawn = [None if change is None else change.interval for change in row.changes[1:]]
+    else:
+        drawn = [None if cell is None else cell.interval for cell in row.cells]
+    there = [cell for cell in row.cells if cell]
+    errors = sum(cell.errors for cell in there)
+    return TableRow(
+        line(row.name, 80),
+        row.cells,
+        row.changes,
+        forest.strip(scale, drawn, zero=pair, run=1 if pair else 0),
+        max((cell.expected for cell in there), default=0),
+        errors,
+        " / ".join(numbers.share(cell.coverage) if cell else "–" for cell in row.cells),
+        " / ".join(numbers.count(cell.errors) if cell else "–" for cell in row.cells) + " errors",
+    )

@@ -1,0 +1,86 @@
+"""A report's numbers as JSON values, unrounded; additive only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from ragkit_eval.report.figures import Cell, Change, GroupRow, MetricRow, TaskFigures
+from ragkit_eval.report.report import Report
+from ragkit_eval.report.speed import Speed
+
+
+def report_json(made: Report) -> dict[str, Any]:
+    """Return what a report says: runs, and of each task metrics, groups, slices and speed."""
+    return {
+        "runs": [
+            {"name": name, "file": str(run.path), "created": run.header.created}
+            for name, run in zip(made.names, made.runs, strict=True)
+        ],
+        "tasks": [_task(task) for task in made.tasks],
+        "items": {
+            "all": dict(made.choice.all),
+            "shown": len(made.choice.pairs),
+            "left_out": made.choice.left_out,
+        },
+        "notes": list(made.comparison.notes) if made.comparison else [],
+    }
+
+
+def _task(task: TaskFigures) -> dict[str, Any]:
+    return {
+        "name": task.header.name,
+        "metric": task.header.metric,
+        "items": task.header.items,
+        "metrics": [_row(row) | {"signature": row.signature} for row in task.metrics],
+        "groups": [_row(row) for row in task.groups],
+        "slices": {tag: [_row(row) for row in rows] for tag, rows in task.slices.items()},
+        "speed": [_speed(speed) for speed in task.speeds],
+        "fallback": list(task.fallbacks),
+    }
+
+
+def _row(row: MetricRow | GroupRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "runs": [_cell(cell) for cell in row.cells],
+        "differences": [_change(change) for change in row.changes],
+    }
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    if cell is None:
+        return None
+    return {
+        **_finite(asdict(cell.interval)),
+        "items": cell.told,
+        "errors": cell.errors,
+        "answered": cell.answered,
+        "expected": cell.expected,
+        "coverage": cell.coverage,
+    }
+
+
+def _change(change: Change | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    return {**_finite(asdict(change.interval)), "p": change.p, "verdict": change.verdict}
+
+
+def _finite(values: dict[str, float]) -> dict[str, float | None]:
+    # JSON has no infinity: an open end of an interval is null.
+    return {name: value if isfinite(value) else None for name, value in values.items()}
+
+
+def _speed(speed: Speed | None) -> dict[str, Any] | None:
+    if speed is None:
+        return None
+    quantiles: Sequence[float] = (0.5, 0.9, 0.95, 0.99)
+    return {
+        **{f"p{round(part * 100)}_s": speed.quantile(part) for part in quantiles},
+        "mean_s": speed.mean_s,
+        "first_token_p50_s": speed.first_token_s,
+        "tokens": speed.tokens,
+    }

@@ -1,0 +1,20 @@
+"""R-precision: precision at the number of relevant documents."""
+
+from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, ranked
+
+
+def r_precision(judgements: Judgements, run: Run, *, level: int = 1) -> float:
+    """Return the share of relevant documents among the first R, R being how many there are.
+
+    It has no depth of its own. Raises UsageError where nothing is relevant. Source: trec_eval's
+    Rprec.
+
+    >>> r_precision({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8, "b": 0.7})
+    0.5
+    """
+    return float(r_precision_of(ranked([(judgements, run)], level=level))[0])
+
+
+def r_precision_of(queries: Ranked) -> Floats:
+    """Return it for ranked queries."""
+    return queries.found(queries.relevant) / queries.relevant

@@ -1,0 +1,167 @@
+"""Run tasks against a model server, from Python: open both, ask, and read the run back."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ragkit.errors import UsageError
+from ragkit_eval.item import Ask, Task
+from ragkit_eval.record import Run, read_run
+from ragkit_eval.run.header import make_header
+from ragkit_eval.run.runner import CONCURRENCY, Progress, run_items
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+T = TypeVar("T")
+
+
+def evaluate(
+    tasks: Sequence[str | Task],
+    *,
+    url: str,
+    out: str | Path,
+    model: str | None = None,
+    api_key: str | None = None,
+    revision: str = "",
+    server_args: str = "",
+    data: str | Path | None = None,
+    limit: int | None = None,
+    groups: Sequence[str] = (),
+    concurrency: int = CONCURRENCY,
+    timeout_s: float = 600.0,
+    seed: int | None = 0,
+    chat: bool | None = None,
+    special_tokens: bool = True,
+    execute_code: bool = False,
+    weak_sandbox: bool = False,
+    label: str = "",
+    reuse: Sequence[str | Path] = (),
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Ask an OpenAI-compatible server every item of some tasks, and return the run kept in `out`.
+
+    A run that was begun before in `out` with the same tasks, model and sampling goes on, and
+    items that ended in an error are asked again; `reuse` names runs whose outcomes stand for equal
+    items. `model` may be left out where the server has but one; `revision` and `server_args` say
+    of it what a server does not tell, and make another run of it. `limit` takes so many items of
+    each task, always the same ones, and `groups` only these subjects. `execute_code` and
+    `weak_sandbox` let programs that the model wrote be run (see `open_task`). `chat` asks every
+    task as a chat, or none. `special_tokens=False` has the server put none, such as a first <s>,
+    before a prompt that is no chat. The records are returned without prompts and outputs.
+
+    Raises UsageError for what cannot be run so, ModelServerError and ServerGoneError when the
+    server does not answer; what is finished by then stays in `out`.
+    """
+    from ragkit_eval.endpoint import Endpoint
+    from ragkit_eval.tasks.registry import open_task
+
+    chosen: list[Task] = [
+        open_task(
+            task,
+            data=None if data is None else Path(data),
+            limit=limit,
+            groups=groups,
+            execute_code=execute_code,
+            weak_sandbox=weak_sandbox,
+        )
+        if isinstance(task, str)
+        else task
+        for task in tasks
+    ]
+    if not chosen:
+        raise UsageError("no task is named: name one, such as mmlu")
+    told = {"revision": revision, "server_args": server_args}
+    overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
+
+    async def ask_all() -> None:
+        async with Endpoint.open(
+            url, model, api_key=api_key, concurrency=concurrency, timeout_s=timeout_s, seed=seed
+        ) as endpoint:
+
+            def ask_for(task: Task) -> Ask:
+                return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
+
+            for task in chosen:
+                ask_for(task)  # what cannot be asked is said before all prompts are made
+            described = {"name": endpoint.model, **endpoint.about, **told}
+            header = make_header(chosen, described, overrides, seed, label=label)
+            await run_items(
+                chosen,
+                ask_for,
+                header,
+                Path(out),
+                concurrency=concurrency,
+                progress=progress,
+                overwrite=overwrite,
+                reuse=[Path(path) for path in reuse],
+            )
+
+    run_async(ask_all())
+    return read_run(Path(out), texts=False)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end; SIGINT and SIGTERM end it cleanly, as if it had been cancelled.
+
+    It is then KeyboardInterrupt, or SystemExit with 143, as if the signal had come outside. A
+    second signal does what it did before. Where a loop runs already, as in a notebook, it gets a
+    thread of its own, and signals are left alone.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        return _in_thread(work)
+    caught: list[int] = []
+
+    async def guarded() -> T:
+        with _caught(asyncio.current_task(), caught):
+            return await work
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        if signal.SIGTERM in caught:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _caught(task: asyncio.Task[T] | None, caught: list[int]) -> Iterator[None]:
+    """Have the signals cancel a task, once; put back what they did before."""
+    if task is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+    def stop(number: int) -> None:
+        caught.append(number)
+        put_back()
+        task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield
+    finally:
+        put_back()
+
+
+def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

@@ -1,0 +1,38 @@
+"""Significance tests against published p-values: 15 systems of WMT 2017 and a baseline."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragkit_eval.selftest.check import Check, agreement
+from ragkit_eval.stats.bleu import bleu_score, bleu_statistics
+from ragkit_eval.stats.corpus import bootstrap_p_values, randomisation_p_value
+
+_MOSES = "moses_paired_bootstrap_bleu_p (2000 samples)"
+_MULTEVAL = "multeval_ar_p (bleu,ter; 10000 trials)"
+
+
+def checks(folder: Path) -> Iterator[Check]:
+    """Check BLEU's p-values; `folder` holds the segments and what Moses and MultEval published."""
+    golden = json.loads((folder / "golden_p_values.json").read_text(encoding="utf-8"))
+    with gzip.open(folder / "wmt17_en_de_systems.json.gz", "rt", encoding="utf-8") as file:
+        read = json.load(file)
+    references = [[segment] for segment in read["refs"][0]]
+    counted = {
+        name: bleu_statistics(segments, references, tokenize=golden["bleu_tokenize"])
+        for name, segments in read["systems"].items()
+    }
+    baseline, within = counted[golden["baseline"]], golden["tolerance"]
+    moses = golden[_MOSES]
+    found = bootstrap_p_values(
+        baseline, [counted[name] for name in moses], bleu_score, centring="moses"
+    )
+    drawn = dict(zip(moses, found, strict=True))
+    yield agreement("paired bootstrap", "Moses, BLEU", moses, drawn, within=within)
+    multeval = {name: p for name, (p, _) in golden[_MULTEVAL].items()}
+    drawn = {
+        name: randomisation_p_value(baseline, counted[name], bleu_score, samples=20_000)
+        for name in multeval
+    }
+    yield agreement("approximate randomisation", "MultEval, BLEU", multeval, drawn, within=within)

@@ -1,0 +1,88 @@
+"""Tasks and their scorers against recorded predictions of real models and published results."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragkit_eval.item import Response
+from ragkit_eval.selftest.check import Check, agreement
+from ragkit_eval.tasks.registry import open_task
+
+_BBH = "code_davinci_002_direct.jsonl"
+_GSM8K = "example_model_solutions.jsonl"
+_CHOICES = ("mmlu", "mmlu:lm-eval-letter")
+
+
+def bbh(data: Path) -> Iterator[Check]:
+    """Check the prompts that were recorded and the 27 accuracies that were published of them."""
+    folder = data / "oracles" / "bbh_direct"
+    recorded: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for line in (folder / _BBH).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        recorded[row["task"]].append(row)
+    task = open_task("bbh", data=data / "tasks")
+    right: dict[str, list[float]] = defaultdict(list)
+    same: dict[str, float] = {}
+    for item in task.items():
+        row = recorded[item.group][len(right[item.group])]
+        if "full_prompt" in row:
+            same[item.group] = float(row["full_prompt"] == item.prompt)
+        scored = task.score(item, Response(text=row["prediction"]))
+        right[item.group].append(scored.scores["exact_match"])
+    published = json.loads((folder / "published_accuracy_direct.json").read_text(encoding="utf-8"))
+    expected = {name: values["accuracy"] for name, values in published.items()}
+    found = {name: 100 * sum(values) / len(values) for name, values in right.items()}
+    yield agreement("bbh, accuracy", "published, in per cent", expected, found, within=1e-9)
+    prompts = dict.fromkeys(recorded, 1.0)
+    yield agreement("bbh, prompt byte for byte", "recorded prompts", prompts, same, within=0)
+
+
+def gsm8k(data: Path) -> Iterator[Check]:
+    """Check every verdict that was recorded of two models' solutions."""
+    path = data / "oracles" / "gsm8k" / _GSM8K
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    task = open_task("gsm8k", data=data / "tasks")
+    expected, found = {}, {}
+    for number, (item, row) in enumerate(zip(task.items(), rows, strict=True)):
+        for model in ("6b_finetuning", "6b_verification"):
+            name = f"{model} {number}"
+            expected[name] = float(row[model]["is_correct"])
+            found[name] = task.score(item, Response(text=row[model]["solution"])).scores["acc"]
+    yield agreement("gsm8k, verdicts", "recorded verdicts", expected, found, within=0)
+
+
+def choices(data: Path) -> Iterator[Check]:
+    """Check that a model which always knows scores 1, one that never does 0, one that says A by
+    chance: as often as the right answer is A."""
+    for name in _CHOICES:
+        task = open_task(name, data=data / "tasks")
+        totals: dict[str, float] = defaultdict(float)
+        count = says_a = 0
+        for item in task.items():
+            count += 1
+            (target,) = item.targets
+            wrong = next(label for label in item.labels if label != target)
+            says_a += target == item.labels[0]
+            for who, label in (("right", target), ("wrong", wrong), ("first", item.labels[0])):
+                response = Response(text=f" {label}", top=((f" {label}", -0.1),))
+                totals[who] += task.score(item, response).scores[task.metric]
+        expected = {"right": count, "wrong": 0, "first": says_a}
+        yield agreement(f"{name}, scoring", "constructed answers", expected, totals, within=0)
+
+
+def humaneval(data: Path) -> Iterator[Check]:
+    """Check that each reference solution passes its tests and that a wrong one does not."""
+    task = open_task("humaneval", data=data / "tasks", execute_code=True)
+    expected, found = {}, {}
+    for item in task.items():
+        for what, text, passes in (("right", item.targets[0], 1.0), ("wrong", _WRONG, 0.0)):
+            name = f"{item.id}, {what}"
+            expected[name] = passes
+            found[name] = task.score(item, Response(text=text)).scores[task.metric]
+    yield agreement(
+        "humaneval, sandbox", "reference and wrong solutions", expected, found, within=0
+    )
+
+
+_WRONG = "    return None\n"

@@ -1,0 +1,77 @@
+"""Text metrics on cases worked out by hand, and on identical and disjoint texts, both scripts."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ragkit_eval.metrics.registry import names, text_metric
+from ragkit_eval.metrics.wordnet import open_wordnet
+from ragkit_eval.selftest.check import Check, agreement, left_out
+
+# chrF compares letters, so that disjoint texts must not share any.
+_ENGLISH = ("cats sat on a mat near a tree", "high bluff dull big fly wild kid")
+_CHINESE = ("今天的会议改到下午三点举行", "那只橘猫正趴沙发睡觉呢")
+_WORDS = {"en": 8, "zh": 13}  # as METEOR counts them
+
+
+class _Case(NamedTuple):
+    metric: str
+    prediction: str
+    reference: str
+    value: float
+    why: str
+
+
+_BY_HAND = (
+    _Case("rouge-1", "the cat sat", "the cat sat down", 6 / 7, "P 3/3, R 3/4"),
+    _Case("rouge-2", "the cat sat", "the cat sat down", 0.8, "P 2/2, R 2/3"),
+    _Case("rouge-l", "police kill the gunman", "police killed the gunman", 0.75, "Lin 2004"),
+    _Case("rouge-s4", "police kill the gunman", "police killed the gunman", 0.5, "Lin 2004: 3/6"),
+    _Case("token_f1", "the red car", "a red truck", 0.5, "articles out: 1 of 2 and 1 of 2"),
+    _Case("exact_match", "The Eiffel Tower!", "eiffel tower", 1.0, "SQuAD's normalisation"),
+    _Case("contains", "It opened in 1889.", "1889", 1.0, "the reference stands there"),
+    _Case("reference_recall", "It costs 40 euros", "40 euros a month", 0.5, "2 of 4 terms"),
+    _Case("meteor:wordnet=none", "the cat sat", "the cat sat", 1 - 0.5 / 27, "1 - 0.5 (1/3)^3"),
+    _Case("bleu:13a", "a b c d e", "a b c d f", (0.8 * 0.75 * 2 / 3 * 0.5) ** 0.25, "no brevity"),
+)
+
+
+def checks() -> Iterator[Check]:
+    """Check cases by hand, and that each metric tells the same from the altogether different."""
+    expected, found = {}, {}
+    for case in _BY_HAND:
+        name = f"{case.metric} ({case.why})"
+        expected[name] = case.value
+        found[name] = text_metric(case.metric).item(case.prediction, [case.reference])
+    yield agreement("text metrics", "worked out by hand", expected, found, within=1e-6)
+    yield from _synonyms()
+    for language, texts in (("en", _ENGLISH), ("zh", _CHINESE)):
+        yield _controls(language, *texts)
+
+
+def _synonyms() -> Iterator[Check]:
+    subject, oracle = "meteor, synonyms", "worked out by hand"
+    if open_wordnet() is None:
+        yield left_out(subject, oracle, "no WordNet: apt-get install wordnet-base")
+        return
+    found = {"studies, works": text_metric("meteor").item("the studies", ["the works"])}
+    yield agreement(subject, oracle, {"studies, works": 1 - 0.5 / 8}, found, within=1e-6)
+
+
+def _controls(language: str, text: str, other: str) -> Check:
+    """Check that identical texts score 1 (METEOR 1 - 0.5/m^3) and disjoint ones 0.
+
+    To BERTScore no texts are disjoint.
+    """
+    expected: dict[str, float] = {}
+    found: dict[str, float] = {}
+    for name in names():
+        if name == "bertscore":
+            continue
+        metric = text_metric(name)
+        same = 1 - 0.5 / _WORDS[language] ** 3 if name == "meteor" else 1.0
+        expected |= {f"{name}, identical": same, f"{name}, disjoint": 0.0}
+        found[f"{name}, identical"] = metric.item(text, [text])
+        found[f"{name}, disjoint"] = metric.item(text, [other])
+    return agreement(
+        f"text metrics, {language}", "identical and disjoint texts", expected, found, within=1e-6
+    )

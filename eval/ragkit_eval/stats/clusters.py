@@ -1,0 +1,82 @@
+"""Values gathered by cluster: items that share a passage or document are not independent.
+
+Knows nothing of what is done with them; every statistic here treats a cluster as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """The sum of each cluster's values and their number; shapes (clusters,)."""
+
+    sums: Floats
+    sizes: Floats
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    @property
+    def mean(self) -> float:
+        """Return the mean of the items, so that a large cluster counts for more."""
+        return float(self.sums.sum() / self.sizes.sum())
+
+    def standard_error(self) -> float:
+        """Return the standard error of the mean, robust to any dependence inside a cluster.
+
+        With K clusters of n_k items, N in all, and residuals e_k = sum_k - n_k * mean:
+        sqrt(K/(K-1) * sum(e_k**2)) / N. 0.0 for one cluster, of which nothing is known.
+        Source: Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13; for evaluations of
+        language models Miller 2024, https://arxiv.org/abs/2411.00640, section 2.2.
+        """
+        count = len(self)
+        if count < 2:
+            return 0.0
+        residuals = self.sums - self.sizes * self.mean
+        spread = float((residuals**2).sum()) * count / (count - 1)
+        return float(spread**0.5 / self.sizes.sum())
+
+
+def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
+    """Sum values by the name of their cluster; an item whose cluster is "" stands alone.
+
+    Raises UsageError for no values, for values that are no finite numbers and unequal lengths.
+
+    >>> gather([1, 0, 1], ["a", "a", ""]).sums.tolist()
+    [1.0, 1.0]
+    """
+    import numpy as np
+
+    if len(values) != len(clusters):
+        raise UsageError(f"{len(values)} values have {len(clusters)} clusters: give each one")
+    array = np.asarray(values, dtype=np.float64)
+    if not array.size:
+        raise UsageError("there are no values to do statistics on: the set is empty")
+    if not np.isfinite(array).all():
+        raise UsageError("a value is no finite number: leave it out, or count it as 0")
+    numbers: dict[str | int, int] = {}
+    index = [
+        numbers.setdefault(name or position, len(numbers)) for position, name in enumerate(clusters)
+    ]
+    sums = np.bincount(index, weights=array, minlength=len(numbers)).astype(np.float64)
+    sizes = np.bincount(index, minlength=len(numbers)).astype(np.float64)
+    return Clustered(sums, sizes)
+
+
+def differences(a: Sequence[float], b: Sequence[float], clusters: Sequence[str]) -> Clustered:
+    """Gather b - a, item by item. Raises UsageError for unequal lengths."""
+    if len(a) != len(b):
+        raise UsageError(f"{len(a)} and {len(b)} values cannot be paired: pair them by item")
+    return gather([second - first for first, second in zip(a, b, strict=True)], clusters)

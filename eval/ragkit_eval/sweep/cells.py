@@ -1,0 +1,124 @@
+"""One cell of a grid as a run file: settings, a collection, a knowledge base, all questions asked.
+
+It knows how a cell is made and asked; nothing of which cell is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import SettingsError, UsageError
+from ragkit_eval.rag.answers import MEASURES, TEXT_METRICS, rag_task
+from ragkit_eval.rag.asking import DEPTH, knowledge_ask, search_ask
+from ragkit_eval.rag.found import retrieval_task
+from ragkit_eval.rag.labels import locate
+from ragkit_eval.rag.model import fitted_cutoff, model_of
+from ragkit_eval.rag.running import run_task
+from ragkit_eval.sets import LabelledSet
+from ragkit_eval.sweep.grid import Cell, Grid
+from ragkit_eval.sweep.stored import Collections
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Embedder
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import Settings
+    from ragkit.store.open import Database
+    from ragkit_eval.item import Ask, Task
+    from ragkit_eval.record import Run
+
+# What `rag_task` scores without being asked for it.
+_SCORED: Final = (
+    *("", "answer_score", "contains", "refused_rightly", "language_match"),
+    *("groundedness", "citation_validity", "citation_recall"),
+    *MEASURES,
+    *TEXT_METRICS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Runs cells in an open database; `folder` is where their run files go.
+
+    `concurrency` None is 8 questions at once for a language model and 1 without.
+    """
+
+    database: Database
+    settings: Settings
+    grid: Grid
+    collections: Collections
+    folder: Path
+    concurrency: int | None = None
+    overwrite: bool = False
+    quiet: bool = True
+    embedders: dict[str, Embedder] = field(default_factory=dict)
+
+    def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:
+        """Ask a cell all questions, or what its run file lacks, and return the run."""
+        from ragkit import build
+        from ragkit.answer.templates import Templates
+        from ragkit.knowledge import KnowledgeBase
+
+        settings = settings_of(cell, self.settings)
+        collection = self.collections.of(cell, settings)
+        embedder = self.embedders.setdefault(settings.embed_model, build.embedder(settings))
+        opened = KnowledgeBase.over(
+            self.database, settings, collection=collection, embedder=embedder
+        )
+        kb = _adapted(opened, cell)
+        uris = locate(labelled, kb.store, kb.collection)
+        task, ask = self._task(labelled, uris, kb)
+        answers = self.grid.task == "answers"
+        model = build.language_model(settings) if answers else None
+        cutoff = fitted_cutoff(kb, settings.tenant)
+        if cell.values.get("refusal_threshold") and cutoff is None:
+            raise UsageError(
+                f"a refusal threshold needs a cut-off fitted to collection {collection!r}: fit"
+                " one with 'ragkit calibrate', or take refusal_threshold out of the grid"
+            )
+        described = model_of(
+            kb,
+            generator=(model.name if model else "extractive") if answers else "search",
+            passages=None if answers else DEPTH,
+            templates=Templates(settings.prompts, collection) if model else None,
+            cutoff=cutoff,
+        )
+        return run_task(
+            task,
+            ask,
+            {**described, "options": cell.options()},
+            self.folder / f"{stage}-{cell.stem}.jsonl",
+            concurrency=self.concurrency or (8 if model else 1),
+            label=cell.label,
+            overwrite=self.overwrite,
+            quiet=self.quiet,
+        )
+
+    def _task(self, labelled: LabelledSet, uris: Any, kb: KnowledgeBase) -> tuple[Task, Ask]:
+        metric = self.grid.metric
+        if self.grid.task == "retrieval":
+            return retrieval_task(labelled, [metric] if metric else (), uris=uris), search_ask(kb)
+        extra = () if metric in _SCORED else (metric,)
+        return rag_task(labelled, metrics=extra, uris=uris), knowledge_ask(kb)
+
+
+def settings_of(cell: Cell, settings: Settings) -> Settings:
+    """Return the settings with a cell's in their place. Raises SettingsError naming the cell."""
+    from ragkit.settings import Settings
+
+    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    try:
+        return Settings(**{**given, **cell.settings()})
+    except SettingsError as error:
+        raise SettingsError(f"the cell {cell.label} cannot be used: {error}") from error
+
+
+def _adapted(kb: KnowledgeBase, cell: Cell) -> KnowledgeBase:
+    values = cell.values
+    return kb.adapted(
+        mode=values.get("mode"),
+        passages=values.get("passages"),
+        refusal_threshold=values.get("refusal_threshold"),
+        instructions=values.get("instructions", ""),
+    )

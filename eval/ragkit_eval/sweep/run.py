@@ -1,0 +1,99 @@
+"""A whole sweep over a labelled set: split, run the cells, choose and confirm, write it down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ragkit.errors import UsageError
+from ragkit_eval.files import write_whole
+from ragkit_eval.stats.bootstrap import SAMPLES
+from ragkit_eval.sweep import telling
+from ragkit_eval.sweep.cells import Cells, settings_of
+from ragkit_eval.sweep.choose import Outcome, choose
+from ragkit_eval.sweep.grid import Cell, Grid
+from ragkit_eval.sweep.split import halves
+from ragkit_eval.sweep.stored import Collections
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+    from ragkit_eval.record import Run
+    from ragkit_eval.sets import LabelledSet
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A sweep's outcome, how many questions each half has, and the collections it filled."""
+
+    outcome: Outcome
+    questions: tuple[int, int]
+    collections: tuple[str, ...]
+
+
+def sweep(
+    grid: Grid,
+    labelled: LabelledSet,
+    folder: Path,
+    settings: Settings,
+    *,
+    collection: str | None = None,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    concurrency: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = True,
+    on_cell: Callable[[str], None] = lambda line: None,
+) -> Swept:
+    """Try all cells of a grid on one half of a set's questions, and confirm the best on the other.
+
+    Every cell is a run file in `folder`, so that a sweep that was stopped goes on; sweep.json and
+    sweep.md there say what was found. Options that change what is stored get collections of their
+    own. Raises UsageError, SettingsError naming the cell, RagkitError when ingesting fails.
+    """
+    from ragkit.store.open import open_database
+
+    choosing, confirming = halves(labelled, seed=seed)
+    parts = {"choose": choosing, "confirm": confirming}
+    cells = grid.cells()
+    for cell in cells:
+        settings_of(cell, settings)  # whatever is wrong is said before anything runs
+    _make(folder)
+    collections = Collections(grid, labelled, folder, collection)
+    with open_database(settings) as database:
+        runner = Cells(
+            database,
+            settings,
+            grid,
+            collections,
+            folder,
+            concurrency=concurrency,
+            overwrite=overwrite,
+            quiet=quiet,
+        )
+
+        def run(cell: Cell, stage: Literal["choose", "confirm"]) -> Run:
+            place = f"cell {cells.index(cell) + 1} of {len(cells)}"
+            on_cell(f"{'Confirming' if stage == 'confirm' else 'Trying'} {place}: {cell.label}")
+            return runner.run(cell, parts[stage], stage)
+
+        outcome = choose(cells, run, metric=grid.metric, seed=seed, samples=samples)
+    questions = (len(choosing.questions), len(confirming.questions))
+    _write(outcome, questions, folder)
+    return Swept(outcome, questions, collections.made)
+
+
+def _write(outcome: Outcome, questions: tuple[int, int], folder: Path) -> None:
+    values = telling.as_json(outcome, questions)
+    text = json.dumps(values, ensure_ascii=False, indent=2, default=str) + "\n"
+    write_whole(folder / "sweep.json", text)
+    write_whole(folder / "sweep.md", telling.markdown(outcome, questions))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {folder} cannot be made: {error.strerror}") from error

@@ -1,0 +1,105 @@
+"""Collections of a sweep: the documents ingested once for each way of storing them.
+
+It runs `ragkit ingest` as a program, as a user would; knows nothing of questions.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import RagkitError, UsageError
+from ragkit_eval.rag.documents import collection_for
+from ragkit_eval.sets import LabelledSet, corpus_of
+from ragkit_eval.sweep.grid import STORED, Cell, Grid
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+
+_PASSED: Final = (*STORED, "home", "database_url", "tenant", "embed_device")
+_SAID_CHARS = 500
+
+
+class Collections:
+    """Names the collection of each cell, filled when it is first asked for."""
+
+    def __init__(
+        self, grid: Grid, labelled: LabelledSet, folder: Path, collection: str | None
+    ) -> None:
+        own = bool(grid.documents or (labelled.documents and collection is None))
+        if grid.stores and not own:
+            options = ", ".join(name for name in grid.axes if name in STORED)
+            raise UsageError(
+                f"{options}: the documents have to be ingested for it: write"
+                ' documents = ["FOLDER"] into the grid, or take a set that has its own'
+            )
+        self._given = None if own else collection
+        self._own = own
+        self._grid = grid
+        self._labelled = labelled
+        self._folder = folder
+        self._filled: dict[str, str] = {}
+
+    def of(self, cell: Cell, settings: Settings) -> str:
+        """Return the collection's name. Raises RagkitError when nothing could be ingested."""
+        if not self._own:
+            return self._given or settings.collection
+        paths = [path.resolve() for path in self._grid.documents]
+        about = " ".join(map(str, paths)) or collection_for(self._labelled)
+        name = cell.collection(about)
+        if name not in self._filled:
+            ingest(paths or [self._written()], name, settings)
+            self._filled[name] = cell.label
+        return name
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Return the names of the collections that this sweep filled."""
+        return tuple(self._filled)
+
+    def _written(self) -> Path:
+        folder = self._folder / "documents"
+        folder.mkdir(exist_ok=True)
+        corpus_of(self._labelled, folder)
+        return folder
+
+
+def ingest(paths: Sequence[Path], collection: str, settings: Settings) -> None:
+    """Ingest into a collection with these settings; what is there unchanged is left alone.
+
+    Files that fail are told on standard error and fail alike in every cell. Raises RagkitError
+    when the program fails otherwise.
+    """
+    command = [sys.executable, "-m", "ragkit", "ingest", *map(str, paths)]
+    done = subprocess.run(
+        [*command, "--collection", collection],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=_environment(settings),
+    )
+    if done.returncode == 3:
+        sys.stderr.write(done.stdout)
+    elif done.returncode != 0:
+        said = " ".join(done.stdout.split())[:_SAID_CHARS]
+        raise RagkitError(
+            f"the documents could not be ingested into {collection}"
+            f" (exit code {done.returncode}): {said or 'see above'}"
+        )
+
+
+def _environment(settings: Settings) -> Mapping[str, str]:
+    """Return this process's variables, with those that decide what is stored, and where."""
+    variables = dict(os.environ)
+    for name in _PASSED:
+        value: Any = getattr(settings, name)
+        secret = getattr(value, "get_secret_value", None)
+        variable = f"RAGKIT_{name.upper()}"
+        variables.pop(variable, None)
+        if value is not None:
+            variables[variable] = secret() if secret else str(value)
+    return variables

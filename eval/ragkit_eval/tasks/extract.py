@@ -1,0 +1,190 @@
+"""Read an answer out of what a model wrote: letters, numbers, mathematics.
+
+Pure functions; each also says whether the answer stood where it should, or was found otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Found(NamedTuple):
+    """What was read, "" for nothing; `fallback` when not by the first rule."""
+
+    text: str
+    fallback: bool
+
+
+_PART = r"(?:\$[^$]+\$|-?\d+(?:\.\d+)?)"
+_FORMULAS = rf"{_PART}(?:\s*(?:[;；,，、]|and|和|或|or)\s*{_PART})*"
+_OPEN, _CLOSE = r"[(（\[【*$\"'“]*", r"[)）\]】*$\"'”]*"
+# How models say which option they choose, in English and Chinese, before the letters.
+_SAYS = (
+    r"(?:answer(?:\s+choice)?(?:\s+is|\s*[:：])|option(?:\s+is)?|correct\s+(?:choice|option)\s+is"
+    r"|答案(?:应该|选项)?(?:是|为|选)?|正确(?:的)?(?:选项|答案)?(?:是|为)|应?(?:该)?选择?|故选|因此选)"
+)
+_BETWEEN = r"(?:\s|[,，、;；.。&＆和与及]|and\b|[()（）\[\]【】*])*"
+
+
+def option_letter(text: str, labels: Sequence[str]) -> Found:
+    """Return the one option that a text chooses.
+
+    Expected is the letter at the beginning, alone or before punctuation, or after words that say
+    so ("the answer is (B)", "答案是B"), the last of which counts. The fallback is the last letter
+    that stands alone.
+    """
+    letter = _alternatives(labels)
+    begins = re.match(
+        rf"\s*{_OPEN}({letter}){_CLOSE}(?=\s*(?:$|\n|[.。,，:：;；、)）])|\s*$)", text
+    )
+    if begins:
+        return Found(begins.group(1), False)
+    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}({letter}){_after(text)}", text)
+    if said:
+        return Found(said[-1], False)
+    alone = re.findall(rf"(?<![A-Za-z])({letter})(?![A-Za-z'’])(?!\s+[a-z])", text)
+    return Found(alone[-1] if alone else "", True)
+
+
+def option_letters(text: str, labels: Sequence[str]) -> Found:
+    """Return all options that a text chooses, in the order of labels, as one word: "ACD".
+
+    Read where one letter would be: at the beginning, else after words that say so; the fallback
+    is the last run of letters.
+    """
+    run = rf"({_alternatives(labels)}(?:{_BETWEEN}{_alternatives(labels)})*)(?![A-Za-z])"
+    begins = re.match(rf"\s*{_OPEN}{run}(?!\s+[a-z])", text)
+    if begins:
+        return Found(_sorted(begins.group(1), labels), False)
+    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}{run}", text)
+    if said:
+        return Found(_sorted(said[-1], labels), False)
+    alone = re.findall(rf"(?<![A-Za-z]){run}(?!['’])(?!\s+[a-z])", text)
+    return Found(_sorted(alone[-1], labels) if alone else "", True)
+
+
+def final_number(text: str) -> Found:
+    """Return the number that a worked solution ends with, without separators of thousands.
+
+    Expected is what follows the last "####", "A:" or "answer is"; the fallback is the last number.
+    """
+    number = r"-?\$?\s?-?[0-9][0-9.,]*|-?\.[0-9]+"
+    said = re.findall(rf"(?:####\s*|\bA: |answer is:?\s*)\$?({number})", text)
+    if said:
+        return Found(plain_number(said[-1]), False)
+    numbers = re.findall(number, text)
+    return Found(plain_number(numbers[-1]) if numbers else "", True)
+
+
+def plain_number(text: str) -> str:
+    """Return a number without currency, separators, and the stop of its sentence."""
+    return re.sub(r"[$,\s]", "", text).rstrip(".")
+
+
+def first_line(text: str) -> str:
+    """Return a text's first line that is not empty, without space around it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def said_answer(text: str) -> Found:
+    """Return what follows "the answer is", to the end of its line; the fallback is the last line.
+
+    The last such sentence counts: one that reasons may say it before.
+    """
+    said = re.findall(r"[Tt]he answer is:?[ \t]*([^\n]*)", text)
+    if said and said[-1].strip():
+        return Found(_bare(said[-1]), False)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return Found(_bare(lines[-1]) if lines else "", True)
+
+
+def math_answer(text: str) -> Found:
+    r"""Return the mathematics that a text gives as its answer.
+
+    Expected is the last \boxed{...}, else the last formula between dollar signs, where several
+    that only separators part are one answer ("$5$; $10$"), else what stands after "answer is" or
+    "答案是", to the end of the line. The fallback is the last number.
+    """
+    boxed = _boxed(text)
+    if boxed:
+        return Found(boxed.strip(), False)
+    runs = [run.group() for run in re.finditer(_FORMULAS, text) if "$" in run.group()]
+    if runs:
+        return Found(";".join(part.strip("$ ") for part in re.findall(_PART, runs[-1])), False)
+    line = first_line(re.split(r"answer is[:：]?|答案[是为：:]+", text)[-1]).rstrip(".。")
+    if line and re.fullmatch(r"[\x20-\x7e\s；，、π√∞°]{1,120}", line) and not _is_prose(line):
+        return Found(line.strip(), False)
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
+    return Found(numbers[-1] if numbers else "", True)
+
+
+def same_math(answer: str, target: str) -> bool:
+    r"""Say whether two answers are written alike once spacing and mere notation are removed.
+
+    It compares text and does no algebra: 1/2 and \frac{1}{2} are the same, 2+3 and 5 are not. Of
+    an answer that is an equation where the target is none, the right side counts.
+
+    >>> same_math("x = \\frac12", "\\dfrac{1}{2}")
+    True
+    >>> same_math("2+3", "5")
+    False
+    """
+    if "=" not in target:
+        answer = answer.rpartition("=")[2]
+    return _plain_math(answer) == _plain_math(target)
+
+
+def _is_prose(line: str) -> bool:
+    """Say whether a line has words, which formulas have only as commands and inside \\text."""
+    line = re.sub(r"\\(?:text|mbox)\s*\{[^}]*\}", "", line)
+    return re.search(r"(?<![\\a-zA-Z{])[A-Za-z]{3,}", line) is not None
+
+
+def _plain_math(text: str) -> str:
+    # Units: words after a space, as the data writes them.
+    text = re.sub(r"\\(?:text|mbox)\s*\{ [^}]*\}(?:\^\d)?$", "", text.strip("$ ").rstrip(".。"))
+    text = re.sub(
+        r"\\(?:left|right|!|,|;|quad|displaystyle|mathrm|text|%|\$)(?![a-zA-Z])", "", text
+    )
+    text = re.sub(r"\^\{?\\circ\}?|°|[$%\s]", "", text).replace("dfrac", "frac")
+    text = text.replace("tfrac", "frac").replace("，", ",").replace("；", ";").rstrip(".。")
+    text = re.sub(r"^[a-zA-Z]\w?=", "", text)
+    text = re.sub(r"\\frac([^{\\])([^{\\])", r"\\frac{\1}{\2}", text)
+    text = re.sub(r"\\frac\{([^{}]*)\}([^{\\])", r"\\frac{\1}{\2}", text)
+    text = re.sub(r"\\sqrt([^{\[\\])", r"\\sqrt{\1}", text)
+    text = re.sub(r"^(-?)(\d+)/(\d+)$", r"\1\\frac{\2}{\3}", text)
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text) if re.fullmatch(r"-?[\d,]+", text) else text
+    text = re.sub(r"(?<!\d)\.(?=\d)", "0.", text)
+    text = re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+    return r"\frac{1}{2}" if text == "0.5" else text
+
+
+def _boxed(text: str) -> str:
+    """Return what the last \\boxed holds, by counting braces; "" without a whole one."""
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return ""
+    depth = 0
+    for place in range(start + len("\\boxed"), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[start + len("\\boxed{") : place]
+    return ""
+
+
+def _bare(text: str) -> str:
+    return text.strip().removesuffix(".").strip()
+
+
+def _alternatives(labels: Sequence[str]) -> str:
+    return "(?:" + "|".join(re.escape(label) for label in labels) + ")"
+
+
+def _after(text: str) -> str:
+    return r"(?![A-Za-z'’])(?!\s+[a-z])"
+
+
+def _sorted(run: str, labels: Sequence[str]) -> str:
+    return "".join(label for label in labels if label in run)

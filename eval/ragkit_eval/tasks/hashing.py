@@ -1,0 +1,40 @@
+"""Hashes that say whether two runs asked the same: of data files and of prompts.
+
+They stream: neither a file nor all prompts are in memory at once.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from ragkit_eval.item import Item
+
+DIGITS = 16
+_BLOCK_BYTES = 1 << 20
+
+
+def prompt_hash(items: Iterable[Item]) -> tuple[str, int]:
+    """Return the first 16 hex digits of a sha256 over prompts, choices and targets, and the count.
+
+    Each text is preceded by its length, so that no two lists of texts are taken for each other.
+    """
+    digest, count = hashlib.sha256(), 0
+    for item in items:
+        count += 1
+        for texts in ((item.prompt,), item.choices, item.targets):
+            digest.update(b"%d;" % len(texts))
+            for text in texts:
+                data = text.encode("utf-8", "surrogatepass")
+                digest.update(b"%d:" % len(data))
+                digest.update(data)
+    return digest.hexdigest()[:DIGITS], count
+
+
+def data_hash(paths: Iterable[Path]) -> str:
+    """Return the first 16 hex digits of the sha256 of the files' bytes, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+    return digest.hexdigest()[:DIGITS]

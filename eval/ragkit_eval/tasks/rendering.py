@@ -1,0 +1,176 @@
+"""From a row to an item: fields by expression, prompt by template, checked against each other.
+
+It knows the declaration and one row; it knows no files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ragkit.errors import UsageError
+from ragkit_eval.item import Item
+from ragkit_eval.tasks.rows import Row
+from ragkit_eval.tasks.spec import Spec
+from ragkit_eval.tasks.template import compile_expression, compile_template, evaluated
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ID_DIGITS = 12
+
+
+class Renderer:
+    """A declaration's expressions and templates, compiled."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        named = spec.fields
+        wanted = {
+            "question": named.question,
+            "target": named.target,
+            "id": named.id,
+            "options": named.options,
+            "labels": named.labels,
+            "group": named.group,
+            "cluster": named.cluster,
+            "keep": named.keep,
+        }
+        self._fields = {
+            name: compile_expression(text, f"{spec.name}: fields.{name}")
+            for name, text in wanted.items()
+            if text
+        }
+        self._extra = {
+            name: compile_expression(text, f"{spec.name}: fields.extra.{name}")
+            for name, text in named.extra.items()
+        }
+        prompt = spec.prompt
+        self._head = compile_template(prompt.head, f"{spec.name}: prompt.head")
+        self._question = compile_template(prompt.question, f"{spec.name}: prompt.question")
+        self._answer = compile_template(prompt.answer, f"{spec.name}: prompt.answer")
+        self._choice = compile_template(prompt.choice, f"{spec.name}: prompt.choice")
+
+    def head(self, group: str) -> str:
+        """Return what every prompt of a group begins with."""
+        return str(evaluated(self._head, self._named(group), f"{self._spec.name}: prompt.head"))
+
+    def shot(self, row: Row, group: str) -> str:
+        """Return an example with its answer, as it stands before the question."""
+        values = self._values(row, group)
+        question = evaluated(self._question, values, row.where)
+        return str(question) + str(evaluated(self._answer, values, row.where))
+
+    def keeps(self, row: Row, group: str) -> bool:
+        """Say whether a row is an item of this task."""
+        if "keep" not in self._fields:
+            return True
+        return bool(self._field("keep", self._columns(row, group), row.where, True))
+
+    def item(self, row: Row, group: str, prefix: str) -> Item:
+        """Make a row's item. Raises UsageError with the row's place."""
+        values = self._values(row, group)
+        group, labels, options = values["group"], values["labels"], values["options"]
+        extra = {name: evaluated(call, values, row.where) for name, call in self._extra.items()}
+        return Item(
+            id=self._id(values, row),
+            prompt=prefix + str(evaluated(self._question, values, row.where)),
+            targets=values["targets"],
+            labels=labels,
+            choices=self._choices(values, row),
+            question=_shown(values["question"], labels, options),
+            group=group,
+            cluster=str(self._field("cluster", values, row.where, "")),
+            extra=extra,
+        )
+
+    def _values(self, row: Row, group: str) -> dict[str, Any]:
+        """Return the row's columns and the fields that templates see."""
+        values, where = self._columns(row, group), row.where
+        if "group" in self._fields:
+            values |= self._named(str(self._field("group", values, where, "")))
+        question = _text(self._field("question", values, where, ""), "question", where)
+        options = self._field("options", values, where, None)
+        options = _list(options, "options", where) if options is not None else ()
+        labels = self._field("labels", values, where, None)
+        labels = (
+            _list(labels, "labels", where)
+            if labels is not None
+            else tuple(_LETTERS[: len(options)])
+        )
+        if len(labels) != len(options):
+            raise UsageError(f"{where}: {len(options)} options and {len(labels)} labels")
+        # The expression for the target sees what the others found.
+        values |= {"question": question, "options": options, "labels": labels}
+        targets = _texts(self._field("target", values, where, None), "target", where)
+        for target in targets:
+            if options and target not in labels:
+                raise UsageError(
+                    f"{where}: the answer {target!r} is none of {', '.join(labels)}: correct it"
+                )
+        return values | {"targets": targets, "target": ", ".join(targets)}
+
+    def _columns(self, row: Row, group: str) -> dict[str, Any]:
+        columns = {name: value for name, value in row.values.items() if name.isidentifier()}
+        return {**self._named(group), **columns, "row": row.values}
+
+    def _named(self, group: str) -> dict[str, Any]:
+        return {"group": group, "group_name": self._spec.names.get(group, group)}
+
+    def _field(self, name: str, values: Mapping[str, Any], where: str, missing: Any) -> Any:
+        call = self._fields.get(name)
+        return missing if call is None else evaluated(call, values, where)
+
+    def _choices(self, values: Mapping[str, Any], row: Row) -> tuple[str, ...]:
+        if self._spec.method != "loglikelihood":
+            return ()
+        return tuple(
+            str(evaluated(self._choice, {**values, "label": label, "option": option}, row.where))
+            for label, option in zip(values["labels"], values["options"], strict=True)
+        )
+
+    def _id(self, values: Mapping[str, Any], row: Row) -> str:
+        group = values["group"]
+        name = self._field("id", values, row.where, None)
+        if name is None:
+            # By content, not position: the same question keeps its id when the data is reordered.
+            known = [dict(row.values), values["question"], values["options"]]
+            text = json.dumps(known, ensure_ascii=False, sort_keys=True, default=str)
+            name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]
+        return f"{group}/{name}" if group else str(name)
+
+
+def _shown(question: str, labels: tuple[str, ...], options: tuple[str, ...]) -> str:
+    lines = [question.strip()]
+    for label, option in zip(labels, options, strict=True):
+        lettered = re.match(rf"\s*[(（]?{re.escape(label)}\b", option)
+        lines.append(option if lettered else f"{label}. {option}")
+    return "\n".join(lines)
+
+
+def _text(value: Any, what: str, where: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {what} is {value!r:.60}: expected a text")
+    return value
+
+
+def _list(value: Any, what: str, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise UsageError(f"{where}: {what} is {value!r:.60}: expected a list")
+    return _texts(value, what, where)
+
+
+def _texts(value: Any, what: str, where: str) -> tuple[str, ...]:
+    """Return a text or a number as one text, a list as several."""
+    if isinstance(value, list | tuple):
+        return tuple(_one(entry, what, where) for entry in value)
+    return (_one(value, what, where),)
+
+
+def _one(value: Any, what: str, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise UsageError(f"{where}: {what} is {value!r:.60}: expected a text")

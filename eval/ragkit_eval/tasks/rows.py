@@ -1,0 +1,130 @@
+"""Readers of rows: CSV, JSON lines (also gzipped), JSON, and Hugging Face datasets by name.
+
+Each yields a row's values and where they stand; what the values mean is the task's business.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from ragkit.errors import NotFoundError, UsageError
+
+HUB = "hf:"
+
+
+class Row(NamedTuple):
+    """A row's values by column, and where it is, as "FILE:LINE"."""
+
+    values: Mapping[str, Any]
+    where: str
+
+
+def read_rows(
+    path: Path, format: str, *, columns: Sequence[str] = (), key: str = ""
+) -> Iterator[Row]:
+    """Yield a file's rows in its order.
+
+    `columns` are those of a CSV file that has no header; a first row that repeats them is one.
+    `key` is where a JSON file has its list. Raises NotFoundError, and UsageError with the place.
+    """
+    try:
+        with _open(path) as file:
+            if format == "csv":
+                yield from _csv(file, path, columns)
+            elif format == "json":
+                yield from _json(file, path, key)
+            else:
+                yield from _jsonl(file, path)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NotFoundError(f"cannot read {path}: {reason}") from error
+
+
+def read_hub(name: str) -> Iterator[Row]:
+    """Yield the rows of "hf:DATASET:CONFIG:SPLIT"; an empty CONFIG is the dataset's own.
+
+    Raises UsageError where the package `datasets` is missing or the dataset cannot be had.
+    """
+    dataset, _, rest = name.removeprefix(HUB).partition(":")
+    config, _, split = rest.partition(":")
+    try:
+        import datasets  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except ImportError as error:
+        raise UsageError(
+            f"{name} needs the package 'datasets': pip install datasets, or use local files"
+        ) from error
+    try:
+        rows = datasets.load_dataset(dataset, config or None, split=split or "test")
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"cannot load {name}: {reason}; use local files when offline") from error
+    for number, values in enumerate(rows, 1):
+        yield Row(values, f"{name}:{number}")
+
+
+def _open(path: Path) -> TextIO:
+    # newline="": what stands in a quoted cell or a JSON text is part of a prompt, byte for byte.
+    if path.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _csv(file: TextIO, path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    reader = csv.reader(file, strict=True)
+    header, line = tuple(columns), 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise UsageError(f"{path}:{line}: not CSV: {error}") from error
+        if cells is None:
+            return
+        where, line = f"{path}:{line}", reader.line_num + 1
+        if not header:
+            header = tuple(cells)
+        elif not cells or (tuple(cells) == header and where.endswith(":1")):
+            continue
+        elif len(cells) != len(header):
+            raise UsageError(
+                f"{where}: {len(cells)} cells where {len(header)} are expected "
+                f"({', '.join(header)}): correct the row"
+            )
+        else:
+            yield Row(dict(zip(header, cells, strict=True)), where)
+
+
+def _jsonl(file: TextIO, path: Path) -> Iterator[Row]:
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield _row(_parsed(line.rstrip(), f"{path}:{number}"), f"{path}:{number}")
+
+
+def _json(file: TextIO, path: Path, key: str) -> Iterator[Row]:
+    values = _parsed(file.read(), str(path))
+    rows = values.get(key) if key and isinstance(values, dict) else values
+    if not isinstance(rows, list):
+        raise UsageError(f"{path}: no list {f'under {key!r}' if key else 'of rows'}: correct it")
+    for number, row in enumerate(rows, 1):
+        yield _row(row, f"{path}: row {number}")
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = where if error.lineno == 1 else f"{where}:{error.lineno}"
+        raise UsageError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
+
+
+def _row(values: Any, where: str) -> Row:
+    if not isinstance(values, dict):
+        raise UsageError(f"{where}: a {type(values).__name__} where an object is expected")
+    return Row(values, where)

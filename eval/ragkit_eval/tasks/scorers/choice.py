@@ -1,0 +1,120 @@
+"""Multiple choice: by the first token's letter, by full log-likelihood, or read from a text.
+
+It knows items and responses; not how they were asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragkit_eval.item import Item, Method, Response, Scored
+from ragkit_eval.tasks.extract import math_answer, option_letter, option_letters, same_math
+
+_LIKELIHOOD = {
+    "acc": "acc|by:logprob|v:1",
+    "acc_norm": "acc_norm|by:logprob/characters|v:1",
+    "acc_bytes": "acc_bytes|by:logprob/bytes|v:1",
+}
+
+
+@dataclass(frozen=True)
+class ChoiceScorer:
+    """Scores the choice of one option.
+
+    letter: the label with the highest probability of being the first token, where the forms "A"
+    and " A" count together; when no label is among the candidates, the text is read instead and
+    the item is counted as a fallback. loglikelihood: the likeliest continuation (acc), per
+    character of it without the space before it (acc_norm) and per byte (acc_bytes), as
+    lm-evaluation-harness 0.4.13 defines these. generate: the letter that the text gives.
+    Ties go to the earlier label. No letter at all is wrong.
+    """
+
+    method: Method
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric."""
+        if self.method == "loglikelihood":
+            return _LIKELIHOOD
+        return {"acc": f"acc|by:{self.method}|v:1"}
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        if self.method == "loglikelihood":
+            return _by_likelihood(item, response)
+        letter = letter_of(item.labels, response.top) if self.method == "letter" else ""
+        if letter:
+            return Scored(letter, _right(letter in item.targets))
+        found = option_letter(response.text, item.labels)
+        fallback = found.fallback or self.method == "letter"
+        return Scored(found.text, _right(found.text in item.targets), fallback)
+
+
+@dataclass(frozen=True)
+class LabelSetScorer:
+    """Scores AGIEval's questions: all right options and no other, or the same mathematics.
+
+    A question with one right label is read as one letter. A question for which the data names no
+    right label is wrong whatever is answered. A cloze question's several blanks are separated by
+    semicolons. Notation aside, mathematics is compared as text.
+    """
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric."""
+        return {"acc": "acc|rule:all-and-only|math:as-text|v:1"}
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        if not item.labels:
+            cloze = math_answer(response.text)
+            right = any(same_math(cloze.text, target) for target in item.targets if cloze.text)
+            return Scored(cloze.text, _right(right), cloze.fallback)
+        several = bool(item.extra.get("several"))
+        read = option_letters if several else option_letter
+        found = read(response.text, item.labels)
+        wanted = "".join(item.targets)
+        return Scored(found.text, _right(bool(wanted) and found.text == wanted), found.fallback)
+
+
+def letter_of(labels: Sequence[str], top: Sequence[tuple[str, float]]) -> str:
+    """Return the label likeliest to be the first token, "" when none is among the candidates."""
+    best, likeliest = "", -math.inf
+    for label in labels:
+        logprobs = [value for token, value in top if token in (label, f" {label}")]
+        total = _logsumexp(logprobs)
+        if total > likeliest:
+            best, likeliest = label, total
+    return best
+
+
+def _by_likelihood(item: Item, response: Response) -> Scored:
+    logprobs = [known.logprob for known in response.likelihoods]
+    if len(logprobs) != len(item.choices) or not logprobs:
+        return Scored("", dict.fromkeys(_LIKELIHOOD, 0.0), fallback=True)
+    texts = [choice.removeprefix(" ") for choice in item.choices]
+    chosen = {
+        "acc": _best(logprobs, [1] * len(texts)),
+        "acc_norm": _best(logprobs, [len(text) for text in texts]),
+        "acc_bytes": _best(logprobs, [len(text.encode()) for text in texts]),
+    }
+    scores = {name: float(item.labels[at] in item.targets) for name, at in chosen.items()}
+    return Scored(item.labels[chosen["acc"]], scores)
+
+
+def _best(logprobs: Sequence[float], lengths: Sequence[int]) -> int:
+    values = [value / max(length, 1) for value, length in zip(logprobs, lengths, strict=True)]
+    return max(range(len(values)), key=values.__getitem__)
+
+
+def _logsumexp(values: Sequence[float]) -> float:
+    highest = max(values, default=-math.inf)
+    if highest == -math.inf:
+        return highest
+    return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+
+
+def _right(right: bool) -> dict[str, float]:
+    return {"acc": float(right)}

@@ -1,0 +1,96 @@
+"""Scorers of what was written: a number, a short answer, or any text metric.
+
+They know items and responses; metrics of texts come from the registry by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from ragkit.errors import UsageError
+from ragkit_eval.item import Item, Response, Scored
+from ragkit_eval.tasks.extract import final_number, first_line, plain_number, said_answer
+
+if TYPE_CHECKING:
+    from ragkit_eval.metrics.metric import TextMetric
+    from ragkit_eval.tasks.spec import Spec
+
+
+@dataclass(frozen=True)
+class NumberScorer:
+    """Compares a solution's final number with the right one, as numbers: 3.0 is 3."""
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric."""
+        return {"acc": "acc|rule:final-number|v:1"}
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        found = final_number(response.text)
+        right = any(_same_number(found.text, plain_number(target)) for target in item.targets)
+        return Scored(found.text, {"acc": float(right)}, found.fallback)
+
+
+@dataclass(frozen=True)
+class SaidScorer:
+    """Compares a short answer exactly: the first line, or when it reasons what it says at the end.
+
+    BIG-Bench Hard's rule: upper and lower case and punctuation count.
+    """
+
+    reasoned: bool
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric."""
+        rule = "said-answer" if self.reasoned else "first-line"
+        return {"exact_match": f"exact_match|rule:{rule}|v:1"}
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        if self.reasoned:
+            text, fallback = said_answer(response.text)
+        else:
+            text, fallback = first_line(response.text), False
+        right = text in {target.strip() for target in item.targets}
+        return Scored(text, {"exact_match": float(right)}, fallback)
+
+
+@dataclass(frozen=True)
+class TextScorer:
+    """Scores the whole text by metrics of texts against the item's targets."""
+
+    chosen: tuple[tuple[str, TextMetric], ...]
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric."""
+        return {name: metric.signature for name, metric in self.chosen}
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        text = response.text.strip()
+        scores = {name: metric.item(text, item.targets) for name, metric in self.chosen}
+        return Scored(text, scores)
+
+
+def text_scorer(spec: Spec) -> TextScorer:
+    """Make the scorer of a task's text metrics. Raises UsageError for an unknown one."""
+    from ragkit_eval.metrics.registry import text_metric
+
+    names = dict.fromkeys((spec.metric, *spec.metrics))
+    try:
+        return TextScorer(tuple((name, text_metric(name)) for name in names))
+    except UsageError as error:
+        raise UsageError(f"{spec.name}: {error}") from error
+
+
+def _same_number(a: str, b: str) -> bool:
+    try:
+        return Decimal(a) == Decimal(b)
+    except InvalidOperation:
+        return a == b and bool(a)

@@ -1,0 +1,239 @@
+"""A declared task over its data: rows become items, one at a time, and responses are scored.
+
+It knows neither how items are asked nor how a score is found; the scorer does, by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ragkit.errors import NotFoundError, UsageError
+from ragkit_eval.item import Item, Method, Response, Scored
+from ragkit_eval.tasks.hashing import DIGITS, data_hash
+from ragkit_eval.tasks.prefixes import PREFIX_RULES
+from ragkit_eval.tasks.rendering import Renderer
+from ragkit_eval.tasks.rows import HUB, Row, read_hub, read_rows
+from ragkit_eval.tasks.scorers import Scorer
+from ragkit_eval.tasks.spec import Spec, unknown
+
+_SAMPLE_SEED = "ragkit-sample-1"  # arbitrary, and fixed: a limit takes the same items for everybody
+
+
+@dataclass(frozen=True)
+class DeclaredTask:
+    """A task made of a declaration, its data below `root`, and a scorer.
+
+    `limit` keeps that many items, those whose id hashes lowest; `groups` keeps these groups.
+    """
+
+    spec: Spec
+    root: Path
+    scorer: Scorer
+    limit: int | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name it is run by, with its form."""
+        return self.spec.name
+
+    @property
+    def version(self) -> str:
+        """The declaration's version and its hash: it changes with any prompt or scoring rule."""
+        return self.spec.signature
+
+    @property
+    def method(self) -> Method:
+        """How items are asked."""
+        return self.spec.method
+
+    @property
+    def metric(self) -> str:
+        """The metric that a run is first judged by."""
+        return self.spec.metric
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return the signature of each metric that scores may have."""
+        return self.scorer.metrics
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        """Return what goes with each request."""
+        chosen = self.spec.sampling
+        return {
+            "max_tokens": chosen.max_tokens,
+            "temperature": chosen.temperature,
+            "stop": list(chosen.stop),
+            "chat": chosen.chat,
+        }
+
+    @cached_property
+    def data_hash(self) -> str:
+        """The hash of the data files' bytes, shots included, in order of name."""
+        if self._is_hub:
+            return self._hub_hash()
+        paths = {path for path, _ in self.sources()}
+        for _, group in self.sources():
+            paths.update(self._beside(group))
+        return data_hash(sorted(paths))
+
+    def check(self) -> None:
+        """Raise NotFoundError when data is missing, UsageError for a group that is not there."""
+        if not self._is_hub:
+            for _, group in self.sources():
+                self._beside(group)
+
+    def score(self, item: Item, response: Response) -> Scored:
+        """Score one response."""
+        return self.scorer.score(item, response)
+
+    def items(self) -> Iterator[Item]:
+        """Read the items, in the order of files and rows. Raises UsageError with file and line."""
+        kept = None if self.limit is None else self._sample(self.limit)
+        for item in self._all():
+            if kept is None or item.id in kept:
+                yield item
+
+    def sources(self) -> list[tuple[Path, str]]:
+        """Return the files of questions with the group each names, in order of name.
+
+        Raises NotFoundError saying where which files are expected.
+        """
+        found: dict[Path, str] = {}
+        for pattern in self.spec.data.files:
+            for path in self.root.glob(pattern):
+                found[path] = _group(path.relative_to(self.root).as_posix(), pattern)
+        if not found:
+            wanted = " or ".join(self.spec.data.files)
+            raise NotFoundError(f"{self.name}: there is no {wanted} in {self.root}: put it there")
+        if not self.spec.fields.group:
+            self._check_groups(set(found.values()))
+        if self.groups and not self.spec.fields.group:
+            found = {path: group for path, group in found.items() if group in self.groups}
+        return sorted(found.items())
+
+    @property
+    def _is_hub(self) -> bool:
+        return self.spec.data.files[0].startswith(HUB)
+
+    def _sample(self, limit: int) -> frozenset[str]:
+        """Choose by hash of the id: stable when the data is reordered or grows elsewhere."""
+
+        def rank(name: str) -> str:
+            return hashlib.sha256(f"{_SAMPLE_SEED}/{name}".encode()).hexdigest()
+
+        return frozenset(heapq.nsmallest(limit, (item.id for item in self._all()), key=rank))
+
+    def _all(self) -> Iterator[Item]:
+        renderer = Renderer(self.spec)
+        seen: Counter[str] = Counter()
+        groups: set[str] = set()
+        for row, file_group, prefix in self._rows(renderer):
+            if not renderer.keeps(row, file_group):
+                continue
+            item = renderer.item(row, file_group, prefix)
+            groups.add(item.group)
+            if not self.groups or item.group in self.groups:
+                yield _unique(item, seen, row, named=bool(self.spec.fields.id))
+        if self.spec.fields.group:
+            self._check_groups(groups)
+        if not seen:
+            raise UsageError(f"{self.name}: {self.root}: the data has no rows: correct it")
+
+    def _rows(self, renderer: Renderer) -> Iterator[tuple[Row, str, str]]:
+        """Yield rows with the group of their file and what stands before their question."""
+        data = self.spec.data
+        if self._is_hub:
+            for name in data.files:
+                for row in read_hub(name):
+                    yield row, "", renderer.head("")
+            return
+        for path, group in self.sources():
+            prefix = self._prefix(renderer, group)
+            for row in read_rows(path, data.format, columns=data.columns, key=data.rows):
+                yield row, group, prefix
+
+    def _prefix(self, renderer: Renderer, group: str) -> str:
+        data = self.spec.data
+        if data.prefix_rule:
+            path = self._beside(group)[0]
+            try:
+                text = path.read_bytes().decode("utf-8")
+                return PREFIX_RULES[data.prefix_rule](text, group, self.spec.edits)
+            except UnicodeDecodeError as error:
+                raise UsageError(f"{path}: not UTF-8: {error.reason}") from error
+            except ValueError as error:
+                raise UsageError(f"{path}: {error}") from error
+        head = renderer.head(group)
+        if not data.shots:
+            return head
+        return head + "".join(renderer.shot(row, group) for row in self._shots(group))
+
+    def _shots(self, group: str) -> list[Row]:
+        path, data = self._beside(group)[0], self.spec.data
+        rows: list[Row] = []
+        for row in read_rows(path, data.format, columns=data.columns, key=data.rows):
+            rows.append(row)
+            if len(rows) == data.shot_count:
+                return rows
+        raise UsageError(f"{path}: {len(rows)} rows where {data.shot_count} shots are needed")
+
+    def _beside(self, group: str) -> list[Path]:
+        """Return the files that a group's prompts need besides its questions."""
+        named = self.spec.data.prefix or self.spec.data.shots
+        if not named:
+            return []
+        path = self.root / named.replace("{group}", group)
+        if not path.is_file():
+            raise NotFoundError(f"{self.name}: there is no {path}: it holds the examples shown")
+        return [path]
+
+    def _check_groups(self, known: set[str]) -> None:
+        for group in self.groups:
+            if group not in known:
+                raise UsageError(unknown("group", group, known - {""}, where=self.name))
+
+    def _hub_hash(self) -> str:
+        digest = hashlib.sha256()
+        for name in self.spec.data.files:
+            for row in read_hub(name):
+                text = json.dumps(row.values, sort_keys=True, ensure_ascii=False, default=str)
+                digest.update(text.encode() + b"\n")
+        return digest.hexdigest()[:DIGITS]
+
+
+def _group(name: str, pattern: str) -> str:
+    """Return what the pattern's `*` matched, "" where it has none."""
+    if "**" in pattern:
+        return ""
+    wild = re.escape(pattern).replace(r"\*", "([^/]*)", 1).replace(r"\*", "[^/]*")
+    match = re.fullmatch(wild, name)
+    return match.group(1) if match and match.groups() else ""
+
+
+def _unique(item: Item, seen: Counter[str], row: Row, *, named: bool) -> Item:
+    """Give a question that occurs again a number; an id that the data names may not occur again."""
+    from dataclasses import replace
+
+    seen[item.id] += 1
+    count = seen[item.id]
+    if count == 1:
+        return item
+    if named:
+        raise UsageError(f"{row.where}: the id {item.id!r} is there twice: give each its own")
+    return replace(item, id=f"{item.id}-{count}")
+
+
+def known_groups(task: DeclaredTask) -> Sequence[str]:
+    """Return the groups that its files name."""
+    return sorted({group for _, group in task.sources()} - {""})

@@ -1,0 +1,82 @@
+"""Templates and expressions of a task's file, compiled once, with errors that name the row.
+
+Jinja in its sandbox; it knows nothing of tasks. A template's text and the values in it are used as
+they are, except that Jinja makes every line end of a template "\\n".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+Render = Callable[[Mapping[str, Any]], str]
+Evaluate = Callable[[Mapping[str, Any]], Any]
+
+
+def compile_template(text: str, what: str) -> Render:
+    """Return a function that renders a template. Raises UsageError for one that is malformed."""
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return _environment().from_string(text).render
+    except TemplateSyntaxError as error:
+        raise UsageError(f"{what}: not a template: {error.message}: {text!r}") from error
+
+
+def compile_expression(text: str, what: str) -> Evaluate:
+    """Return a function that evaluates an expression. Raises UsageError for a malformed one."""
+    from jinja2 import TemplateSyntaxError, Undefined
+
+    try:
+        expression = _environment().compile_expression(text, undefined_to_none=False)
+    except TemplateSyntaxError as error:
+        raise UsageError(f"{what}: not an expression: {error.message}: {text!r}") from error
+
+    def evaluate(values: Mapping[str, Any]) -> Any:
+        value = expression(values)
+        if isinstance(value, Undefined):
+            str(value)  # raises the UndefinedError that names what is missing
+        return value
+
+    return evaluate
+
+
+def evaluated(
+    call: Callable[[Mapping[str, Any]], Any], values: Mapping[str, Any], what: str
+) -> Any:
+    """Call what was compiled. Raises UsageError saying where it failed, and on which value."""
+    from jinja2 import TemplateError
+
+    try:
+        return call(values)
+    except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        reason = getattr(error, "message", None) or error
+        known = ", ".join(str(name) for name in values.get("row", values))
+        raise UsageError(f"{what}: {reason}: the row has {known}") from error
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+    )
+    environment.filters["sub"] = lambda text, old, new: re.sub(old, new, text)
+    environment.filters["letters"] = _letters
+    environment.filters["digest"] = lambda text: hashlib.sha256(text.encode()).hexdigest()[:12]
+    return environment
+
+
+def _letters(value: Any) -> list[str]:
+    """Return the capital letters of a text or of a list of texts, each once, sorted."""
+    return sorted(set(re.findall("[A-Z]", "".join(value))))

@@ -1,0 +1,141 @@
+"""What a sentence can be asked for: a date, a number, a name, or a word, best first.
+
+It goes by shapes and by how rare a term is; it knows nothing of the question made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ragkit.answer.names import names
+from ragkit.answer.numbers import numbers
+from ragkit.answer.question import has_cjk, read
+from ragkit.text.analyse import CJK, analyse
+from ragkit.types import Span
+
+Kind = Literal["date", "time", "number", "name", "term"]
+
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?:,? \d{{4}})?\b|\b{_MONTH} \d{{1,2}}(?:, \d{{4}})?\b"
+    r"|(?<!\d)(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号號])|(?<!\d)\d{4}年\d{1,2}月|(?<!\d)\d{4}年"
+    r"|(?<![一二三四五六七八九十个個])(?:十[一二]?|[一二三四五六七八九])月(?!份?[以内])"
+    r"|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:周|星期)[一二三四五六日天]"
+)
+_TIME = re.compile(r"(?<![\d:：])\d{1,2}[:：]\d{2}(?![\d:：])")
+_WORD_NUMBER = re.compile(
+    r"(?<!\b[Tt]he )\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
+    r"|thirty|forty|fifty|sixty|ninety)\b"
+    # With its measure word: a character alone is no term, and a gap before 个工作日 tells too much.
+    r"|(?<![第周期每百千万萬十\d之分])[二两兩三四五六七八九十](?:个工作日|個工作日|个小时|個小時|小时|小時|分钟|分鐘"
+    r"|个月|個月|周岁|[个個名位天年月次米台臺份周倍岁歲点點家項项条條种種层層])"
+)
+_SUBJECT = re.compile(rf"^([{CJK}]{{3,7}}?)(?=是|位于|位於|负责|負責)")
+_LOOSE = re.compile(
+    "[的了在和与與及等不也都就各每其我你他她它这那這是有说說认認于於以对對将將从從把被为為会會]"
+)
+_OPENING = re.compile(
+    r"(?:Because|Although|Though|Since|While|When|If|Unless|Until|After|Before|Despite|Unlike|During"
+    r"|Under|Both|Among|Like|As|To)\b"
+)
+_WORD = re.compile(r"\b[A-Za-z]{5,}\b")
+_CURRENCY = "€$£¥￥"
+_RANKS: dict[Kind, int] = {"date": 0, "time": 0, "number": 0, "name": 1, "term": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A stretch `start:end` of a sentence that its question asks for."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+def blanks(text: str, weight: Callable[[str], float]) -> list[Blank]:
+    """Find what a sentence can be asked for: facts before names before words, the rarest first.
+
+    `weight` says how rare a term is. What stands twice in the sentence cannot be asked for, nor
+    can what would leave too little of it.
+
+    >>> [text[b.start : b.end] for text in ["Anna Berg pays €1,500 by 31 March."]
+    ...     for b in blanks(text, len)]
+    ['31 March', '€1,500', 'Anna Berg']
+    """
+    found: list[Blank] = []
+    for kind, spans in _found(text):
+        for span in spans:
+            if all(span.end <= one.start or one.end <= span.start for one in found):
+                found.append(Blank(span.start, span.end, kind))
+    fit = [one for one in found if _fit(text, one)]
+
+    def order(one: Blank) -> tuple[int, float, int]:
+        rarest = max(map(weight, analyse(text[one.start : one.end])), default=0.0)
+        return _RANKS[one.kind], -rarest, one.start
+
+    return sorted(fit, key=order)
+
+
+def _found(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
+    yield "date", _spans(_DATE, text)
+    yield "time", _spans(_TIME, text)
+    yield "number", _numbers(text)
+    yield "number", _spans(_WORD_NUMBER, text)
+    yield "name", _names(text)
+    if has_cjk(text):
+        subject = _SUBJECT.match(text)
+        if subject and not _LOOSE.search(subject[1]):
+            yield "term", [Span(*subject.span(1))]
+    else:
+        content = read(text).content
+        yield (
+            "term",
+            (s for s in _spans(_WORD, text) if content & {*analyse(text[s.start : s.end])}),
+        )
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+    return (Span(*match.span()) for match in pattern.finditer(text))
+
+
+def _numbers(text: str) -> Iterator[Span]:
+    """Find numbers that count or measure, with their currency; none that are part of a name."""
+    for number in numbers(text):
+        start, end = number.start, number.end
+        before, after = text[:start], text[end:]
+        if re.search(r"[\w#.][-/–]?$", before) and not has_cjk(before[-1:]):
+            continue  # RL-400, 1.2.3
+        if re.match(r"[A-Za-z_]|[-/.:：]\w|\s?[-–—~～]{1,2}\s?\d", after):
+            continue  # 3D, 24-hour, 10:00, the half of 10 -- 20
+        if before.endswith(("第", "No. ")):
+            continue
+        money = re.search(rf"[{_CURRENCY}]\s?$", before)
+        yield Span(money.start() if money else start, end)
+
+
+def _names(text: str) -> Iterator[Span]:
+    """Find names, the words of one joined; a sentence's first word alone is none."""
+    joined: Span | None = None
+    opening = _OPENING.match(text)
+    for span in names(text):
+        if opening and span.start < opening.end():
+            continue
+        if joined is not None and text[joined.end : span.start] == " ":
+            joined = Span(joined.start, span.end)
+            continue
+        if joined is not None:
+            yield joined
+        joined = span
+    if joined is not None:
+        yield joined
+
+
+def _fit(text: str, blank: Blank) -> bool:
+    answer, rest = text[blank.start : blank.end], text[: blank.start] + " " + text[blank.end :]
+    if "\n" in answer or not analyse(answer) or "*" in answer:
+        return False
+    again = re.search(rf"(?<![^\W{CJK}]){re.escape(answer)}(?![^\W{CJK}])", rest, re.IGNORECASE)
+    return again is None and len(read(rest).content) >= 3

@@ -1,0 +1,101 @@
+"""Questions without a language model: a sentence with a gap, and what stands in the gap.
+
+They share their words with the source, which makes them easy to find by words: good for noticing
+what breaks, poor for comparing search by words with search by meaning (docs/howto/testset.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from ragkit.answer.templates import PromptLanguage
+from ragkit.text.analyse import analyse
+from ragkit.types import Span
+from ragkit_eval.sets import Question
+from ragkit_eval.testset import made
+from ragkit_eval.testset.blanks import Blank, blanks
+from ragkit_eval.testset.places import Place, flat, places
+from ragkit_eval.testset.rivals import Words, has_rival
+from ragkit_eval.testset.sources import Source, drawn
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Store
+
+GAP: Final = "____"
+_MARK = "\ue000"  # stands for the gap while the sentence is made flat
+
+_EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__")
+
+
+def cloze_questions(
+    store: Store, collection: str, source: Source, seed: int
+) -> Iterator[Question | str]:
+    """Yield questions about a document, facts first, in an order that the seed draws.
+
+    A sentence that gives no question yields the reason, in a few words.
+    """
+    ordered = sorted(places(source), key=lambda place: drawn(seed, place.text))
+    later: list[tuple[Place, Words, Blank]] = []
+    for place in ordered:
+        words = Words(store, collection, analyse(place.text))
+        found = blanks(place.text, words.weight)
+        if not found:
+            yield "nothing in the sentence to ask for"
+        elif found[0].kind == "term":
+            later.append((place, words, found[0]))
+        else:
+            yield _question(place, words, found[0])
+    for place, words, blank in later:
+        yield _question(place, words, blank)
+
+
+def gapped(text: str, blank: Blank) -> str:
+    """Write a sentence on one line with a gap in the blank's place."""
+    marked = text[: blank.start] + _MARK + text[blank.end :]
+    return flat(_EMPHASIS.sub("", marked)).replace(_MARK, GAP)
+
+
+def asked(sentence: str, language: PromptLanguage, *, under: str = "") -> str:
+    """Word the question for a sentence with a gap; `under` names the heading it stands under.
+
+    >>> asked("The lab is kept at ____ °C.", "en", under="Climate")
+    'Complete the sentence from “Climate”: The lab is kept at ____ °C.'
+    >>> asked("实验室温度为____℃。", "zh", under="环境条件")
+    '填空（见“环境条件”）：实验室温度为____℃。'
+    """
+    if language == "zh":
+        return f"填空（见“{under}”）：{sentence}" if under else f"填空：{sentence}"
+    origin = f" from “{under}”" if under else ""
+    return f"Complete the sentence{origin}: {sentence}"
+
+
+def heading_of(place: Place) -> str:
+    """Return what a reader would call the place: title and innermost heading, or the file."""
+    document = place.source.document
+    names = [document.title, *place.headings[-1:]] if document.title else [*place.headings[-2:]]
+    flat_names = dict.fromkeys(flat(_EMPHASIS.sub("", name)).strip("# ") for name in names)
+    joined = " – ".join(name for name in flat_names if name)
+    return joined[:120] or PurePath(document.uri).stem
+
+
+def _question(place: Place, words: Words, blank: Blank) -> Question | str:
+    text = place.text
+    rest = text[: blank.start] + " " + text[blank.end :]
+    if has_rival(words, place, rest):
+        return "another sentence says nearly the same"
+    answer = flat(text[blank.start : blank.end])
+    under = heading_of(place)
+    if set(analyse(answer)) <= set(analyse(under)):
+        return "its heading gives the answer away"
+    return made.answerable(
+        place.source.document.uri,
+        asked(gapped(text, blank), place.language, under=under),
+        answer=answer,
+        span=Span(place.start, place.end),
+        quote=text,
+        language=place.language,
+        method="cloze",
+    )

@@ -1,0 +1,74 @@
+"""A question that was made, as a labelled set has it, and the file that the set becomes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from ragkit.answer.templates import PromptLanguage
+from ragkit.errors import UsageError
+from ragkit.types import Span
+from ragkit_eval.files import check_folder
+from ragkit_eval.sets import Excerpt, LabelledSet, Question, write_set
+
+Method = Literal["llm", "cloze"]
+
+
+def answerable(
+    uri: str,
+    question: str,
+    *,
+    answer: str,
+    span: Span,
+    quote: str,
+    language: PromptLanguage,
+    method: Method,
+) -> Question:
+    """Label a question that the place `span` of a document answers; `quote` stands there."""
+    return Question(
+        identity(uri, question),
+        question,
+        relevant={uri: 1},
+        answers=(answer,),
+        excerpts=(Excerpt(uri, span.start, span.end, quote),),
+        answerable=True,
+        group=uri,
+        tags={"language": language, "method": method},
+    )
+
+
+def unanswerable(uri: str, question: str, *, language: PromptLanguage, method: Method) -> Question:
+    """Label a question that was made from a document and that no document answers."""
+    return Question(
+        identity(uri, question),
+        question,
+        answerable=False,
+        group=uri,
+        tags={"language": language, "method": method},
+    )
+
+
+def identity(uri: str, question: str) -> str:
+    """Return an id that depends on nothing but the document and the question.
+
+    >>> identity("a.md", "Why?")
+    '9b09f4d4a68d'
+    """
+    return hashlib.sha256(f"{uri}\0{question}".encode()).hexdigest()[:12]
+
+
+def check_new(out: Path) -> None:
+    """Refuse, before any work, a file that is there already or cannot be made.
+
+    A set may have been corrected by hand: it is never written over. Raises UsageError.
+    """
+    if out.is_file() or out.is_symlink():
+        raise UsageError(f"{out} is already there: name another file, or remove it")
+    check_folder(out)
+
+
+def write(out: Path, questions: Sequence[Question]) -> None:
+    """Write the set whole or not at all. Raises UsageError when the file cannot be made."""
+    write_set(LabelledSet(out.stem, {}, tuple(questions)), out)

@@ -1,0 +1,83 @@
+"""Questions that a language model writes about a passage, kept only when they can be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragkit.answer.templates import PromptLanguage
+from ragkit.contracts import LanguageModel
+from ragkit.types import Decoding, Hit, Span
+from ragkit_eval.judge.bound import ParseFailure, bound_reply
+from ragkit_eval.sets import Question
+from ragkit_eval.testset import made, prompts
+from ragkit_eval.testset.checks import answer_fault, question_fault, quoted_span
+
+# Arbitrary: a question with its sentence takes some 150 tokens; the rest is for a thinking model.
+MAX_TOKENS: Final = 1024
+CHECKED_PASSAGES: Final = 8  # that a question without an answer is held against; arbitrary
+
+Search = Callable[[str], Sequence[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes questions with a model; `search` finds the passages that could answer one."""
+
+    model: LanguageModel
+    search: Search
+    seed: int
+
+    def answerable(self, passage: Hit, language: PromptLanguage) -> Question | str:
+        """Write a question that a passage answers, or say why what came cannot be used."""
+        asked = prompts.to_write(passage, language)
+        reply = bound_reply(self.model, asked, prompts.WRITE_SCHEMA, decoding=self._decoding())
+        if isinstance(reply, ParseFailure):
+            return "the reply is not the JSON that was asked for"
+        question, answer = reply["question"].strip(), reply["answer"].strip()
+        found = quoted_span(reply["quote"], passage.text)
+        if found is None:
+            return "the quotation is not in the passage"
+        quote = passage.text[found.start : found.end]
+        fault = question_fault(question, language) or answer_fault(question, answer, quote)
+        if fault:
+            return fault
+        span = Span(passage.start + found.start, passage.start + found.end)
+        return made.answerable(
+            passage.uri,
+            question,
+            answer=answer,
+            span=span,
+            quote=quote,
+            language=language,
+            method="llm",
+        )
+
+    def unanswerable(self, passage: Hit, language: PromptLanguage) -> Question | str:
+        """Write a question that no passage answers, as far as the model itself can tell."""
+        asked = prompts.to_write_unanswerable(passage, language)
+        schema = prompts.UNANSWERABLE_SCHEMA
+        reply = bound_reply(self.model, asked, schema, decoding=self._decoding())
+        if isinstance(reply, ParseFailure):
+            return "the reply is not the JSON that was asked for"
+        question = reply["question"].strip()
+        fault = question_fault(question, language)
+        if fault:
+            return fault
+        near = self.search(question)[:CHECKED_PASSAGES]
+        shown = [passage, *(hit for hit in near if hit.chunk != passage.chunk)]
+        checked = bound_reply(
+            self.model,
+            prompts.to_check(question, shown, language),
+            prompts.CHECK_SCHEMA,
+            decoding=self._decoding(),
+        )
+        if isinstance(checked, ParseFailure):
+            return "the reply is not the JSON that was asked for"
+        if checked["answered"]:
+            return "the documents answer it after all"
+        return made.unanswerable(passage.uri, question, language=language, method="llm")
+
+    def _decoding(self) -> Decoding:
+        return Decoding(max_tokens=MAX_TOKENS, seed=self.seed)

@@ -1,0 +1,118 @@
+"""Servers are asked the same items, their runs stay, and what they lose is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from typer.testing import CliRunner
+
+from ragkit import build
+from ragkit.errors import NotFoundError, RagkitError, UsageError
+from ragkit.settings import Settings
+from ragkit.store.open import open_database
+from ragkit.testing import CORPUS, fill
+from ragkit_eval.cli import app
+from ragkit_eval.quant.cost import costs
+from ragkit_eval.quant.models import Served
+from ragkit_eval.quant.run import Manner, Questions, run_models
+from ragkit_eval.sets import LabelledSet, Question
+from ragkit_serve.stub import StubServer, quote_first_source
+from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, letters
+from tests.eval.run.fake import FakeTask, items
+from tests.eval.runs import records, write_run
+
+
+def always_right(asked: Asked) -> Reply:
+    return letters(_A=-0.1, _B=-3.0)
+
+
+def wrong_on_some(asked: Asked) -> Reply:
+    number = int(asked.body["prompt"].split()[1].rstrip("?"))
+    return letters(_A=-2.0, _B=-0.3) if number % 4 == 0 else always_right(asked)
+
+
+def test_two_servers_are_asked_the_same_items_and_nothing_twice(tmp_path: Path) -> None:
+    questions = Questions((FakeTask(items(40)),))
+    manner = Manner(tmp_path, Settings(home=tmp_path))
+    with ScriptedServer(always_right) as base, ScriptedServer(wrong_on_some) as small:
+        models = [Served(base.url, "", ""), Served(small.url, "tiny", "int4")]
+        asked = run_models(models, questions, manner)
+        (cost,) = costs([one.run for one in asked]).costs
+        assert (base.count, small.count) == (40, 40)
+        again = run_models(models, questions, manner)
+        assert (base.count, small.count) == (40, 40)
+    assert [one.files for one in again] == [one.files for one in asked]
+    assert (cost.candidate, cost.items, cost.broken, cost.fixed) == ("int4", 40, 10, 0)
+    assert cost.agreement == 0.75
+    assert cost.rows[0].p == 2 / 2**10
+
+
+def test_grounded_answers_are_asked_of_each_model(fresh_database: str, tmp_path: Path) -> None:
+    settings = Settings(database_url=SecretStr(fresh_database), home=tmp_path)
+    with open_database(settings) as database:
+        fill(database.store(settings.tenant), build.embedder(settings), CORPUS)
+    labelled = LabelledSet(
+        "leave",
+        {},
+        tuple(
+            Question(f"q{n}", "How many days of paid holiday?", answers=("28 days",))
+            for n in range(4)
+        ),
+    )
+    questions = Questions((), labelled, "default")
+
+    def vague(messages: object) -> str:
+        return "Nobody can say."
+
+    with StubServer(quote_first_source) as base, StubServer(vague) as small:
+        models = [Served(base.url, "stub", "full"), Served(small.url, "stub", "int4")]
+        asked = run_models(models, questions, Manner(tmp_path, settings))
+    (cost,) = costs([one.run for one in asked]).costs
+    assert cost.task == "rag:leave"
+    assert cost.agreement == 0.0
+    assert cost.rows[0].metric == "answer_score"
+    assert (cost.rows[0].a.mean, cost.rows[0].b.mean) == (1.0, 0.0)
+    assert "127.0.0.1" not in asked[0].files[0].read_text()  # an address may hold a password
+
+
+def test_servers_that_are_not_there_are_told_before_anything_is_asked(tmp_path: Path) -> None:
+    questions = Questions((FakeTask(items(4)),))
+    manner = Manner(tmp_path, Settings(home=tmp_path), timeout_s=5)
+    with ScriptedServer(always_right) as base:
+        with pytest.raises(NotFoundError, match="no model 'other'; it has tiny"):
+            run_models([Served(base.url, "", ""), Served(base.url, "other", "")], questions, manner)
+        gone = Served("http://127.0.0.1:9/v1", "tiny", "gone")
+        with pytest.raises(RagkitError, match="refuses connections"):
+            run_models([Served(base.url, "", ""), gone], questions, manner)
+        with pytest.raises(UsageError, match="nothing to ask the servers"):
+            run_models([gone, gone], Questions(), manner)
+        assert base.count == 0
+
+
+def test_the_command_compares_run_files_and_writes_what_it_found(tmp_path: Path) -> None:
+    base = write_run(tmp_path / "base.jsonl", records([1.0] * 20))
+    small = write_run(tmp_path / "small.jsonl", records([1.0] * 12 + [0.0] * 8))
+    run = CliRunner()
+    out = tmp_path / "cost"
+    said = run.invoke(app, ["quant", str(base), str(small), "--out", str(out)])
+    assert said.exit_code == 0, said.output
+    assert said.output.startswith("Base: base\n")
+    assert "quiz, acc: small is worse by 0.400 (95% 0." in said.output
+    assert "| small | quiz | acc | 1.000 | 0.600 | -0.400 (" in (out / "quant.md").read_text()
+    kept = json.loads((out / "quant.json").read_text())
+    assert kept == json.loads(run.invoke(app, ["quant", str(base), str(small), "--json"]).output)
+    assert kept["runs"] == [str(base), str(small)]
+
+
+def test_slips_of_the_command_are_one_line(tmp_path: Path) -> None:
+    run = CliRunner()
+    base = str(write_run(tmp_path / "base.jsonl", records([1.0])))
+    for arguments, said in (
+        ([base, "http://127.0.0.1:9/v1#m"], "--out DIR"),
+        ([base, "nothing"], "'nothing' is no address and no run file"),
+        ([base, base], "named twice"),
+    ):
+        found = run.invoke(app, ["quant", *arguments])
+        assert isinstance(found.exception, UsageError)
+        assert said in str(found.exception)

@@ -1,0 +1,155 @@
+"""Numbers of a report: what they are computed over, and how they are written."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from ragkit_eval.compare import compare
+from ragkit_eval.record import Record, Run
+from ragkit_eval.report import numbers
+from ragkit_eval.report.figures import cell
+from ragkit_eval.report.inert import Mark, Segment, inert, line, segments
+from ragkit_eval.report.report import report
+from ragkit_eval.report.risk import risk_curve
+from ragkit_eval.report.speed import speed
+from ragkit_eval.report.svg import Scale, linear, logarithmic, ticks
+from ragkit_eval.run.summary import summarise
+from tests.eval.report import runs
+from tests.eval.report.conftest import slim
+
+
+def test_groups_scores_and_fallback_are_those_of_the_runs_own_summary(
+    choice_runs: list[Run],
+) -> None:
+    made = report(choice_runs, None)
+    for n, run in enumerate(choice_runs):
+        summary = summarise(run)["mmlu"]
+        first = made.tasks[0].metrics[0].cells[n]
+        assert first is not None
+        assert first.interval.mean == summary.scores["acc"].mean
+        assert first.interval.low == summary.scores["acc"].low
+        assert (first.answered, first.errors) == (summary.answered, summary.errors)
+        assert first.coverage == summary.coverage
+        means = {row.name: row.cells[n] for row in made.tasks[0].groups}
+        assert {name: c and c.interval.mean for name, c in means.items()} == {
+            name: score.mean for name, score in summary.groups.items()
+        }
+
+
+def test_groups_differences_are_those_of_compare(choice_runs: list[Run]) -> None:
+    comparison = compare(choice_runs, groups=True)
+    made = report(choice_runs, comparison)
+    tested = {row.group: row for row in comparison.groups}
+    assert len(made.tasks[0].groups) == 12
+    for row in made.tasks[0].groups:
+        change = row.changes[1]
+        assert change is not None
+        assert change.interval == tested[row.name].difference
+        assert change.p == tested[row.name].p_holm
+
+
+def test_error_counts_nothing_in_every_metric_and_absent_values_do_not() -> None:
+    records = [
+        Record("t", "1", "", "ok", scores={"a": 1.0, "b": 0.5}),
+        Record("t", "2", "", "ok", scores={"a": 1.0}),
+        Record("t", "3", "", "error"),
+    ]
+    a, b = cell(records, "a"), cell(records, "b")
+    assert a is not None
+    assert b is not None
+    assert (round(a.interval.mean, 6), a.told) == (0.666667, 3)
+    assert (b.interval.mean, b.told) == (0.25, 2)
+    assert cell(records[1:2], "b") is None
+
+
+def test_risk_falls_to_the_whole_error_when_all_is_answered() -> None:
+    scored = [(0.9, 1.0), (0.8, 1.0), (0.5, 0.0), (0.5, 1.0), (0.1, 0.0)]
+    points = [(part, round(risk, 6)) for part, risk in risk_curve(scored)]
+    # The two of equal confidence are given together.
+    assert points == [(0.2, 0.0), (0.4, 0.0), (0.8, 0.25), (1.0, 0.4)]
+
+
+def test_latency_is_that_of_answers_by_nearest_rank() -> None:
+    records = [Record("t", str(n), "", "ok", latency_s=n / 10) for n in range(1, 11)]
+    errors = [Record("t", "e", "", "error", latency_s=60.0)]
+    found = speed(records + errors)
+    assert [found.quantile(part) for part in (0.1, 0.5, 0.95, 1.0)] == [0.1, 0.5, 1.0, 1.0]
+    assert found.tokens is None
+    assert speed(errors).quantile(0.5) is None
+
+
+def test_runs_confidence_gives_a_curve_and_tags_give_slices(answer_runs: list[Run]) -> None:
+    task = report(answer_runs, None).tasks[0]
+    assert sorted(task.risks) == [0, 1]
+    last = task.risks[1][-1]
+    first = task.metrics[0].cells[1]
+    assert first is not None
+    assert last[0] == 1.0
+    assert math.isclose(last[1], 1 - first.interval.mean)
+    assert {tag: [row.name for row in rows] for tag, rows in task.slices.items()} == {
+        "language": ["en", "zh"],
+        "answerable": ["yes", "no"],
+    }
+
+
+def test_last_record_of_an_item_counts(tmp_path: Path) -> None:
+    records = [
+        runs.graded("mmlu", "1", 0.0, output="old"),
+        runs.graded("mmlu", "1", 1.0, output="n"),
+    ]
+    made = report(slim(runs.write(tmp_path / "r.jsonl", runs.header(items=1), records)), None)
+    assert made.extracts[0].shown["mmlu", "1"].record.output == "n"
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert numbers.signed(-0.0001) == "0.000"
+    assert numbers.signed(-0.25) == "−0.250"
+    assert [numbers.share(part) for part in (1.0, 0.99999, 0.5, 0.00001, 0.0)] == [
+        "100%",
+        ">99.9%",
+        "50.0%",
+        "<0.1%",
+        "0%",
+    ]
+    assert [numbers.seconds(value) for value in (0.0123, 0.9999, 12.345, 4321.0)] == [
+        "12.3 ms",
+        "1 s",
+        "12.3 s",
+        "4321 s",
+    ]
+    assert numbers.p_value(0.0004) == "p < 0.001"
+    assert numbers.detectable(math.inf) == "none with so few items"
+
+
+def test_scales_hold_all_values_and_tick_at_round_ones() -> None:
+    scale = linear([0.554, 0.619], 0, 100, at_most=1.0)
+    assert scale.low <= 0.554
+    assert scale.high >= 0.619
+    assert ticks(scale) == [0.54, 0.56, 0.58, 0.6, 0.62, 0.64]
+    assert linear([0.0, 1.0], 0, 100, at_most=1.0).high == 1.0
+    one = linear([0.5], 0, 100)
+    assert one.low < 0.5 < one.high
+    log = logarithmic([0.03, 4.0], 0, 100)
+    assert (log.low, log.high) == (0.02, 5.0)
+    assert ticks(log) == [0.1, 1.0]
+    assert Scale(0, 1, 10, 20)(0.5) == 15
+    equal = logarithmic([2.0, 2.0], 0, 100)
+    assert equal.low <= 2.0 < equal.high
+
+
+def test_segments_cut_a_text_where_marks_overlap() -> None:
+    marks = [Mark(0, 5, "a"), Mark(3, 99, "b"), Mark(-3, 0, "c"), Mark(50, 60, "d")]
+    assert segments("abcdefg", marks) == (
+        Segment("abc", ("a",)),
+        Segment("de", ("a", "b")),
+        Segment("fg", ("b",)),
+    )
+    assert segments("") == ()
+
+
+def test_inert_text_shows_what_would_act() -> None:
+    assert inert("a\x00\x1b[1m\r\nb\tc\ud800") == "a\ufffd\ufffd[1m\nb\tc\ufffd"
+    assert inert("\u202egnp") == "⟨U+202E⟩gnp"
+    assert line("a\n b" + "x" * 300, 10) == "a bxxxxxx…"
+    assert line("short") == "short"

@@ -1,0 +1,100 @@
+"""Paired bootstrap and approximate randomisation of BLEU give the published p-values."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragkit.errors import UsageError
+from ragkit_eval.stats.bleu import bleu_score, bleu_statistics
+from ragkit_eval.stats.corpus import bootstrap_p_values, randomisation_p_value
+
+MOSES = "moses_paired_bootstrap_bleu_p (2000 samples)"
+MULTEVAL = "multeval_ar_p (bleu,ter; 10000 trials)"
+
+
+@pytest.fixture(scope="module")
+def golden(data: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(
+        (data / "oracles" / "wmt17" / "golden_p_values.json").read_text()
+    )
+    assert len(read[MOSES]) == len(read[MULTEVAL]) == 15
+    return read
+
+
+@pytest.fixture(scope="module")
+def counted(data: Path, golden: dict[str, Any]) -> dict[str, NDArray[np.float64]]:
+    path = data / "oracles" / "wmt17" / "wmt17_en_de_systems.json.gz"
+    with gzip.open(path) as file:
+        read = json.load(file)
+    references = [[segment] for segment in read["refs"][0]]
+    return {
+        name: bleu_statistics(segments, references, tokenize=golden["bleu_tokenize"])
+        for name, segments in read["systems"].items()
+    }
+
+
+def test_the_published_p_values_of_moses(
+    golden: dict[str, Any], counted: dict[str, NDArray[np.float64]]
+) -> None:
+    names = list(golden[MOSES])
+    found = bootstrap_p_values(
+        counted[golden["baseline"]],
+        [counted[name] for name in names],
+        bleu_score,
+        samples=10_000,
+        centring="moses",
+    )
+    off = {n: abs(p - golden[MOSES][n]) for n, p in zip(names, found, strict=True)}
+    assert max(off.values()) <= golden["tolerance"], off
+
+
+def test_the_published_p_values_of_multeval(
+    golden: dict[str, Any], counted: dict[str, NDArray[np.float64]]
+) -> None:
+    off = {}
+    for name, (bleu, _) in golden[MULTEVAL].items():
+        p = randomisation_p_value(
+            counted[golden["baseline"]], counted[name], bleu_score, samples=20_000
+        )
+        off[name] = abs(p - bleu)
+    assert max(off.values()) <= golden["tolerance"], off
+
+
+def test_the_sound_bootstrap_agrees_with_randomisation_where_moses_does_not(
+    golden: dict[str, Any], counted: dict[str, NDArray[np.float64]]
+) -> None:
+    name = "newstest2017.LMU-nmt-single.4893.en-de"
+    (sound,) = bootstrap_p_values(counted[golden["baseline"]], [counted[name]], bleu_score)
+    assert sound == pytest.approx(golden[MULTEVAL][name][0], abs=0.03)
+    assert golden[MOSES][name] < sound / 2
+
+
+def test_the_summed_score_is_sacrebleus() -> None:
+    sacrebleu = pytest.importorskip("sacrebleu")
+    predictions = ["The cat sat on the mat today.", "A dog barks at the moon."]
+    references = [["The cat sat on the mat."], ["The dog barks at the full moon."]]
+    expected = sacrebleu.corpus_bleu(predictions, [[r[0] for r in references]]).score / 100
+    found = bleu_score(bleu_statistics(predictions, references).sum(0)[None])[0]
+    assert found == pytest.approx(expected)
+
+
+def test_no_match_is_a_zero_and_no_warning() -> None:
+    assert bleu_score(bleu_statistics(["a b"], [["c d"]]).sum(0)[None])[0] == 0.0
+
+
+def test_a_system_does_not_differ_from_itself() -> None:
+    one = bleu_statistics(["a b c d e", "f g h i j"], [["a b c d e"], ["f g h i k"]])
+    assert bootstrap_p_values(one, [one], bleu_score, samples=200) == [1.0]
+    assert randomisation_p_value(one, one, bleu_score, samples=200) == 1.0
+
+
+def test_what_cannot_be_paired_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be paired"):
+        bootstrap_p_values(np.ones((3, 10)), [np.ones((2, 10))], bleu_score)
+    with pytest.raises(UsageError, match="do not fit"):
+        bleu_statistics(["a"], [])

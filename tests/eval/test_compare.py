@@ -1,0 +1,232 @@
+"""Runs are paired by item, different questions are refused, and the words say what was found."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ragkit.errors import UsageError
+from ragkit_eval.cli import app
+from ragkit_eval.compare import Comparison, compare
+from ragkit_eval.compare_text import as_json, lines, markdown, sentence
+from ragkit_eval.record import TaskHeader, read_run
+from ragkit_eval.stats.bootstrap import Interval
+from tests.eval.runs import TASK, records, run_of, write_run
+
+
+@pytest.fixture
+def better(tmp_path: Path) -> Comparison:
+    """A candidate that is right on 12 items more, and wrong on 2 more, of 60."""
+    a = run_of(tmp_path / "a.jsonl", [1.0] * 30 + [0.0] * 30)
+    b = run_of(tmp_path / "b.jsonl", [0.0] * 2 + [1.0] * 28 + [1.0] * 12 + [0.0] * 18)
+    return compare([a, b])
+
+
+def test_right_and_wrong_is_judged_by_mcnemars_exact_test(better: Comparison) -> None:
+    (row,) = better.rows
+    assert (row.baseline, row.candidate, row.items, row.clusters) == ("a", "b", 60, 60)
+    assert (row.a.mean, row.better, row.worse) == (0.5, 12, 2)
+    assert row.b.mean == pytest.approx(2 / 3)
+    assert row.difference.mean == pytest.approx(10 / 60)
+    assert 0 < row.difference.low < row.difference.mean < row.difference.high
+    # 2 * (1 + 14 + 91) / 2**14: scipy.stats.binomtest(2, 14).pvalue
+    assert row.p == pytest.approx(0.012939453125)
+    assert row.test == "exact McNemar"
+    assert row.verdict == "better"
+    assert 0.1 < row.detectable < 0.2
+
+
+def test_it_says_who_is_better_and_by_how_much(better: Comparison) -> None:
+    said = sentence(better.rows[0])
+    assert said.startswith("b is better by 0.167 (95% 0.0")
+    assert said.endswith(", p = 0.013")
+
+
+def test_it_says_what_the_data_can_show_where_nothing_is_found(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0, 0.0] * 20)
+    b = run_of(tmp_path / "b.jsonl", [1.0, 0.0] * 19 + [0.0, 1.0])
+    (row,) = compare([a, b]).rows
+    assert row.verdict == "no significant difference"
+    assert sentence(row).startswith("no significant difference: 0.000 (95% -")
+    assert sentence(row).endswith("p = 1; this data shows differences of 0.150 or more")
+
+
+def test_identical_runs_and_single_items_have_an_answer(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0, 0.0] * 20)
+    b = run_of(tmp_path / "b.jsonl", [1.0, 0.0] * 20)
+    (row,) = compare([a, b]).rows
+    assert (row.p, row.difference) == (1.0, Interval(0.0, 0.0, 0.0))
+    assert sentence(row) == (
+        "no difference in any of 40 items; this data shows differences of 0.150 or more"
+    )
+    one = run_of(tmp_path / "one.jsonl", [1.0])
+    other = run_of(tmp_path / "other.jsonl", [0.0])
+    (row,) = compare([one, other]).rows
+    assert row.verdict == "no significant difference"
+    assert "1 independent items are too few to show any" in sentence(row)
+    assert as_json(compare([one, other]))["rows"][0]["detectable"] is None
+
+
+def test_scores_and_shared_passages_are_judged_by_flipping_signs(tmp_path: Path) -> None:
+    graded = [
+        run_of(tmp_path / f"{name}.jsonl", [0.5 + step * 0.1] * 8)
+        for name, step in (("a", 0), ("b", 1))
+    ]
+    (row,) = compare(graded).rows
+    assert row.test == "sign-flip permutation"
+    assert row.p == 2 / 2**8
+    clusters = [str(number // 2) for number in range(16)]
+    shared = [
+        run_of(tmp_path / f"{name}.jsonl", [value] * 16, clusters=clusters)
+        for name, value in (("c", 0.0), ("d", 1.0))
+    ]
+    (row,) = compare(shared).rows
+    assert (row.test, row.items, row.clusters) == ("sign-flip permutation of clusters", 16, 8)
+    assert row.p == 2 / 2**8
+
+
+def test_errors_count_zero_and_missing_items_are_counted_and_left_out(tmp_path: Path) -> None:
+    tasks = [replace(TASK, items=5)]
+    a = write_run(tmp_path / "a.jsonl", records([1.0, 1.0, 1.0, 0.0]), tasks=tasks)
+    b = write_run(tmp_path / "b.jsonl", records([1.0, None, 1.0, 0.0, 1.0]), tasks=tasks)
+    found = compare([read_run(a), read_run(b)])
+    (row,) = found.rows
+    assert (row.items, row.a.mean, row.b.mean, row.worse) == (4, 0.75, 0.5, 1)
+    said = "\n".join(lines(found))
+    assert "a, quiz: of 5 items 1 have no outcome and are left out" in said
+    assert (
+        "b, quiz: of 5 items 1 ended in an error and count 0, 1 have none in the baseline and are"
+        " left out" in said
+    )
+
+
+def test_a_metric_that_an_item_has_not_is_counted(tmp_path: Path) -> None:
+    a = records([1.0, 0.0, 1.0])
+    b = [*records([1.0, 0.0]), replace(records([1.0] * 3)[2], scores={"other": 1.0})]
+    found = compare(
+        [
+            read_run(write_run(tmp_path / "a.jsonl", a)),
+            read_run(write_run(tmp_path / "b.jsonl", b)),
+        ]
+    )
+    assert [(row.metric, row.items, row.undefined) for row in found.rows] == [("acc", 2, 1)]
+    assert "acc cannot be told of 1 items" in "\n".join(lines(found))
+
+
+def test_holm_is_over_metrics_and_groups_are_a_family_of_their_own(tmp_path: Path) -> None:
+    groups = ["physics"] * 20 + ["law"] * 20
+
+    def several(path: Path, values: list[float]) -> Path:
+        items = [
+            replace(item, scores={"acc": value, "f1": value / 2})
+            for item, value in zip(records(values, groups=groups), values, strict=True)
+        ]
+        return write_run(path, items)
+
+    a = several(tmp_path / "a.jsonl", [0.0] * 40)
+    b = several(tmp_path / "b.jsonl", [1.0] * 8 + [0.0] * 32)
+    found = compare([read_run(a), read_run(b)], groups=True)
+    p = 2 / 2**8
+    assert [(row.metric, row.p, row.p_holm) for row in found.rows] == [
+        ("acc", p, 2 * p),
+        ("f1", p, 2 * p),
+    ]
+    assert [(row.group, row.metric) for row in found.groups] == [
+        ("law", "acc"),
+        ("law", "f1"),
+        ("physics", "acc"),
+        ("physics", "f1"),
+    ]
+    assert found.groups[2].p_holm == 4 * p
+    assert "p = 0.016 (p = 0.0078 by itself)" in sentence(found.rows[0])
+
+
+def test_several_candidates_are_each_compared_with_the_first(tmp_path: Path) -> None:
+    runs = [run_of(tmp_path / f"{name}.jsonl", [1.0, 0.0, 1.0]) for name in ("a", "b", "c")]
+    found = compare(runs)
+    assert [(row.baseline, row.candidate) for row in found.rows] == [("a", "b"), ("a", "c")]
+
+
+def test_runs_of_one_name_are_called_by_their_files(tmp_path: Path) -> None:
+    paths = [
+        write_run(tmp_path / f"{stem}.jsonl", records([1.0]), name="model") for stem in ("x", "y")
+    ]
+    assert compare([read_run(path) for path in paths]).runs == ("x", "y")
+
+
+def test_latencies_are_compared_as_a_ratio(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0, None, 1.0], latency_s=2.0)
+    b = run_of(tmp_path / "b.jsonl", [1.0, 1.0, 1.0], latency_s=1.0)
+    (ratio,) = compare([a, b]).latencies
+    assert (ratio.items, ratio.quantity) == (2, "latency")
+    assert ratio.ratio.mean == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"data_hash": "other"}, "data_hash data and other"),
+        ({"prompt_hash": "more"}, "prompt_hash prompts and more"),
+        ({"version": "2"}, "version 1 and 2"),
+        ({"metrics": {"acc": "acc|v:2"}}, r"metric acc acc\|v:1 and acc\|v:2"),
+    ],
+)
+def test_other_questions_are_refused_by_the_field_that_differs(
+    tmp_path: Path, changed: dict[str, str], said: str
+) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0] * 4)
+    task: TaskHeader = replace(TASK, **changed)  # type: ignore[arg-type]
+    b = read_run(write_run(tmp_path / "b.jsonl", records([1.0] * 4), tasks=[task]))
+    with pytest.raises(UsageError, match=f"task quiz differs in {said}"):
+        compare([a, b])
+
+
+def test_what_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0] * 4)
+    other = replace(TASK, name="exam")
+    b = read_run(write_run(tmp_path / "b.jsonl", records([1.0] * 4, task="exam"), tasks=[other]))
+    with pytest.raises(UsageError, match=r"no task in common: .* quiz; .* exam"):
+        compare([a, b])
+    with pytest.raises(UsageError, match="no metric 'ac': did you mean acc"):
+        compare([a, a], ["ac"])
+    with pytest.raises(UsageError, match="no task 'quizz': did you mean quiz"):
+        compare([a, a], tasks=["quizz"])
+    with pytest.raises(UsageError, match="1 run cannot be compared"):
+        compare([a])
+
+
+def test_runs_without_a_common_outcome_are_refused(tmp_path: Path) -> None:
+    empty = read_run(write_run(tmp_path / "a.jsonl", [], tasks=[TASK]))
+    with pytest.raises(UsageError, match="no item has values in both"):
+        compare([empty, empty])
+
+
+def test_a_table_cell_cannot_break_the_table(tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / f"{n}.jsonl", records([1.0]), name=f"a|<b>\n{n}") for n in (1, 2)]
+    written = markdown(compare([read_run(path) for path in paths]))
+    rows = [line for line in written.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {12}
+    assert "a\\|&lt;b> 2" in written
+
+
+def test_the_command_prints_words_and_json_and_writes_files(tmp_path: Path) -> None:
+    a, b = (
+        str(write_run(tmp_path / f"{name}.jsonl", records(values, latency_s=1.0)))
+        for name, values in (("a", [0.0] * 10), ("b", [1.0] * 8 + [0.0] * 2))
+    )
+    run = CliRunner()
+    said = run.invoke(app, ["compare", a, b, "--out", str(tmp_path / "c.md")])
+    assert said.exit_code == 0, said.output
+    assert "b is better by 0.800 (95% 0." in said.output
+    assert "8 items scored higher, 0 lower" in said.output
+    assert "latency of b is 1.00 times that of a" in said.output
+    assert "| quiz | acc | 10 |" in (tmp_path / "c.md").read_text()
+    values = json.loads(run.invoke(app, ["compare", a, b, "--json"]).output)
+    assert values["rows"][0]["p"] == 2 / 2**8
+    assert values["rows"][0]["says"].startswith("b is better by 0.800")
+    wrong = run.invoke(app, ["compare", a, b, "--out", str(tmp_path / "c.pdf")])
+    assert isinstance(wrong.exception, UsageError)
+    assert "told by its ending: .md, .json" in str(wrong.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "c.md"]
