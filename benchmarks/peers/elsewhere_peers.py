@@ -32,7 +32,6 @@ def main(problems: Path, wordnet: Path, nltk_data: Path) -> None:
         **nltk(wordnet, nltk_data),
         **llama_index(),
         **haystack(),
-        **ranx(),
     }
     print(json.dumps(found, ensure_ascii=False))
 
@@ -153,13 +152,6 @@ def haystack() -> dict[str, Any]:
     found = [Document(content=name) for name in CASES["chunks of one document"]]
     relevant = [Document(content=name) for name in CASES["relevant"]]
     return {"haystack, average precision": DocumentMAPEvaluator().run([relevant], [found])["score"]}
-
-
-def ranx() -> dict[str, Any]:
-    from ranx import Qrels, Run, evaluate
-
-    judged = Qrels({"q": dict.fromkeys(CASES["relevant"], 1)})
-    return {"ranx, average precision": float(evaluate(judged, Run({"q": {"a": 1.0}}), "map"))}
 
 
 if __name__ == "__main__":

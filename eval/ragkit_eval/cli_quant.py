@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def quant(
     base: Annotated[
-        str, typer.Argument(help="URL#MODEL, LABEL=URL#MODEL, or the path of a run file.")
+        str, typer.Argument(help="URL#MODEL of a server, serve:MODEL to start one, or a run file.")
     ],
     candidates: Annotated[
         list[str], typer.Argument(metavar="CANDIDATE...", help="The same, of quantized models.")
@@ -55,8 +55,9 @@ def quant(
 ) -> None:
     """Ask models the same items and say what the quantized ones lose: knowledge, grounding, speed.
 
-    Servers that do not fit a machine at the same time are asked one after the other: run 'ragkit
-    eval run' of each, and give the run files here. The same command goes on with what was
+    "serve:MODEL" and options of 'ragkit model serve', in one pair of quotation marks, starts that
+    server for as long as it is asked, one after the other, so that one machine does for all. LABEL=
+    before it or before a URL is how tables call it. The same command goes on with what was
     stopped; the run files stay for 'ragkit eval report'. Exit code 3 when items ended in errors.
     """
     import json
@@ -134,5 +135,5 @@ def _questions(
         chosen = [open_task(name, data=data, limit=limit) for name in tasks]
     if not sets:
         return Questions(tuple(chosen))
-    labelled, name = opened(sets, settings, collection, documents=documents)
+    labelled, name = opened(sets, settings, collection, documents=documents, out=None)
     return Questions(tuple(chosen), labelled.limited(limit), name)

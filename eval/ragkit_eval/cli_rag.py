@@ -61,7 +61,7 @@ def rag(
         text_metric(spec)
     settings = load_settings()
     judging = None if judge is None else open_judge(judge, settings)
-    labelled, name = o.opened(sets, settings, collection, documents=documents)
+    labelled, name = o.opened(sets, settings, collection, documents=documents, out=out)
     model = build.language_model(settings)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode, passages=passages)

@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ragkit_eval.answers import Prices
     from ragkit_eval.report.report import Report
 
 Format = Literal["html", "markdown", "csv"]
@@ -38,6 +39,12 @@ def report(
     items: Annotated[
         str, typer.Option(metavar="N|all", help="Items on the page, disagreements first.")
     ] = "200",
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IN/OUT", help="Of a million tokens; once, or for each run in its order."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Write runs as one HTML page that opens anywhere, as Markdown, or as CSV.
@@ -46,17 +53,19 @@ def report(
     'ragkit eval compare' does; runs of different questions are refused.
     """
     from ragkit.render import print_json
-    from ragkit_eval.compare import compare
     from ragkit_eval.files import write_whole
     from ragkit_eval.record import read_run
+    from ragkit_eval.report.report import compared
     from ragkit_eval.report.report import report as made_of
     from ragkit_eval.report.values import report_json
 
     limit = _limit(items)
     form = _format(out, form, runs)
+    prices = [_prices(text) for text in price or ()]
     read = [read_run(path, texts=False) for path in runs]
-    comparison = compare(read, groups=True) if len(read) > 1 else None
-    made = made_of(read, comparison, items=limit if form == "html" else 0)
+    # A table has no comparison in it: it takes any runs.
+    comparison = compared(read) if form != "csv" or as_json else None
+    made = made_of(read, comparison, items=limit if form == "html" else 0, prices=prices)
     if out is not None:
         write_whole(out, _text(made, form, title, to_file=True))
         typer.echo(f"{out}: {_told(made, form)}", err=True)
@@ -74,6 +83,19 @@ def _limit(items: str) -> int | None:
     if not (items.isascii() and items.isdigit() and len(items) < 10):
         raise UsageError(f"--items {items}: neither a number nor 'all': give one of them")
     return int(items)
+
+
+def _prices(text: str) -> Prices:
+    from ragkit.errors import UsageError
+    from ragkit_eval.answers import Prices
+
+    try:
+        prompt, completion = (float(part) for part in text.split("/"))
+    except ValueError as error:
+        raise UsageError(
+            f"--price {text}: not the prices of a million tokens, as 0.15/0.6: correct it"
+        ) from error
+    return Prices(prompt, completion)
 
 
 def _format(out: Path | None, form: Format | None, runs: Sequence[Path]) -> Format:

@@ -53,7 +53,7 @@ def retrieval(
     check_measures(measure or ())
     check_depths(measure or ())
     settings = load_settings()
-    labelled, name = o.opened(sets, settings, collection, documents=documents)
+    labelled, name = o.opened(sets, settings, collection, documents=documents, out=out)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode)
         uris = locate(labelled, kb.store, kb.collection)

@@ -33,7 +33,6 @@ def score(
         Path,
         typer.Argument(
             help="JSON lines, .csv or .tsv with predictions; with --qrels a TREC run.",
-            metavar="PREDICTIONS",
         ),
     ],
     references: Annotated[
@@ -95,6 +94,8 @@ def score(
 
     if out is not None:
         check_folder(out)
+        if out.resolve() in [path.resolve() for path in (predictions, references, qrels) if path]:
+            raise typer.BadParameter(f"--out {out} would replace what is read: name another file")
     if qrels is not None and references is not None:
         raise typer.BadParameter("--qrels and --references do not go together: give one")
     if qrels is None and all_judged:

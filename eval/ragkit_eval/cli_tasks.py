@@ -13,7 +13,7 @@ DATA_VARIABLE = "RAGKIT_EVAL_DATA"
 def tasks(
     own: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TASK]...", help="Names, or files of your own tasks; all if none."),
+        typer.Argument(metavar="TASK", help="Names, or files of your own tasks; all if none."),
     ] = None,
     data: Annotated[
         Path | None,

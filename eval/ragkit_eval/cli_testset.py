@@ -73,7 +73,8 @@ def testset(
         write(out, made.questions)
     chosen: Method = "llm" if writer else "cloze"
     if json:
-        render.print_json(_json(made, out) | {"collection": name, "method": chosen, "seed": seed})
+        told = {"collection": name, "method": chosen, **_of_writer(writer), "seed": seed}
+        render.print_json(_json(made, out) | told)
     else:
         _print(made, out, wanted, round(wanted * unanswerable), chosen)
     if not made.questions:
@@ -89,12 +90,18 @@ def _writer(
 ) -> Writer | None:
     from ragkit import build
     from ragkit.errors import SettingsError
+    from ragkit.model.open import LOCAL
     from ragkit_eval.testset.written import Writer
 
     if method == "cloze":
         return None
     model = build.language_model(settings)
     if model is not None:
+        if (settings.llm_url or "").startswith(LOCAL):
+            raise SettingsError(
+                "a model in ragkit's own process cannot be bound to a schema: serve it with"
+                " `ragkit model serve`, or use --method cloze"
+            )
         return Writer(model, lambda question: kb.search(question, k=10), seed)
     if method == "llm":
         raise SettingsError(
@@ -102,6 +109,12 @@ def _writer(
             " --method cloze"
         )
     return None
+
+
+def _of_writer(writer: Writer | None) -> dict[str, str]:
+    from ragkit_eval.testset import prompts
+
+    return {"model": writer.model.name, "prompt": prompts.version()} if writer else {}
 
 
 def _json(made: TestSet, out: Path) -> dict[str, Any]:

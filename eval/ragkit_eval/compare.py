@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log
-from typing import Literal
+from math import inf
+from typing import Literal, TypedDict
 
 from ragkit.errors import UsageError
 from ragkit_eval.pairing import (
@@ -21,6 +21,7 @@ from ragkit_eval.pairing import (
     run_names,
     shared_tasks,
 )
+from ragkit_eval.ratios import Ratio, ratio
 from ragkit_eval.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval, mean_interval, paired_difference
 from ragkit_eval.stats.exact import is_binary, mcnemar
@@ -63,18 +64,6 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """A positive quantity of the candidate's over the baseline's: geometric mean over items."""
-
-    task: str
-    quantity: str
-    baseline: str
-    candidate: str
-    items: int
-    ratio: Interval
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """What a comparison found. `runs` are the names, the baseline's first."""
 
@@ -89,8 +78,9 @@ class Comparison:
     samples: int = SAMPLES
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(TypedDict):
+    """How intervals are drawn, as the statistics take it."""
+
     seed: int
     samples: int
     level: float
@@ -119,7 +109,7 @@ def compare(
     headers = tuple(task for task in headers if task.name in wanted)
     known = {task.name: metrics_of(runs, task) for task in headers}
     chosen(metrics, list(dict.fromkeys(m for of in known.values() for m in of)), "metric")
-    options = _Options(seed, samples, level)
+    options = _Options(seed=seed, samples=samples, level=level)
     rows: list[Difference] = []
     parts: list[Difference] = []
     latencies: list[Ratio] = []
@@ -196,41 +186,17 @@ def _difference(
         candidate=names[1],
         items=len(a),
         clusters=_count(clusters),
-        a=_mean(a, clusters, bounds, options),
-        b=_mean(b, clusters, bounds, options),
-        difference=paired_difference(
-            a,
-            b,
-            clusters,
-            seed=options.seed,
-            samples=options.samples,
-            level=options.level,
-            bounds=spread,
-        ),
+        a=mean_interval(a, clusters, bounds=bounds, **options),
+        b=mean_interval(b, clusters, bounds=bounds, **options),
+        difference=paired_difference(a, b, clusters, bounds=spread, **options),
         better=sum(second > one for one, second in zip(a, b, strict=True)),
         worse=sum(second < one for one, second in zip(a, b, strict=True)),
         undefined=paired.undefined,
         p=p,
         p_holm=p,
         test=test,
-        detectable=detectable(a, b, clusters, alpha=1 - options.level),
+        detectable=detectable(a, b, clusters, alpha=1 - options["level"]),
         verdict="no significant difference",
-    )
-
-
-def _mean(
-    values: Sequence[float],
-    clusters: Sequence[str],
-    bounds: tuple[float, float],
-    options: _Options,
-) -> Interval:
-    return mean_interval(
-        values,
-        clusters,
-        seed=options.seed,
-        samples=options.samples,
-        level=options.level,
-        bounds=bounds,
     )
 
 
@@ -240,7 +206,7 @@ def _tested(
     alone = _count(clusters) == len(clusters)
     if alone and is_binary([*a, *b]):
         return mcnemar(a, b), "exact McNemar"
-    p = permutation(a, b, clusters, seed=options.seed, samples=options.samples)
+    p = permutation(a, b, clusters, seed=options["seed"], samples=options["samples"])
     return p, "sign-flip permutation" if alone else "sign-flip permutation of clusters"
 
 
@@ -270,39 +236,10 @@ def _latency(
         {record.id: record.latency_s for record in first if record.status != "error"},
         {record.id: record.latency_s for record in second if record.status != "error"},
         {record.id: record.cluster for record in first},
-        options.seed,
-        options.samples,
-        options.level,
+        **options,
     )
     if found is not None:
         yield Ratio(task.name, "latency", *names, *found)
-
-
-def ratio(
-    a: dict[str, float],
-    b: dict[str, float],
-    clusters: dict[str, str],
-    seed: int = 0,
-    samples: int = SAMPLES,
-    level: float = 0.95,
-) -> tuple[int, Interval] | None:
-    """Return how many items have both quantities, and the geometric mean of b / a over them.
-
-    None where no item has both, positive. The interval is that of the mean of the logarithms.
-    """
-    shared = [name for name in a if a[name] > 0 and b.get(name, 0) > 0]
-    if not shared:
-        return None
-    logs = paired_difference(
-        [log(a[name]) for name in shared],
-        [log(b[name]) for name in shared],
-        [clusters.get(name, "") for name in shared],
-        seed=seed,
-        samples=samples,
-        level=level,
-        bounds=(-inf, inf),
-    )
-    return len(shared), Interval(exp(logs.mean), exp(logs.low), exp(logs.high))
 
 
 def _notes(

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from ragkit_eval.compare import Comparison, Difference, Ratio
+from ragkit_eval.compare import Comparison, Difference
 from ragkit_eval.pairing import Coverage
+from ragkit_eval.ratios import Ratio
 from ragkit_eval.stats.bootstrap import Interval
 
 
@@ -17,13 +18,10 @@ def sentence(row: Difference, level: float = 0.95) -> str:
     by, span = _signed(row.difference.mean), _span(row.difference, level)
     p = f"{_p(row.p_holm)}" + ("" if row.p == row.p_holm else f" ({_p(row.p)} by itself)")
     if row.verdict != "no significant difference":
-        size = f"{abs(row.difference.mean):.3f}"
-        low, high = sorted((abs(row.difference.low), abs(row.difference.high)))
-        if row.difference.low * row.difference.high >= 0:
-            span = f"({level:.0%} {low:.3f} to {high:.3f})"
-        else:  # the interval and the corrected test may disagree at the edge
-            size, span = f"{size} [{by}]", _span(row.difference, level)
-        return f"{row.candidate} is {row.verdict} by {size} {span}, {p}"
+        sign = 1 if row.verdict == "better" else -1  # how much better, or how much worse
+        low, high = sorted((sign * row.difference.low, sign * row.difference.high))
+        size = f"{sign * row.difference.mean:.3f} ({level:.0%} {_end(low)} to {_end(high)})"
+        return f"{row.candidate} is {row.verdict} by {size}, {p}"
     if row.better == row.worse == 0:
         return f"no difference in any of {row.items} items; {_detectable(row)}"
     return f"no significant difference: {by} {span}, {p}; {_detectable(row)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any
 from xml.etree import ElementTree
 
@@ -28,6 +29,9 @@ def sentence(check: Check, level: float = 0.95) -> str:
         f" ({level:.0%} {row.difference.low:+.3f} to {row.difference.high:+.3f})"
         f" over {row.items} items"
     )
+    if check.outcome == "pass" and row.better == row.worse == 0:
+        shows = f"{row.detectable:.3f} or more" if isfinite(row.detectable) else "none"
+        return f"{found}: no item scored otherwise (differences that this data can show: {shows})"
     if check.outcome == "pass":
         return f"{found}: a drop of more than {margin:g} is ruled out"
     if check.outcome == "regression":

@@ -44,10 +44,10 @@ def read_predictions(
     """Read predictions, with references out of the same file or another one.
 
     Two files are joined by id, where both have ids, else line by line. A reference is a text or a
-    list of texts, also one written as JSON within a text, as in CSV. A file whose name ends in .csv or .tsv has a line
-    of names first; any other is JSON lines. Raises NotFoundError, and UsageError naming file and
-    line: for lines that cannot be read, a missing, empty or second prediction or reference, and
-    files that do not match.
+    list of texts, also one written as JSON within a text, as in CSV. A file whose name ends in
+    .csv or .tsv has a line of names first; any other is JSON lines. Raises NotFoundError, and
+    UsageError naming file and line: for lines that cannot be read, a missing, empty or second
+    prediction or reference, and files that do not match.
     """
     names = fields or Fields()
     rows = list(_rows(path))
@@ -151,7 +151,9 @@ def _joined(
 def _references(where: str, values: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
     name = next((name for name in names if name in values), None)
     if name is None:
-        raise UsageError(f"{where}: there is no reference: give it as {' or '.join(names)!r}")
+        raise UsageError(
+            f"{where}: there is no reference: give it as {' or '.join(map(repr, names))}"
+        )
     value = values[name]
     texts = _listed(value) if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):

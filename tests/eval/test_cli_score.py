@@ -261,3 +261,11 @@ def test_a_value_that_is_no_number_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--all-judged"], ["--qrels", "q", "--references", "r"]])
 def test_options_that_do_not_go_together(tmp_path: Path, arguments: list[str]) -> None:
     assert run(lines(tmp_path / "p.jsonl", ROWS), *arguments).exit_code == 2
+
+
+def test_the_run_file_never_replaces_what_is_read(tmp_path: Path) -> None:
+    path = lines(tmp_path / "p.jsonl", ROWS)
+    before = path.read_bytes()
+    assert run(path, "--out", path).exit_code == 2
+    assert run(path, "--out", tmp_path / "." / "p.jsonl").exit_code == 2
+    assert path.read_bytes() == before

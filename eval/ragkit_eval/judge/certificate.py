@@ -150,5 +150,14 @@ def mark(certificate: Certificate | None) -> str:
     return f"{kind}:kappa={value},n={certificate.items}"
 
 
+def is_checked(signature: str) -> bool:
+    """Tell whether the end of a metric's signature says that its judge may decide.
+
+    >>> is_checked("judge|model:m|v:1|checked:kappa=0.71,n=120"), is_checked("judge|x|unchecked")
+    (True, False)
+    """
+    return signature.rpartition("|")[2].startswith("checked:")
+
+
 def _at_least(name: str, measured: float | None, least: float) -> Check:
     return Check(name, measured, f"at least {least:g}", measured is not None and measured >= least)

@@ -81,7 +81,8 @@ class JudgedTask:
         """Return each metric's signature; the judge's ends with how far it was checked."""
         task = self.task
         default = {task.metric: f"{task.metric}|task:{task.name}|v:{task.version}"}
-        return {**(getattr(task, "metrics", None) or default), METRIC: self.judge_signature}
+        own = getattr(task, "metrics", None) or default
+        return {**own, METRIC: self.judge_signature}
 
     def items(self) -> Iterator[Item]:
         return self.task.items()
@@ -89,10 +90,8 @@ class JudgedTask:
     def score(self, item: Item, response: Response) -> Scored:
         """Score as the task does, and add what the judge said."""
         scored = self.task.score(item, response)
-        judgement = response.detail.get(JUDGEMENT)
-        if judgement is None:
-            return scored
-        return replace(scored, scores={**scored.scores, **judgement["scores"]})
+        said = response.detail.get(JUDGEMENT, {"scores": {}})
+        return replace(scored, scores={**scored.scores, **said["scores"]})
 
 
 def _judgement(judge: Judge, item: Item, response: Response) -> Mapping[str, Any]:
@@ -102,14 +101,12 @@ def _judgement(judge: Judge, item: Item, response: Response) -> Mapping[str, Any
     if not by or (refused and judge.dimension == "faithfulness"):
         return {}
     text = without_markers(response.text).strip()
-    if refused or not text:
-        verdict = Verdict(0.0, "refused" if refused else "empty")  # nobody needs to be asked
-    else:
-        said = judge.judge(item.question or item.prompt, text, passages, item.targets)
-        if not isinstance(said, Verdict):
-            return {FAILURE: {"why": said.why, "raw": said.raw}}
-        verdict = said
-    return {JUDGEMENT: {"scores": {METRIC: verdict.score}, "reason": verdict.reason}}
+    if refused or not text:  # nobody needs to be asked
+        return {JUDGEMENT: {"scores": {METRIC: 0.0}, "reason": "refused" if refused else "empty"}}
+    said = judge.judge(item.question or item.prompt, text, passages, item.targets)
+    if isinstance(said, Verdict):
+        return {JUDGEMENT: {"scores": {METRIC: said.score}, "reason": said.reason}}
+    return {FAILURE: {"why": said.why, "raw": said.raw}}
 
 
 def _passages(detail: Mapping[str, Any]) -> Sequence[str]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison, Difference, Ratio, compare, ratio
+from ragkit_eval.compare import Comparison, Difference, compare
 from ragkit_eval.pairing import metrics_of, shared_tasks
+from ragkit_eval.ratios import Ratio, ratio
 from ragkit_eval.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES
 
@@ -127,9 +128,9 @@ def _ratio(
         {a.id: of(a) for a, _ in pairs},
         {b.id: of(b) for _, b in pairs},
         {a.id: a.cluster for a, _ in pairs},
-        compared.seed,
-        compared.samples,
-        compared.level,
+        seed=compared.seed,
+        samples=compared.samples,
+        level=compared.level,
     )
     return None if found is None else Ratio(task.name, quantity, *names, *found)
 

@@ -6,16 +6,17 @@ report` can show them. Knows nothing of what the runs cost.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import UsageError
 from ragkit_eval.quant.cost import merged
-from ragkit_eval.quant.models import Kept, Served, resolved, with_labels
+from ragkit_eval.quant.models import Kept, Model, Served, ToServe, with_labels
+from ragkit_eval.quant.serving import AtHand, introduced, started
 from ragkit_eval.record import Run, read_run
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Manner:
 
 
 def run_models(
-    models: Sequence[Served | Kept],
+    models: Sequence[Model],
     questions: Questions,
     manner: Manner,
     *,
@@ -73,47 +74,57 @@ def run_models(
 ) -> list[Asked]:
     """Return one run per model, over all tasks, the base's first; what was kept is read.
 
-    All servers are asked who they are before any question. Raises UsageError where there is
-    nothing to ask of a server, ServerGoneError when one does not answer.
+    Servers that run are asked who they are before any question; others are started in turn, so
+    that one machine does for all. Raises UsageError where there is nothing to ask of a server,
+    ServerGoneError when one does not answer, ModelError when one cannot be started.
     """
     nothing = not questions.tasks and questions.labelled is None
-    if nothing and any(isinstance(one, Served) for one in models):
-        raise UsageError("nothing to ask the servers: name tasks with --task, or a set with --rag")
+    if nothing and not all(isinstance(one, Kept) for one in models):
+        raise UsageError("nothing to ask the models: name tasks with --task, or a set with --rag")
     runs = []
-    for model in with_labels(asyncio.run(_introduced(models, manner))):
+    for model in with_labels([_known(one, manner) for one in models]):
         if isinstance(model, Kept):
             runs.append(Asked(read_run(model.path, texts=False), (model.path,)))
             continue
         on_model(f"Asking {model.label}")
-        parts = []
-        if questions.tasks:
-            parts.append(_run_tasks(model, questions.tasks, manner))
-        if questions.labelled is not None:
-            parts.append(_run_answers(model, questions.labelled, questions.collection, manner))
+        with _at_hand(model, manner) as server:
+            parts = []
+            if questions.tasks:
+                parts.append(_run_tasks(server, questions.tasks, manner))
+            if questions.labelled is not None:
+                parts.append(_run_answers(server, questions.labelled, questions.collection, manner))
         runs.append(Asked(merged(parts), tuple(part.path for part in parts)))
     return runs
 
 
-async def _introduced(models: Sequence[Served | Kept], manner: Manner) -> list[Served | Kept]:
-    """Ask each server who it is."""
-    return [
-        await resolved(one, api_key=manner.api_key, timeout_s=manner.timeout_s)
-        if isinstance(one, Served)
-        else one
-        for one in models
-    ]
+def _known(model: Model, manner: Manner) -> Model:
+    """Name a server's model and label by what it says."""
+    if not isinstance(model, Served):
+        return model
+    server = introduced(model, api_key=manner.api_key, timeout_s=manner.timeout_s)
+    return Served(model.url, server.model, server.label)
 
 
-def _run_tasks(model: Served, tasks: Sequence[Task], manner: Manner) -> Run:
+@contextmanager
+def _at_hand(model: Served | ToServe, manner: Manner) -> Iterator[AtHand]:
+    if isinstance(model, ToServe):
+        with started(model, api_key=manner.api_key) as server:
+            yield server
+    else:
+        yield AtHand(model.url, model.model, model.label, manner.api_key)
+
+
+def _run_tasks(server: AtHand, tasks: Sequence[Task], manner: Manner) -> Run:
     from ragkit_eval.run import evaluate
 
     return evaluate(
         tasks,
-        url=model.url,
-        model=model.model,
-        out=manner.folder / f"{_stem(model)}-tasks.jsonl",
-        label=model.label,
-        api_key=manner.api_key,
+        url=server.url,
+        model=server.model,
+        server_args=server.arguments,
+        out=manner.folder / f"{_stem(server)}-tasks.jsonl",
+        label=server.label,
+        api_key=server.api_key,
         concurrency=manner.concurrency,
         timeout_s=manner.timeout_s,
         seed=manner.seed,
@@ -122,19 +133,21 @@ def _run_tasks(model: Served, tasks: Sequence[Task], manner: Manner) -> Run:
     )
 
 
-def _run_answers(model: Served, labelled: LabelledSet, collection: str, manner: Manner) -> Run:
+def _run_answers(server: AtHand, labelled: LabelledSet, collection: str, manner: Manner) -> Run:
     """Answer a set's questions over a collection with this model, as one cell of a grid."""
     from ragkit.store.open import open_database
-    from ragkit_eval.sweep.cells import Cells
+    from ragkit_eval.sweep.cells import Cells, settings_with
     from ragkit_eval.sweep.grid import Cell, Grid
     from ragkit_eval.sweep.stored import Collections
 
-    values = {"llm_url": model.url, "llm_model": model.model}
+    values = {"llm_url": server.url, "llm_model": server.model}
     grid = Grid({name: (value,) for name, value in values.items()})
-    with open_database(manner.settings) as database:
+    key = {} if server.api_key is None else {"llm_api_key": server.api_key}
+    settings = settings_with(manner.settings, key)
+    with open_database(settings) as database:
         cells = Cells(
             database,
-            manner.settings,
+            settings,
             grid,
             Collections(grid, labelled, manner.folder, collection),
             manner.folder,
@@ -142,21 +155,21 @@ def _run_answers(model: Served, labelled: LabelledSet, collection: str, manner: 
             overwrite=manner.overwrite,
             quiet=manner.quiet,
         )
-        return cells.run(Cell(values, model.label), labelled, "answers")
+        return cells.run(Cell(values, server.label), labelled, "answers")
 
 
-def _stem(model: Served) -> str:
+def _stem(server: AtHand) -> str:
     """Name a model's files: readable, and no other model's; a server may move in between."""
-    safe = "".join(c if c.isalnum() or c in ".-" else "-" for c in model.label)[:_NAME_CHARS]
-    digest = hashlib.sha256(f"{model.label}#{model.model}".encode()).hexdigest()[:8]
+    safe = "".join(c if c.isalnum() or c in ".-" else "-" for c in server.label)[:_NAME_CHARS]
+    digest = hashlib.sha256(f"{server.label}#{server.model}".encode()).hexdigest()[:8]
     return f"{safe.strip('-')}-{digest}"
 
 
-def folder_for(out: Path | None, models: Sequence[Served | Kept]) -> Path | None:
+def folder_for(out: Path | None, models: Sequence[Model]) -> Path | None:
     """Make the folder of the results. Raises UsageError where servers' runs need one."""
     if out is None:
-        if any(isinstance(one, Served) for one in models):
-            raise UsageError("say where the runs of the servers go: --out DIR")
+        if not all(isinstance(one, Kept) for one in models):
+            raise UsageError("say where the runs of the models go: --out DIR")
         return None
     try:
         out.mkdir(parents=True, exist_ok=True)

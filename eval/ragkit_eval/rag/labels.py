@@ -29,7 +29,7 @@ def locate(labelled: LabelledSet, store: Store, collection: str) -> Mapping[str,
     texts: dict[str, str] = {}
     for name, where in _named(labelled):
         if name not in uris and (not labelled.documents or name in labelled.documents):
-            uris[name] = names.one(name, f"{where}: ", collection)
+            uris[name] = names.one(name, where, collection, own=bool(labelled.documents))
     for excerpt, where in _places(labelled):
         uri = uris[excerpt.document]
         if uri not in texts:
@@ -58,25 +58,31 @@ class Names:
         ends = [uri for uri in self._ends[last] if uri.endswith(f"/{name}") or name == last]
         return ends or self._stems[name] or self._stems[file_stem(name)]
 
-    def one(self, name: str, where: str, collection: str) -> str:
-        """Return the URI that a name means. Raises NotFoundError, UsageError if several are."""
+    def one(self, name: str, where: str, collection: str, *, own: bool) -> str:
+        """Return the URI that a name means; `own` says that the set itself has the document.
+
+        Raises NotFoundError, UsageError if it may mean several.
+        """
         found = self.find(name)
         if len(found) == 1:
             return found[0]
         if found:
             raise UsageError(
-                f"{where}{name!r} may be {_listed(found)} in collection {collection!r}: write more"
-                " of its URI"
+                f"{where}: {name!r} may be {_listed(found)} in collection {collection!r}: write"
+                " more of its URI"
             )
         raise NotFoundError(
-            f"{where}there is no document {name!r} in collection {collection!r}{self._close(name)}"
+            f"{where}: there is no document {name!r} in collection {collection!r}:"
+            f" {self._remedy(name, own=own)}"
         )
 
-    def _close(self, name: str) -> str:
+    def _remedy(self, name: str, *, own: bool) -> str:
+        if own:
+            return "ingest the set's own documents with --documents"
         last = PurePosixPath(name).stem
         close = get_close_matches(last, self._stems, n=_MAX_URIS)
         uris = [uri for stem in close for uri in self._stems[stem]]
-        return f": close are {_listed(uris)}" if uris else ": ingest it, or correct the label"
+        return f"close are {_listed(uris)}" if uris else "ingest it, or correct the label"
 
 
 def _named(labelled: LabelledSet) -> Iterator[tuple[str, str]]:

@@ -53,12 +53,23 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def opened(
-    paths: Sequence[Path], settings: Settings, collection: str | None, *, documents: bool
+    paths: Sequence[Path],
+    settings: Settings,
+    collection: str | None,
+    *,
+    documents: bool,
+    out: Path | None,
 ) -> tuple[LabelledSet, str]:
-    """Read the sets, ingest their documents where wanted, and name the collection."""
+    """Read the sets, ingest their documents where wanted, and name the collection.
+
+    What would fail only at the end, as a run that cannot be written, fails first.
+    """
+    from ragkit_eval.files import check_folder
     from ragkit_eval.rag.documents import collection_for, ingest_documents
     from ragkit_eval.sets import joined, read_set
 
+    if out is not None:
+        check_folder(out)
     labelled = joined([read_set(path) for path in paths])
     if not documents:
         return labelled, collection or settings.collection

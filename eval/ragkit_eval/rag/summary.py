@@ -22,9 +22,10 @@ WORST: Final = 5
 class RagSummary:
     """The sums of a run of one task: its scores, and what only a knowledge base has.
 
-    `rates` are shares of the items, "judge_failure" of the judge's replies. `refusals` is empty where nobody said what is answerable, and knows nothing of errors; `latency`
-    is in seconds; `tokens` sums what a language model counted; `worst` has errors first. The area
-    under the curve of risk by coverage is that of the confidence before answering.
+    `refusals` is empty where nobody said what is answerable, and knows nothing of errors; the area
+    under its curve of risk by coverage is that of the confidence before answering. `rates` are
+    shares of the items, "judge_failure" of the judge's replies. `latency` is in seconds. `tokens`
+    sums what a language model counted. `worst` has errors first.
     """
 
     scores: Summary

@@ -6,14 +6,15 @@ It computes from records and the statistics of ragkit_eval.stats; it knows nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
+from ragkit_eval.answers import Prices
 from ragkit_eval.compare import Comparison
 from ragkit_eval.pairing import pairs
 from ragkit_eval.record import Record, Run, TaskHeader
-from ragkit_eval.report.risk import risk_curve
+from ragkit_eval.report.risk import Risk, risk
 from ragkit_eval.report.speed import Speed, speed
 from ragkit_eval.report.texts import Extract
 from ragkit_eval.stats import Interval, mean_interval, paired_difference
@@ -87,8 +88,8 @@ class TaskFigures:
     groups: tuple[GroupRow, ...]
     slices: Mapping[str, tuple[GroupRow, ...]]
     speeds: tuple[Speed | None, ...]
-    risks: Mapping[int, tuple[tuple[float, float], ...]] = field(default_factory=dict)
-    fallbacks: tuple[float, ...] = ()
+    risks: tuple[Risk | None, ...]
+    fallbacks: tuple[float, ...]
 
 
 def tested(comparison: Comparison) -> Tested:
@@ -105,9 +106,13 @@ def tested(comparison: Comparison) -> Tested:
 
 
 def task_figures(
-    name: str, runs: Sequence[Run], extracts: Sequence[Extract], comparison: Comparison | None
+    name: str,
+    runs: Sequence[Run],
+    extracts: Sequence[Extract],
+    comparison: Comparison | None,
+    prices: Sequence[Prices | None],
 ) -> TaskFigures:
-    """Compute a task's figures over the runs that have it."""
+    """Compute a task's figures over the runs that have it. `prices` are each run's."""
     header = next(task for run in runs for task in run.header.tasks if task.name == name)
     asked = [any(task.name == name for task in run.header.tasks) for run in runs]
     records = [run.of(name) for run in runs]
@@ -130,8 +135,14 @@ def task_figures(
         rows,
         _groups(header, records, found, compared),
         _slices(header, records, extracts, compared),
-        tuple(speed(these) if there else None for these, there in zip(records, asked, strict=True)),
-        _risks(records, header.metric, extracts),
+        tuple(
+            speed(these, price) if there else None
+            for these, there, price in zip(records, asked, prices, strict=True)
+        ),
+        tuple(
+            risk(these, header.metric, extract)
+            for these, extract in zip(records, extracts, strict=True)
+        ),
         tuple(_fallback(these) for these in records),
     )
 
@@ -253,22 +264,6 @@ def _slices(
         if len(rows) > 1:
             slices[tag] = tuple(rows[:SLICES])
     return slices
-
-
-def _risks(
-    records: Sequence[Records], metric: str, extracts: Sequence[Extract]
-) -> dict[int, tuple[tuple[float, float], ...]]:
-    curves = {}
-    for n, (these, extract) in enumerate(zip(records, extracts, strict=True)):
-        scored = [
-            (extract.confidence[record.task, record.id], float(value))
-            for record in these
-            if (record.task, record.id) in extract.confidence
-            and (value := record.value(metric)) is not None
-        ]
-        if len(scored) > 1 and len({confidence for confidence, _ in scored}) > 1:
-            curves[n] = risk_curve(scored)
-    return curves
 
 
 def _fallback(records: Records) -> float:

@@ -55,3 +55,8 @@ def p_value(value: float) -> str:
 def detectable(value: float) -> str:
     """Write the smallest difference that can be shown; infinite: none can."""
     return f"{value:.3f}" if isfinite(value) else "none with so few items"
+
+
+def counted(value: int, what: str) -> str:
+    """Write a number of things: "1 item", "1,140 items"."""
+    return f"{count(value)} {what}{'' if value == 1 else 's'}"

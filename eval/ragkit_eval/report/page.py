@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ragkit import __version__
+from ragkit_eval.answers import Prices
 from ragkit_eval.compare import Comparison
 from ragkit_eval.record import Run
 from ragkit_eval.report import numbers
@@ -53,13 +54,15 @@ def html(
     *,
     title: str = "",
     items: int | None = ITEMS,
+    prices: Sequence[Prices] = (),
 ) -> str:
     """Write runs as one self-contained HTML page; the first run is what others are held against.
 
     `items` are shown at most, the runs' disagreements first; None shows all. The runs' files are
-    read again for the texts of these alone. Raises UsageError and NotFoundError as `read_run`.
+    read again for the texts of these alone. `prices` are each run's, or one for all, and quality
+    is then drawn against money. Raises UsageError and NotFoundError as `read_run`.
     """
-    return render(report(runs, comparison, items=items), title=title)
+    return render(report(runs, comparison, items=items, prices=prices), title=title)
 
 
 def render(made: Report, *, title: str = "") -> str:
@@ -67,7 +70,7 @@ def render(made: Report, *, title: str = "") -> str:
     style, script = _part("page.css"), _part("page.js")
     names = [_Run(letter(n), line(name, 80)) for n, name in enumerate(made.names)]
     return _template().render(
-        title=line(title, 200) or "Evaluation: " + " against ".join(run.name for run in names[:3]),
+        title=line(title, 200) or f"Evaluation: {_named(names)}",
         summary=_summary(made),
         policy=_policy(style, script),
         style=Markup(style),  # our own file; `</` stands in neither
@@ -100,7 +103,7 @@ def _template() -> jinja2.Template:
         cell_note=cell_note,
         **{
             name: getattr(numbers, name)
-            for name in ("count", "interval", "signed", "signed_interval", "p_value")
+            for name in ("count", "counted", "interval", "signed", "signed_interval", "p_value")
         },
     )
     return environment.get_template("page.html.jinja")
@@ -126,14 +129,20 @@ def _policy(style: str, script: str) -> str:
 def cell_note(cell: Cell) -> str:
     """Say what a mean is a mean of: items, coverage, errors."""
     return (
-        f"{numbers.count(cell.told)} items, {numbers.share(cell.coverage)} answered,"
-        f" {numbers.count(cell.errors)} errors"
+        f"{numbers.counted(cell.told, 'item')}, {numbers.share(cell.coverage)} answered,"
+        f" {numbers.counted(cell.errors, 'error')}"
     )
 
 
+def _named(runs: Sequence[_Run]) -> str:
+    if len(runs) > 2:
+        return f"{runs[0].name} and {len(runs) - 1} others"
+    return " and ".join(run.name for run in runs)
+
+
 def _summary(made: Report) -> str:
-    runs = f"{len(made.runs)} run" + ("" if len(made.runs) == 1 else "s")
-    tasks = f"{len(made.tasks)} task" + ("" if len(made.tasks) == 1 else "s")
+    runs = numbers.counted(len(made.runs), "run")
+    tasks = numbers.counted(len(made.tasks), "task")
     dates = sorted({run.header.created[:10] for run in made.runs if run.header.created})
     when = line(" to ".join(dict.fromkeys((dates[0], dates[-1])))) if dates else ""
     return " · ".join(part for part in (runs, tasks, when) if part)
@@ -143,12 +152,13 @@ def _items_note(made: Report) -> str:
     choice = made.choice
     if not choice.all:
         return "No run has come to any item yet."
-    told = f"{numbers.count(len(choice.pairs))} of {numbers.count(sum(choice.all.values()))} items"
+    all_items = numbers.counted(sum(choice.all.values()), "item")
     if not choice.left_out:
-        return f"All {told.split(' of ')[1]}."
+        return f"Shown: {all_items}, which is all."
     first = "errors" if len(made.runs) == 1 else "disagreements of the runs"
     return (
-        f"{told}, {first} first; {numbers.count(choice.left_out)} are left out"
+        f"Shown: {numbers.count(len(choice.pairs))} of {all_items}, {first} first;"
+        f" {numbers.count(choice.left_out)} left out"
         " ('--items all' shows every one). Within a kind it is a sample by the hash of the items'"
         " names, the same in every report on this data."
     )

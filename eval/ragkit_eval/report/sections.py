@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from ragkit_eval.report.figures import Cell, GroupRow, MetricRow, Row, TaskFigur
 from ragkit_eval.report.inert import line
 from ragkit_eval.report.plots import forest, lines, scatter
 from ragkit_eval.report.report import Report
+from ragkit_eval.report.speed import Speed
 from ragkit_eval.report.svg import Scale, colour, letter, linear
 
 _ASKED = {
@@ -100,7 +101,7 @@ def section(number: int, task: TaskFigures, made: Report) -> Section:
     return Section(
         f"task-{number + 1}",
         line(header.name, 80),
-        f"{numbers.count(header.items)} items,"
+        f"{numbers.counted(header.items, 'item')},"
         f" {_ASKED.get(header.method) or line(header.method, 40)}."
         f" Large is the mean of {line(header.metric, 60)}, by which runs are judged first.",
         tuple(_card(n, task, made) for n in range(len(made.runs)) if task.speeds[n] is not None),
@@ -125,16 +126,25 @@ def _card(n: int, task: TaskFigures, made: Report) -> Card:
         )
         facts.append(("errors", numbers.count(cell.errors)))
     speed = task.speeds[n]
-    half, most = (speed.quantile(0.5), speed.quantile(0.95)) if speed else (None, None)
-    if half is not None and most is not None:
-        facts.append(("latency, half / 95%", f"{numbers.seconds(half)} / {numbers.seconds(most)}"))
-    if speed and speed.first_token_s is not None:
-        facts.append(("first token, half", numbers.seconds(speed.first_token_s)))
+    if speed and speed.seconds:
+        facts.append(("latency, half / 95%", latency(speed)))
+    if speed and speed.times.first_token_p50 is not None:
+        facts.append(("first token, half", numbers.seconds(speed.times.first_token_p50)))
     if speed and speed.tokens is not None:
         facts.append(("tokens an item", numbers.count(speed.tokens)))
+    if speed and speed.thousand is not None:
+        facts.append(("1,000 items cost", f"{speed.thousand:.3g}"))
     if task.fallbacks[n]:
         facts.append(("read by the second rule", numbers.share(task.fallbacks[n])))
     return Card(n, letter(n), colour(n), line(made.names[n], 80), cell, tuple(facts))
+
+
+def latency(speed: Speed) -> str:
+    """Write the latency under which half of the answers lie, and 95% of them."""
+    half, most = speed.times.p50, speed.times.p95
+    if half is None or most is None:
+        return "–"
+    return f"{numbers.seconds(half)} / {numbers.seconds(most)}"
 
 
 def verdicts(task: TaskFigures, made: Report) -> Iterator[Verdict]:
@@ -153,7 +163,7 @@ def _verdict(row: Difference, run: str) -> Verdict:
     found = (
         f"{numbers.signed(row.difference.mean)} {numbers.signed_interval(row.difference)},"
         f" {numbers.p_value(row.p_holm)} ({row.test}, Holm): better on"
-        f" {numbers.count(row.better)} items, worse on {numbers.count(row.worse)}."
+        f" {numbers.counted(row.better, 'item')}, worse on {numbers.count(row.worse)}."
     )
     metric = line(row.metric, 60)
     if row.verdict == "no significant difference":
@@ -172,54 +182,46 @@ def _figures(ident: str, task: TaskFigures, names: Sequence[str]) -> Iterator[Fi
     if rows:
         title = "Difference to A, with 95% intervals"
         yield Figure(title, forest.forest(f"{ident}-forest", title, rows))
-    points = list(_points(task, names))
-    if len([p for p in points if p[1] is not None]) > 1:
-        title = f"{metric} against latency"
-        drawn = [
-            scatter.Point(n, names[n], x, cell.interval)
-            for n, x, _, cell in points
-            if x is not None
-        ]
-        yield Figure(
-            title,
-            scatter.scatter(
-                f"{ident}-latency", title, drawn, "mean seconds an answer", metric, numbers.seconds
-            ),
-        )
-    if len([p for p in points if p[2] is not None]) > 1:
-        title = f"{metric} against tokens"
-        drawn = [
-            scatter.Point(n, names[n], x, cell.interval)
-            for n, _, x, cell in points
-            if x is not None
-        ]
-        yield Figure(
-            title,
-            scatter.scatter(
-                f"{ident}-tokens", title, drawn, "mean tokens an item", metric, numbers.count
-            ),
-        )
+    yield from _scatters(ident, task, names, metric)
     curves = [
-        lines.Curve(n, names[n], lines.shares(speed.latencies))
+        lines.Curve(n, names[n], lines.shares(speed.seconds), f"half / 95% by {latency(speed)}")
         for n, speed in enumerate(task.speeds)
-        if speed and len(speed.latencies) > 1
+        if speed and len(speed.seconds) > 1
     ]
     if curves:
         title = "Share of answers by latency"
         yield Figure(title, lines.latencies(f"{ident}-latencies", title, curves))
-    if task.risks:
-        title = "Risk when only the surest answers are given"
-        risks = [lines.Curve(n, names[n], points) for n, points in task.risks.items()]
-        yield Figure(title, lines.risk(f"{ident}-risk", title, risks))
+    for n, meaning in enumerate(dict.fromkeys(one.meaning for one in task.risks if one)):
+        title = "Risk when only the surest are answered"
+        risks = [
+            lines.Curve(
+                run, names[run], one.points, f"{one.points[-1][1]:.3f} when all are answered"
+            )
+            for run, one in enumerate(task.risks)
+            if one and one.meaning == meaning
+        ]
+        yield Figure(title, lines.risk(f"{ident}-risk-{n}", title, meaning, risks))
 
 
-def _points(
-    task: TaskFigures, names: Sequence[str]
-) -> Iterator[tuple[int, float | None, float | None, Cell]]:
-    for n in range(len(names)):
-        speed, cell = task.speeds[n], task.metrics[0].cells[n]
-        if speed and cell:
-            yield n, speed.mean_s, speed.tokens, cell
+def _scatters(ident: str, task: TaskFigures, names: Sequence[str], metric: str) -> Iterator[Figure]:
+    """Draw quality against each cost that two runs or more tell; money in place of tokens."""
+    costs: dict[str, tuple[str, Callable[[Speed], float | None], Callable[[float], str]]] = {
+        "latency": ("mean seconds an answer", lambda one: one.times.mean, numbers.seconds),
+        "cost": ("cost of 1,000 items", lambda one: one.thousand, lambda value: f"{value:g}"),
+        "tokens": ("mean tokens an item", lambda one: one.tokens, numbers.count),
+    }
+    if any(speed and speed.thousand is not None for speed in task.speeds):
+        del costs["tokens"]
+    for kind, (label, cost_of, told) in costs.items():
+        points = []
+        for n, (speed, cell) in enumerate(zip(task.speeds, task.metrics[0].cells, strict=True)):
+            cost = cost_of(speed) if speed else None
+            if cost is not None and cell is not None:
+                points.append(scatter.Point(n, names[n], cost, cell.interval))
+        if len(points) > 1:
+            title = f"{metric} against {kind}"
+            drawn = scatter.scatter(f"{ident}-{kind}", title, points, label, metric, told)
+            yield Figure(title, drawn)
 
 
 def _forest_rows(task: TaskFigures) -> Iterator[forest.Row]:
@@ -241,7 +243,7 @@ def _tables(task: TaskFigures) -> Iterator[Table]:
         tested = " Differences are tested, corrected for all groups together." if tests else ""
         yield _table(
             f"By group: {metric}",
-            f"{len(task.groups)} groups.{tested}",
+            f"{numbers.counted(len(task.groups), 'group')}.{tested}",
             "group",
             task.groups,
         )

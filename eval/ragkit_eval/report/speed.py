@@ -1,43 +1,39 @@
-"""What an answer costs: seconds and tokens, over the items that were answered."""
+"""What an answer costs: seconds, tokens and money, as ragkit_eval.answers counts them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragkit_eval.answers import Latency, Prices, latency, tokens_and_cost
 from ragkit_eval.record import Record
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One run's cost of an answer: seconds of the answered items, growing, and mean tokens."""
+    """One run's cost of an item.
 
-    latencies: tuple[float, ...]
-    mean_s: float | None
+    `seconds` are the latencies of the answered items, growing. `tokens` are of a prompt and its
+    answer, the mean over the items that tell them; `thousand` is the price of 1,000 items, in the
+    currency of the prices.
+    """
+
+    seconds: tuple[float, ...]
+    times: Latency
     tokens: float | None
-    first_token_s: float | None
-
-    def quantile(self, part: float) -> float | None:
-        """Return the latency under which this part of the answers lies (nearest rank)."""
-        if not self.latencies:
-            return None
-        rank = -int(-part * len(self.latencies) // 1)
-        return self.latencies[max(0, rank - 1)]
+    thousand: float | None
 
 
-def speed(records: Sequence[Record]) -> Speed:
-    """Gather the cost of the answered items; errors cost, but are no answers."""
-    answered = [record for record in records if record.status != "error"]
-    latencies = sorted(record.latency_s for record in answered if record.latency_s > 0)
-    tokens = [
-        record.usage.get("prompt_tokens", 0) + record.usage.get("completion_tokens", 0)
-        for record in answered
-        if record.usage
-    ]
-    firsts = sorted(r.first_token_s for r in answered if r.first_token_s is not None)
+def speed(records: Sequence[Record], prices: Prices | None = None) -> Speed:
+    """Gather what a run's items cost; an error has tokens at most, and no time."""
+    cost = tokens_and_cost(records, prices=prices)
+    tokens = None
+    if cost.prompt_tokens is not None and cost.completion_tokens is not None:
+        tokens = (cost.prompt_tokens + cost.completion_tokens) / cost.known
+    answered = (record for record in records if record.status != "error")
     return Speed(
-        tuple(latencies),
-        sum(latencies) / len(latencies) if latencies else None,
-        sum(tokens) / len(tokens) if tokens else None,
-        firsts[(len(firsts) - 1) // 2] if firsts else None,
+        tuple(sorted(record.latency_s for record in answered if record.latency_s > 0)),
+        latency(records),
+        tokens,
+        None if cost.cost is None else cost.cost / cost.known * 1000,
     )

@@ -12,7 +12,8 @@ from ragkit_eval.report.figures import Cell, Change, GroupRow, TaskFigures
 from ragkit_eval.report.inert import line
 from ragkit_eval.report.pairs import KINDS, SINGLE
 from ragkit_eval.report.report import Report, report
-from ragkit_eval.report.sections import verdicts
+from ragkit_eval.report.sections import latency, verdicts
+from ragkit_eval.report.speed import Speed
 from ragkit_eval.report.svg import letter
 
 _GROUPS = 10  # of each table, those that differ most; the page has all
@@ -53,7 +54,7 @@ def _task(task: TaskFigures, made: Report) -> Iterator[str]:
         ]
         + [
             ["answered", *(_answered(task.metrics[0].cells[n]) for n in there)] + [""] * len(later),
-            ["latency, half / 95%", *(_latency(task, n) for n in there)] + [""] * len(later),
+            ["latency, half / 95%", *(_latency(task.speeds[n]) for n in there)] + [""] * len(later),
         ],
     )
     if len(task.groups) > 1:
@@ -102,16 +103,12 @@ def _answered(cell: Cell | None) -> str:
         return "–"
     return (
         f"{numbers.count(cell.answered)} of {numbers.count(cell.expected)},"
-        f" {numbers.count(cell.errors)} errors"
+        f" {numbers.counted(cell.errors, 'error')}"
     )
 
 
-def _latency(task: TaskFigures, run: int) -> str:
-    speed = task.speeds[run]
-    half, most = (speed.quantile(0.5), speed.quantile(0.95)) if speed else (None, None)
-    if half is None or most is None:
-        return "–"
-    return f"{numbers.seconds(half)} / {numbers.seconds(most)}"
+def _latency(speed: Speed | None) -> str:
+    return latency(speed) if speed else "–"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

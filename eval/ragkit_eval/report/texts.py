@@ -33,6 +33,7 @@ class Extract:
 
     tags: Mapping[Key, tuple[tuple[str, str], ...]]
     confidence: Mapping[Key, float]
+    answerable: Mapping[Key, bool]
     shown: Mapping[Key, Shown]
 
 
@@ -40,6 +41,7 @@ def extract(run: Run, wanted: Container[Key]) -> Extract:
     """Read a run's file once more, keeping the texts of the wanted items alone."""
     tags: dict[Key, tuple[tuple[str, str], ...]] = {}
     confidence: dict[Key, float] = {}
+    answerable: dict[Key, bool] = {}
     shown: dict[Key, Shown] = {}
     for line in read_lines(run.path):
         if not isinstance(line, Record):
@@ -50,9 +52,11 @@ def extract(run: Run, wanted: Container[Key]) -> Extract:
         sure = line.detail.get("confidence")
         if isinstance(sure, int | float) and not isinstance(sure, bool):
             confidence[key] = float(sure)
+        if isinstance(can := labels(line.detail).get("answerable"), bool):
+            answerable[key] = can
         if key in wanted:
             shown[key] = _cut(line)
-    return Extract(tags, confidence, shown)
+    return Extract(tags, confidence, answerable, shown)
 
 
 def labels(detail: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 from typing import Any
@@ -77,10 +76,5 @@ def _finite(values: dict[str, float]) -> dict[str, float | None]:
 def _speed(speed: Speed | None) -> dict[str, Any] | None:
     if speed is None:
         return None
-    quantiles: Sequence[float] = (0.5, 0.9, 0.95, 0.99)
-    return {
-        **{f"p{round(part * 100)}_s": speed.quantile(part) for part in quantiles},
-        "mean_s": speed.mean_s,
-        "first_token_p50_s": speed.first_token_s,
-        "tokens": speed.tokens,
-    }
+    times = {f"{name}_s": value for name, value in asdict(speed.times).items() if name != "items"}
+    return {**times, "tokens": speed.tokens, "cost_of_1000": speed.thousand}

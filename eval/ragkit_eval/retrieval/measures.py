@@ -85,11 +85,11 @@ def evaluate_run(
     ones, and when no query can be scored.
     """
     plan = _plan(names)
-    chosen = qrels if all_judged else run
+    relevant = level.__le__  # called for every judgement
     pairs = {
-        query: (qrels[query], run.get(query, {}))
-        for query in chosen
-        if any(map(level.__le__, qrels.get(query, {}).values()))  # one document is relevant
+        query: (judgements, run.get(query, {}))
+        for query in (qrels if all_judged else run)
+        if (judgements := qrels.get(query)) and any(map(relevant, judgements.values()))
     }
     columns: dict[str, list[float]] = {name: [] for name in names}
     for batch in _batches(pairs.values()):

@@ -27,8 +27,8 @@ def ranking(run: Run) -> list[str]:
     """Order documents by falling score, equal scores by falling document id.
 
     The second rule is trec_eval's, so that a run has one ranking on whatever machine. Scores are
-    compared in double precision, as trec_eval does since 9.0.8; older ones, and pytrec_eval, round
-    them to single precision first and so find ties where there are none. Source: trec_eval,
+    compared in double precision, as trec_eval's newer versions do; older ones, and pytrec_eval,
+    round them to single precision first and so find ties where there are none. Source: trec_eval,
     form_res_rels.c, comp_sim_docno, and https://github.com/usnistgov/trec_eval/issues/34.
 
     >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
@@ -99,15 +99,16 @@ def ranked(queries: Sequence[tuple[Judgements, Run]], *, level: int = 1) -> Rank
     runs = [run for _, run in queries]
     size = sum(map(len, runs))
     scores = np.fromiter(chain.from_iterable(run.values() for run in runs), float, size)
-    known = (map(judged.get, run, repeat(_UNJUDGED)) for judged, run in queries)
+    known = (map(pool.get, run, repeat(_UNJUDGED)) for pool, run in queries)
     grades = np.fromiter(chain.from_iterable(known), float, size)
     retrieved = np.fromiter(map(len, runs), np.int64, len(runs))
     if np.isnan(scores).any():
         named = next(name for run in runs for name, score in run.items() if isnan(score))
         raise UsageError(f"the score of the document {named!r} is not a number: give it one")
     order = _order(scores, grades, owners(retrieved), runs)
-    judged = np.fromiter(chain.from_iterable(judged.values() for judged, _ in queries), float)
-    counts = np.fromiter((len(judged) for judged, _ in queries), np.int64, len(queries))
+    pools = [judged for judged, _ in queries]
+    judged = np.fromiter(chain.from_iterable(pool.values() for pool in pools), float)
+    counts = np.fromiter(map(len, pools), np.int64, len(pools))
     found = Ranked(grades[order], retrieved, judged, counts, level)
     for number in np.flatnonzero(found.relevant == 0):
         raise UsageError(

@@ -85,7 +85,7 @@ def _build_root(files_mb: int) -> None:
     root = f"{outer}/root"
     for source in _needed():
         target = root + source
-        if os.path.islink(source):
+        if source in _LIBRARIES and os.path.islink(source):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.symlink(os.readlink(source), target)
             continue
@@ -109,10 +109,8 @@ def _needed() -> list[str]:
     """Return the folders that Python needs, none inside another."""
     paths = sysconfig.get_paths()
     wanted = {paths["stdlib"], paths["platstdlib"], os.path.join(sys.base_prefix, "lib")}
-    wanted = {os.path.realpath(path) for path in wanted if os.path.isdir(path)}
-    wanted |= {path for path in _LIBRARIES if os.path.isdir(path)}
-    outer = [path for path in wanted if not any(_within(path, other) for other in wanted)]
-    return sorted(outer)
+    wanted = {path for path in wanted | set(_LIBRARIES) if os.path.isdir(path)}
+    return sorted(path for path in wanted if not any(_within(path, other) for other in wanted))
 
 
 def _within(path: str, other: str) -> bool:

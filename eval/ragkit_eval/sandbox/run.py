@@ -23,6 +23,7 @@ from ragkit.errors import ModelError, UsageError
 
 _INSIDE = Path(__file__).with_name("inside.py")
 _NOT_CONFINED = 96  # how inside.py ends when it cannot confine itself
+_CANNOT = "cannot run programs confined: "
 _REASON_CHARS = 200
 
 
@@ -98,7 +99,7 @@ class Sandbox:
         with tempfile.TemporaryDirectory(prefix="ragkit-sandbox-") as folder:
             code, output, problem = self._run(job, nonce, folder)
         if code == _NOT_CONFINED and not self.weak:
-            raise ModelError(f"cannot run programs confined: {_last_line(output)}")
+            raise ModelError(_CANNOT + _last_line(output))
         passed = not problem and code == 0 and output.endswith(nonce.encode() + b"\n")
         return Outcome(True) if passed else Outcome(False, problem or _reason(code, output))
 
@@ -174,7 +175,7 @@ def _problem() -> str:
     try:
         outcome = Sandbox().run("x = 1", tests="def check(x): assert x == 1", entry_point="x")
     except ModelError as error:
-        return str(error).rpartition(": ")[2]
+        return str(error).removeprefix(_CANNOT)
     return outcome.reason
 
 

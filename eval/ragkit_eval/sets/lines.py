@@ -9,12 +9,12 @@ The documents are a collection's. Knows nothing of whether they are there.
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ragkit.errors import UsageError
+from ragkit_eval.files import write_whole
 from ragkit_eval.sets.fields import (
     an_object,
     field,
@@ -58,14 +58,7 @@ def write_set(labelled: LabelledSet, path: Path) -> None:
     lines = [
         json.dumps(question.as_json(), ensure_ascii=False) + "\n" for question in labelled.questions
     ]
-    written = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        written.write_text("".join(lines), encoding="utf-8", newline="\n")
-        written.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        written.unlink(missing_ok=True)
+    write_whole(path, "".join(lines))
 
 
 def check_questions(questions: Sequence[Question], what: str) -> None:

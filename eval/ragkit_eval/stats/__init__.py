@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ragkit_eval.stats.bootstrap import mean_interval as mean_interval
     from ragkit_eval.stats.bootstrap import paired_difference as paired_difference
     from ragkit_eval.stats.corpus import bootstrap_p_values as bootstrap_p_values
-    from ragkit_eval.stats.corpus import randomisation_p_value as randomisation_p_value
+    from ragkit_eval.stats.corpus import randomisation_p_values as randomisation_p_values
     from ragkit_eval.stats.exact import mcnemar as mcnemar
     from ragkit_eval.stats.family import holm as holm
     from ragkit_eval.stats.power import detectable as detectable
@@ -19,7 +19,7 @@ else:
         __name__,
         {
             "ragkit_eval.stats.bootstrap": "Interval mean_interval paired_difference",
-            "ragkit_eval.stats.corpus": "bootstrap_p_values randomisation_p_value",
+            "ragkit_eval.stats.corpus": "bootstrap_p_values randomisation_p_values",
             "ragkit_eval.stats.power": "detectable",
             "ragkit_eval.stats.family": "holm",
             "ragkit_eval.stats.exact": "mcnemar",

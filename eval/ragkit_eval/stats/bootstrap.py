@@ -78,9 +78,10 @@ def paired_difference(
 ) -> Interval:
     """Return the mean of b - a over the same items and its interval.
 
-    Where all differences are equal, as between identical runs, the interval has no width. One
-    cluster tells nothing: its interval is `bounds`, the least and the greatest difference. Raises
-    UsageError for no values, for unequal lengths and values that are no finite numbers.
+    Where all differences are equal, as between identical runs, the interval has no width: what
+    such data could have shown is `detectable`'s to say. One cluster tells nothing: its interval is
+    `bounds`, the least and the greatest difference. Raises UsageError for no values, for unequal
+    lengths and values that are no finite numbers.
 
     >>> paired_difference([0, 0, 1], [1, 0, 1], ["", "", ""]).mean.__round__(4)
     0.3333

@@ -63,36 +63,40 @@ def bootstrap_p_values(
     return found
 
 
-def randomisation_p_value(
-    a: Floats,
-    b: Floats,
+def randomisation_p_values(
+    baseline: Floats,
+    systems: Sequence[Floats],
     score: Callable[[Floats], Floats],
     *,
     seed: int = 0,
     samples: int = 10_000,
-) -> float:
-    """Return the two-sided p-value of approximate randomisation: segments change sides at random.
+) -> list[float]:
+    """Return each system's p-value against the baseline: segments change sides at random.
 
-    (b + 1) / (n + 1) for b of n drawn exchanges whose scores differ by as much as was observed or
-    more. Shapes as for `bootstrap_p_values`. Source: Noreen 1989; Clark et al. 2011,
-    https://aclanthology.org/P11-2031.
+    Two-sided, (b + 1) / (n + 1) for b of n drawn exchanges after which the scores differ by as
+    much as was observed or more. Shapes as for `bootstrap_p_values`. Source: Noreen 1989; Clark et
+    al. 2011, https://aclanthology.org/P11-2031.
     """
     import numpy as np
 
     check_samples(samples)
-    _check(a, [b])
+    _check(baseline, systems)
     rng = np.random.default_rng(seed)
-    observed = abs(_difference(a, b, score))
-    whole = a.sum(0) + b.sum(0)
-    swaps = (b - a).astype(np.float32)  # counts: exact in float32
-    block = max(1, _BLOCK // len(a))
-    reached = 0
+    width = baseline.shape[1]
+    swaps = np.hstack([system - baseline for system in systems]).astype(np.float32)  # exact: counts
+    observed = [abs(_difference(baseline, system, score)) for system in systems]
+    reached = [0] * len(systems)
+    block = max(1, _BLOCK // len(baseline))
     for start in range(0, samples, block):
         size = min(block, samples - start)
-        flips = rng.integers(0, 2, (size, len(a)), dtype=np.int8).astype(np.float32)
-        first = a.sum(0) + flips @ swaps
-        reached += int((abs(score(whole - first) - score(first)) >= observed - 1e-12).sum())
-    return (reached + 1) / (samples + 1)
+        flips = rng.integers(0, 2, (size, len(baseline)), dtype=np.int8).astype(np.float32)
+        moved = (flips @ swaps).astype(np.float64)
+        for n, system in enumerate(systems):
+            first = baseline.sum(0) + moved[:, n * width : (n + 1) * width]
+            second = baseline.sum(0) + system.sum(0) - first
+            # Equal but for rounding counts as reached.
+            reached[n] += int((abs(score(second) - score(first)) >= observed[n] - 1e-12).sum())
+    return [(count + 1) / (samples + 1) for count in reached]
 
 
 def _difference(a: Floats, b: Floats, score: Callable[[Floats], Floats]) -> float:

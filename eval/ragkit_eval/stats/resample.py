@@ -40,8 +40,7 @@ def resampled_sums(rows: Floats, *, seed: int, samples: int) -> Floats:
     for start in range(0, samples, block):
         size = min(block, samples - start)
         drawn = rng.integers(0, count, (size, count), dtype=np.int32)
-        drawn += np.arange(size, dtype=np.int32)[:, None] * count
-        weights = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
+        weights = np.stack([np.bincount(row, minlength=count) for row in drawn])
         parts.append(weights @ rows)
     return np.concatenate(parts)
 

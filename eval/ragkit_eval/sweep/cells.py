@@ -5,6 +5,7 @@ It knows how a cell is made and asked; nothing of which cell is better.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -105,13 +106,18 @@ class Cells:
 
 def settings_of(cell: Cell, settings: Settings) -> Settings:
     """Return the settings with a cell's in their place. Raises SettingsError naming the cell."""
+    try:
+        return settings_with(settings, cell.settings())
+    except SettingsError as error:
+        raise SettingsError(f"the cell {cell.label} cannot be used: {error}") from error
+
+
+def settings_with(settings: Settings, values: Mapping[str, Any]) -> Settings:
+    """Return the settings with some in their place, checked as all are. Raises SettingsError."""
     from ragkit.settings import Settings
 
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    try:
-        return Settings(**{**given, **cell.settings()})
-    except SettingsError as error:
-        raise SettingsError(f"the cell {cell.label} cannot be used: {error}") from error
+    return Settings(**{**given, **values})
 
 
 def _adapted(kb: KnowledgeBase, cell: Cell) -> KnowledgeBase:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison, Difference, Ratio, compare
+from ragkit_eval.compare import Comparison, Difference, compare
+from ragkit_eval.ratios import Ratio
 from ragkit_eval.record import Run
 from ragkit_eval.stats.bootstrap import SAMPLES, Interval
 from ragkit_eval.sweep.grid import Cell

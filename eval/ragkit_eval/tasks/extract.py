@@ -20,6 +20,8 @@ class Found(NamedTuple):
 _PART = r"(?:\$[^$]+\$|-?\d+(?:\.\d+)?)"
 _FORMULAS = rf"{_PART}(?:\s*(?:[;；,，、]|and|和|或|or)\s*{_PART})*"
 _OPEN, _CLOSE = r"[(（\[【*$\"'“]*", r"[)）\]】*$\"'”]*"
+# A letter that begins a word or a sentence ("A dog") is no option.
+_NO_WORD = r"(?![A-Za-z'’])(?!\s+[a-z])"
 # How models say which option they choose, in English and Chinese, before the letters.
 _SAYS = (
     r"(?:answer(?:\s+choice)?(?:\s+is|\s*[:：])|option(?:\s+is)?|correct\s+(?:choice|option)\s+is"
@@ -41,10 +43,10 @@ def option_letter(text: str, labels: Sequence[str]) -> Found:
     )
     if begins:
         return Found(begins.group(1), False)
-    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}({letter}){_after(text)}", text)
+    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}({letter}){_NO_WORD}", text)
     if said:
         return Found(said[-1], False)
-    alone = re.findall(rf"(?<![A-Za-z])({letter})(?![A-Za-z'’])(?!\s+[a-z])", text)
+    alone = re.findall(rf"(?<![A-Za-z])({letter}){_NO_WORD}", text)
     return Found(alone[-1] if alone else "", True)
 
 
@@ -180,10 +182,6 @@ def _bare(text: str) -> str:
 
 def _alternatives(labels: Sequence[str]) -> str:
     return "(?:" + "|".join(re.escape(label) for label in labels) + ")"
-
-
-def _after(text: str) -> str:
-    return r"(?![A-Za-z'’])(?!\s+[a-z])"
 
 
 def _sorted(run: str, labels: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragkit.errors import UsageError
 from ragkit_eval.item import Item
@@ -19,6 +19,15 @@ from ragkit_eval.tasks.template import compile_expression, compile_template, eva
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ID_DIGITS = 12
+
+
+class Draft(NamedTuple):
+    """A row's fields, before its prompt is made. `values` holds the columns too."""
+
+    id: str
+    group: str
+    values: Mapping[str, Any]
+    where: str
 
 
 class Renderer:
@@ -68,20 +77,24 @@ class Renderer:
             return True
         return bool(self._field("keep", self._columns(row, group), row.where, True))
 
-    def item(self, row: Row, group: str, prefix: str) -> Item:
-        """Make a row's item. Raises UsageError with the row's place."""
+    def draft(self, row: Row, group: str) -> Draft:
+        """Read a row's fields, without its prompt. Raises UsageError with the row's place."""
         values = self._values(row, group)
-        group, labels, options = values["group"], values["labels"], values["options"]
-        extra = {name: evaluated(call, values, row.where) for name, call in self._extra.items()}
+        return Draft(self._id(values, row), values["group"], values, row.where)
+
+    def item(self, draft: Draft, prefix: str) -> Item:
+        """Make the item of a row. Raises UsageError with the row's place."""
+        values, where = draft.values, draft.where
+        extra = {name: evaluated(call, values, where) for name, call in self._extra.items()}
         return Item(
-            id=self._id(values, row),
-            prompt=prefix + str(evaluated(self._question, values, row.where)),
+            id=draft.id,
+            prompt=prefix + str(evaluated(self._question, values, where)),
             targets=values["targets"],
-            labels=labels,
-            choices=self._choices(values, row),
-            question=_shown(values["question"], labels, options),
-            group=group,
-            cluster=str(self._field("cluster", values, row.where, "")),
+            labels=values["labels"],
+            choices=self._choices(values, where),
+            question=_shown(values["question"], values["labels"], values["options"]),
+            group=draft.group,
+            cluster=str(self._field("cluster", values, where, "")),
             extra=extra,
         )
 
@@ -122,11 +135,11 @@ class Renderer:
         call = self._fields.get(name)
         return missing if call is None else evaluated(call, values, where)
 
-    def _choices(self, values: Mapping[str, Any], row: Row) -> tuple[str, ...]:
+    def _choices(self, values: Mapping[str, Any], where: str) -> tuple[str, ...]:
         if self._spec.method != "loglikelihood":
             return ()
         return tuple(
-            str(evaluated(self._choice, {**values, "label": label, "option": option}, row.where))
+            str(evaluated(self._choice, {**values, "label": label, "option": option}, where))
             for label, option in zip(values["labels"], values["options"], strict=True)
         )
 

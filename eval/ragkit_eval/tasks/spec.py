@@ -226,6 +226,9 @@ def _check(spec: Spec, path: Path) -> None:
         raise UsageError(f"{path}: data.files is empty: name the files that hold the questions")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in spec.data.files):
         raise UsageError(f"{path}: data.files leave the data folder: set data.folder instead")
+    hub = any(name.startswith("hf:") for name in spec.data.files)
+    if hub and (spec.data.shots or spec.data.prefix or len(spec.data.files) > 1):
+        raise UsageError(f"{path}: data.files: hf: is one dataset without shots: use local files")
     if spec.method != "generate" and not spec.fields.options:
         raise UsageError(f"{path}: fields.options is missing: {spec.method} chooses among options")
     if spec.sampling.max_tokens < 1:

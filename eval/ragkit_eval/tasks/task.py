@@ -10,7 +10,7 @@ import heapq
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.item import Item, Method, Response, Scored
 from ragkit_eval.tasks.hashing import DIGITS, data_hash
 from ragkit_eval.tasks.prefixes import PREFIX_RULES
-from ragkit_eval.tasks.rendering import Renderer
+from ragkit_eval.tasks.rendering import Draft, Renderer
 from ragkit_eval.tasks.rows import HUB, Row, read_hub, read_rows
 from ragkit_eval.tasks.scorers import Scorer
 from ragkit_eval.tasks.spec import Spec, unknown
@@ -82,9 +82,9 @@ class DeclaredTask:
         """The hash of the data files' bytes, shots included, in order of name."""
         if self._is_hub:
             return self._hub_hash()
-        paths = {path for path, _ in self.sources()}
-        for _, group in self.sources():
-            paths.update(self._beside(group))
+        paths = set()
+        for path, group in self.sources():
+            paths.update([path, *self._beside(group)])
         return data_hash(sorted(paths))
 
     def check(self) -> None:
@@ -99,10 +99,10 @@ class DeclaredTask:
 
     def items(self) -> Iterator[Item]:
         """Read the items, in the order of files and rows. Raises UsageError with file and line."""
-        kept = None if self.limit is None else self._sample(self.limit)
-        for item in self._all():
-            if kept is None or item.id in kept:
-                yield item
+        renderer = Renderer(self.spec)
+        for draft, prefix in self._drafts(renderer):
+            if self._sample is None or draft.id in self._sample:
+                yield renderer.item(draft, prefix)
 
     def sources(self) -> list[tuple[Path, str]]:
         """Return the files of questions with the group each names, in order of name.
@@ -126,29 +126,44 @@ class DeclaredTask:
     def _is_hub(self) -> bool:
         return self.spec.data.files[0].startswith(HUB)
 
-    def _sample(self, limit: int) -> frozenset[str]:
-        """Choose by hash of the id: stable when the data is reordered or grows elsewhere."""
+    @cached_property
+    def _sample(self) -> frozenset[str] | None:
+        """The ids that a limit keeps, by hash: stable when data is reordered or grows elsewhere."""
+        if self.limit is None:
+            return None
 
         def rank(name: str) -> str:
             return hashlib.sha256(f"{_SAMPLE_SEED}/{name}".encode()).hexdigest()
 
-        return frozenset(heapq.nsmallest(limit, (item.id for item in self._all()), key=rank))
+        ids = (draft.id for draft, _ in self._drafts(Renderer(self.spec)))
+        return frozenset(heapq.nsmallest(self.limit, ids, key=rank))
 
-    def _all(self) -> Iterator[Item]:
-        renderer = Renderer(self.spec)
+    def _drafts(self, renderer: Renderer) -> Iterator[tuple[Draft, str]]:
+        """Yield all rows that are items of the chosen groups, with their prompts' beginnings."""
         seen: Counter[str] = Counter()
         groups: set[str] = set()
         for row, file_group, prefix in self._rows(renderer):
             if not renderer.keeps(row, file_group):
                 continue
-            item = renderer.item(row, file_group, prefix)
-            groups.add(item.group)
-            if not self.groups or item.group in self.groups:
-                yield _unique(item, seen, row, named=bool(self.spec.fields.id))
+            draft = renderer.draft(row, file_group)
+            groups.add(draft.group)
+            if not self.groups or draft.group in self.groups:
+                seen[draft.id] += 1
+                yield self._unique(draft, seen[draft.id]), prefix
         if self.spec.fields.group:
             self._check_groups(groups)
         if not seen:
             raise UsageError(f"{self.name}: {self.root}: the data has no rows: correct it")
+
+    def _unique(self, draft: Draft, count: int) -> Draft:
+        """Number a question that is there again; an id that the data gives may not be."""
+        if count == 1:
+            return draft
+        if self.spec.fields.id:
+            raise UsageError(
+                f"{draft.where}: the id {draft.id!r} is there twice: give each its own"
+            )
+        return draft._replace(id=f"{draft.id}-{count}")
 
     def _rows(self, renderer: Renderer) -> Iterator[tuple[Row, str, str]]:
         """Yield rows with the group of their file and what stands before their question."""
@@ -219,21 +234,3 @@ def _group(name: str, pattern: str) -> str:
     wild = re.escape(pattern).replace(r"\*", "([^/]*)", 1).replace(r"\*", "[^/]*")
     match = re.fullmatch(wild, name)
     return match.group(1) if match and match.groups() else ""
-
-
-def _unique(item: Item, seen: Counter[str], row: Row, *, named: bool) -> Item:
-    """Give a question that occurs again a number; an id that the data names may not occur again."""
-    from dataclasses import replace
-
-    seen[item.id] += 1
-    count = seen[item.id]
-    if count == 1:
-        return item
-    if named:
-        raise UsageError(f"{row.where}: the id {item.id!r} is there twice: give each its own")
-    return replace(item, id=f"{item.id}-{count}")
-
-
-def known_groups(task: DeclaredTask) -> Sequence[str]:
-    """Return the groups that its files name."""
-    return sorted({group for _, group in task.sources()} - {""})

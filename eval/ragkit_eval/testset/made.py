@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -50,13 +52,24 @@ def unanswerable(uri: str, question: str, *, language: PromptLanguage, method: M
     )
 
 
-def identity(uri: str, question: str) -> str:
-    """Return an id that depends on nothing but the document and the question.
+def named(question: Question, name: str) -> Question:
+    """Name a question's document otherwise than by its URI."""
+    return replace(
+        question,
+        id=identity(name, question.text),
+        relevant={name: 1} if question.relevant else {},
+        excerpts=tuple(replace(one, document=name) for one in question.excerpts),
+        group=name,
+    )
+
+
+def identity(document: str, question: str) -> str:
+    """Return an id that depends on nothing but the document's name and the question.
 
     >>> identity("a.md", "Why?")
-    '9b09f4d4a68d'
+    '508ef253a7d1'
     """
-    return hashlib.sha256(f"{uri}\0{question}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{document}\0{question}".encode()).hexdigest()[:12]
 
 
 def check_new(out: Path) -> None:
@@ -67,6 +80,8 @@ def check_new(out: Path) -> None:
     if out.is_file() or out.is_symlink():
         raise UsageError(f"{out} is already there: name another file, or remove it")
     check_folder(out)
+    if not os.access(out.absolute().parent, os.W_OK):
+        raise UsageError(f"{out} cannot be written: its folder is not yours: name another file")
 
 
 def write(out: Path, questions: Sequence[Question]) -> None:

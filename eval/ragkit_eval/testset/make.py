@@ -19,12 +19,14 @@ from ragkit.errors import ModelServerError, UsageError
 from ragkit.types import Document, Hit
 from ragkit_eval.sets import Question
 from ragkit_eval.testset.cloze import cloze_questions
+from ragkit_eval.testset.made import named
 from ragkit_eval.testset.sources import (
     Source,
     drawn,
     in_drawn_order,
     language_of,
     read_source,
+    short_names,
 )
 from ragkit_eval.testset.swapped import unanswerable_questions
 from ragkit_eval.testset.written import Writer
@@ -78,7 +80,9 @@ def make(
     fails after the first. Raises UsageError for a collection without documents, or without any in
     English or Chinese; ModelError when the model cannot be asked at all.
     """
-    documents = _documents(store, collection, language)
+    stored = store.documents(collection)
+    names = short_names([document.uri for document in stored])
+    documents = in_drawn_order(_fit(stored, collection, language), seed, names)
     without = round(questions * unanswerable)
     keeping = _Keeping(language, progress)
     stopped = ""
@@ -90,7 +94,8 @@ def make(
         if not keeping.kept:
             raise
         stopped = str(error)
-    return TestSet(tuple(keeping.kept), dict(keeping.rejected), len(documents), stopped)
+    made = tuple(named(question, names[question.group]) for question in keeping.kept)
+    return TestSet(made, dict(keeping.rejected), len(documents), stopped)
 
 
 class _Keeping:
@@ -124,10 +129,10 @@ class _Keeping:
         return ""
 
 
-def _documents(
-    store: Store, collection: str, language: PromptLanguage | None
+def _fit(
+    found: Sequence[Document], collection: str, language: PromptLanguage | None
 ) -> Sequence[Document]:
-    found = store.documents(collection)
+    """Leave out documents in other languages. Raises UsageError when none is left."""
     if not found:
         raise UsageError(
             f"collection {collection!r} has no documents: take some in with"
@@ -157,7 +162,7 @@ def _offered(
     """Yield questions and reasons, one document after the other, round after round."""
     if wanted <= 0:
         return iter(())  # and no thread is started
-    ordered = in_drawn_order(documents, seed)[: max(MOST_READ, wanted)]
+    ordered = documents[: max(MOST_READ, wanted)]
     if writer is None:
         ask = cloze_questions if answerable else unanswerable_questions
         return _in_turn(store, ordered, lambda source: ask(store, collection, source, seed))

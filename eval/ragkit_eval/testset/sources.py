@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.templates import PromptLanguage
@@ -42,12 +43,37 @@ def read_source(store: Store, document: Document) -> Source:
     return Source(document, store.text(document.id), tuple(ordered))
 
 
-def in_drawn_order(documents: Sequence[Document], seed: int) -> list[Document]:
-    """Put documents into an order that depends on the seed and each URI alone.
+def in_drawn_order(
+    documents: Sequence[Document], seed: int, names: Mapping[str, str]
+) -> list[Document]:
+    """Put documents into an order that depends on the seed and each one's name alone.
 
     A document that is added or removed leaves the order of the others as it was.
     """
-    return sorted(documents, key=lambda document: drawn(seed, document.uri))
+    return sorted(documents, key=lambda document: drawn(seed, names[document.uri]))
+
+
+def short_names(uris: Sequence[str]) -> dict[str, str]:
+    """Map each URI to what follows the folder that they share, where no other URI ends like it.
+
+    A set that names documents so is right wherever they are ingested from.
+
+    >>> short_names(["/home/me/handbook/en/leave.md", "/home/me/handbook/zh/leave.md"])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'/home/me/handbook/en/leave.md': 'en/leave.md',
+     '/home/me/handbook/zh/leave.md': 'zh/leave.md'}
+    """
+    folders = [_split(uri)[:-1] for uri in uris]
+    shared = 0
+    while folders and all(len(f) > shared and f[shared] == folders[0][shared] for f in folders):
+        shared += 1
+    names = {uri: "/".join(_split(uri)[shared:]) for uri in uris}
+    ends = Counter("/".join(parts[n:]) for parts in map(_split, uris) for n in range(len(parts)))
+    return {uri: name if ends[name] == 1 else uri for uri, name in names.items()}
+
+
+def _split(uri: str) -> list[str]:
+    return uri.split("/")
 
 
 def drawn(seed: int, *names: object) -> str:

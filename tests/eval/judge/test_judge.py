@@ -183,12 +183,18 @@ def test_a_judged_task_gains_the_metric_and_keeps_the_reason() -> None:
     answered, scored = _judged(judge, response)
     assert judge.asked == [("Why?", "So    .", ("P",), ("Because.",))]
     assert scored.scores == {"same": 0.0, "judge": 0.5}
-    assert answered.detail["judgement"] == {"scores": {"judge": 0.5}, "reason": "Half."}
+    assert answered.detail["judgement"] == {
+        "scores": {"judge": 0.5},
+        "reason": "Half.",
+    }
     assert answered.detail["used"] == [{"text": "P", "start": 0}]
     assert "judgement" not in response.detail
     task = with_judge(Words(), judge)
     assert (task.name, task.version, task.metric) == ("words", "3", "same")
-    assert getattr(task, "metrics") == {"same": "same|task:words|v:3", "judge": "judge|fixed"}  # noqa: B009
+    assert getattr(task, "metrics") == {  # noqa: B009
+        "same": "same|task:words|v:3",
+        "judge": "judge|fixed",
+    }
 
 
 def test_a_failure_leaves_the_metric_out_and_says_so() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.quant import telling
 from ragkit_eval.quant.cost import costs, merged
-from ragkit_eval.quant.models import Kept, Served, parse, with_labels
+from ragkit_eval.quant.models import Kept, Served, ToServe, parse, with_labels
 from ragkit_eval.record import Run, read_run
 from tests.eval.runs import TASK, records, write_run
 
@@ -89,10 +89,17 @@ def test_runs_of_one_model_are_read_as_one(tmp_path: Path) -> None:
 def test_models_are_addresses_or_run_files(tmp_path: Path) -> None:
     url = "http://127.0.0.1:8000/v1"
     assert parse(f"{url}#org/qwen") == Served(url, "org/qwen", "org/qwen")
-    assert parse(f"int4={url}#qwen").label == "int4"  # type: ignore[union-attr]
+    assert parse(f"int4={url}#qwen").label == "int4"
     assert parse(url) == Served(url, "", "")
     run = write_run(tmp_path / "a=b.jsonl", records([1.0]))
     assert parse(str(run)) == Kept(run)
+    assert parse("int4=serve:org/qwen --dtype 'auto'") == ToServe(
+        ("org/qwen", "--dtype", "auto"), "int4"
+    )
+    assert parse("serve:./models/qwen-awq").label == "qwen-awq"
+    for wrong in ("serve:", "serve:--dtype auto", "serve:a 'b"):
+        with pytest.raises(UsageError):
+            parse(wrong)
     with pytest.raises(NotFoundError, match="'qwen' is no address and no run file"):
         parse("qwen")
 

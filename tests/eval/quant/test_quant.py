@@ -18,7 +18,7 @@ from ragkit_eval.quant.models import Served
 from ragkit_eval.quant.run import Manner, Questions, run_models
 from ragkit_eval.sets import LabelledSet, Question
 from ragkit_serve.stub import StubServer, quote_first_source
-from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, letters
+from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, completion, letters
 from tests.eval.run.fake import FakeTask, items
 from tests.eval.runs import records, write_run
 
@@ -48,6 +48,7 @@ def test_two_servers_are_asked_the_same_items_and_nothing_twice(tmp_path: Path) 
     assert cost.rows[0].p == 2 / 2**10
 
 
+@pytest.mark.slow
 def test_grounded_answers_are_asked_of_each_model(fresh_database: str, tmp_path: Path) -> None:
     settings = Settings(database_url=SecretStr(fresh_database), home=tmp_path)
     with open_database(settings) as database:
@@ -85,7 +86,7 @@ def test_servers_that_are_not_there_are_told_before_anything_is_asked(tmp_path: 
         gone = Served("http://127.0.0.1:9/v1", "tiny", "gone")
         with pytest.raises(RagkitError, match="refuses connections"):
             run_models([Served(base.url, "", ""), gone], questions, manner)
-        with pytest.raises(UsageError, match="nothing to ask the servers"):
+        with pytest.raises(UsageError, match="nothing to ask the models"):
             run_models([gone, gone], Questions(), manner)
         assert base.count == 0
 
@@ -103,6 +104,39 @@ def test_the_command_compares_run_files_and_writes_what_it_found(tmp_path: Path)
     kept = json.loads((out / "quant.json").read_text())
     assert kept == json.loads(run.invoke(app, ["quant", str(base), str(small), "--json"]).output)
     assert kept["runs"] == [str(base), str(small)]
+
+
+OWN = """
+method = "generate"
+scorer = "first-line"
+metric = "exact_match"
+[data]
+files = ["rows.jsonl"]
+[fields]
+question = "question"
+target = "answer"
+"""
+
+
+def test_the_command_asks_servers_a_task_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(OWN)
+    rows = [json.dumps({"question": f"{n}+1?", "answer": f"{n + 1}"}) for n in range(10)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+
+    def add(asked: Asked) -> Reply:
+        return completion(str(int(asked.body["prompt"].split("+")[0].split()[-1]) + 1))
+
+    def fail(asked: Asked) -> Reply:
+        return completion("7") if asked.number > 2 else Reply(status=400)
+
+    task, out = str(tmp_path / "own.toml"), tmp_path / "out"
+    with ScriptedServer(add) as base, ScriptedServer(fail, models=("small",)) as small:
+        command = ["quant", base.url, f"int4={small.url}", "--task", task, "--out", str(out)]
+        said = CliRunner().invoke(app, [*command, "--concurrency", "1"])
+    assert said.exit_code == 3, said.output  # two items ended in errors
+    assert "own, exact_match: int4 is worse by 0." in said.output
+    assert "int4, own: of 10 items 2 ended in an error and count 0" in said.output
+    assert len(list(out.glob("*-tasks.jsonl"))) == 2
 
 
 def test_slips_of_the_command_are_one_line(tmp_path: Path) -> None:

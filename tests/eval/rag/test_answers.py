@@ -30,7 +30,7 @@ class OfChinese:
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
-        return Verdict(0.75) if references == ("经济舱",) else ParseFailure("no JSON", answer)
+        return Verdict(0.75) if references == ("经济舱",) else ParseFailure(answer, "no JSON")
 
 
 HOLIDAY = Question(

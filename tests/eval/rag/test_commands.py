@@ -123,6 +123,7 @@ def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> No
         (("retrieval", "own.jsonl", "--documents"), "the set own has no documents of its own"),
         (("retrieval", "own.jsonl", "--measure", "ndgc@10"), "did you mean ndcg@10?"),
         (("rag", "own.jsonl", "--metric", "rouge-ll"), "rouge-l"),
+        (("rag", "own.jsonl", "--out", "no/run.jsonl"), "no/run.jsonl cannot be written"),
         (("rag", "own.jsonl", "--judge", "lm"), "there is no judge 'lm': did you mean 'llm'?"),
     ],
 )
@@ -133,7 +134,7 @@ def test_mistakes_are_told_before_a_database_is_opened(
     monkeypatch.setenv("RAGKIT_DATABASE_URL", "postgresql://nobody@127.0.0.1:9/none")
     write(tmp_path / "own.jsonl", *QUESTIONS)
     write(tmp_path / "empty.jsonl")
-    done = CliRunner().invoke(app, [*arguments, "--out", "run.jsonl"])
+    done = CliRunner().invoke(app, [arguments[0], "--out", "run.jsonl", *arguments[1:]])
     assert isinstance(done.exception, UsageError)
     assert said in str(done.exception)
     assert not (tmp_path / "run.jsonl").exists()

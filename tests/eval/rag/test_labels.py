@@ -66,6 +66,12 @@ def test_what_a_set_with_documents_judges_but_does_not_hold_is_left_out(store: F
     assert locate(own, store, "default") == {"leave": "/docs/leave.md"}
 
 
+def test_a_set_with_documents_says_how_to_ingest_them(store: FakeStore) -> None:
+    own = LabelledSet("set", {"gone": "A wing."}, labelled("gone").questions)
+    with pytest.raises(NotFoundError, match=r"'gone' in collection 'default': .* with --documents"):
+        locate(own, store, "default")
+
+
 def test_spans_are_checked_against_the_stored_text(store: FakeStore) -> None:
     good = Excerpt("leave.md", 2, 6, "wing")
     assert locate(labelled(spans=(good,)), store, "default") == {"leave.md": "/docs/leave.md"}

@@ -30,8 +30,8 @@ def choice_paths(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 def answer_paths(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     folder = tmp_path_factory.mktemp("answers")
     return [
-        runs.answers(folder / "a.jsonl", name="extractive", which=0),
-        runs.answers(folder / "b.jsonl", name="written", which=1),
+        runs.answers(folder / "a.jsonl", name="extractive", which=0, copies=15),
+        runs.answers(folder / "b.jsonl", name="written", which=1, copies=15),
     ]
 
 

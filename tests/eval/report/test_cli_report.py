@@ -38,7 +38,15 @@ def test_page_is_written_by_the_ending_and_says_what_it_left_out(
 def test_all_items_are_shown_when_asked_for(answer_paths: Sequence[Path], tmp_path: Path) -> None:
     out = tmp_path / "r.htm"
     assert run(*answer_paths, "--out", out, "--items", "all").exit_code == 0
-    assert out.read_text("utf-8").count("<article") == 160
+    assert out.read_text("utf-8").count("<article") == 60
+
+
+def test_price_draws_quality_against_money(answer_paths: Sequence[Path], tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    run(*answer_paths, "--out", out, "--price", "0/0", "--price", "0.15/0.6")
+    page = out.read_text("utf-8")
+    assert "answer_score against cost" in page
+    assert "against tokens" not in page
 
 
 def test_summary_is_printed_without_out(answer_paths: Sequence[Path]) -> None:
@@ -50,7 +58,7 @@ def test_csv_file_begins_with_a_byte_order_mark_and_standard_output_does_not(
     answer_paths: Sequence[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "r.csv"
-    assert run(*answer_paths, "--out", out).stderr == f"{out}: 320 rows\n"
+    assert run(*answer_paths, "--out", out).stderr == f"{out}: 120 rows\n"
     assert out.read_bytes()[:7] == b"\xef\xbb\xbfrun,"
     printed = run(*answer_paths, "--format", "csv").stdout_bytes
     assert printed == out.read_bytes()[3:]
@@ -81,6 +89,10 @@ def test_json_holds_the_numbers_unrounded(choice_paths: Sequence[Path], tmp_path
         (["--items", "many"], "--items many: neither a number nor 'all'"),
         (["--items", "-1"], "--items -1"),
         (["--items", "٣"], "--items"),
+        (["--price", "cheap"], "--price cheap: not the prices of a million tokens"),
+        (["--price", "1/2/3"], "--price 1/2/3"),
+        (["--price=-1/2"], "the prompt price -1.0 makes no sense"),
+        (["--price", "nan/2"], "the prompt price nan makes no sense"),
         (["--out", "report.pdf"], "report.pdf: what to write is told by its ending: .html"),
         (["--out", "there/is/none.html"], "none.html cannot be written"),
     ],
@@ -102,6 +114,7 @@ def test_runs_of_other_questions_and_files_that_are_no_runs_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match="no task in common"):
         run(choice_paths[0], answer_paths[0])
+    assert run(choice_paths[0], answer_paths[0], "--format", "csv").exit_code == 0
     with pytest.raises(NotFoundError, match=r"missing\.jsonl"):
         run(tmp_path / "missing.jsonl")
     bad = tmp_path / "bad.jsonl"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pytest
+
+from ragkit.errors import UsageError
+from ragkit_eval.answers import Prices
 from ragkit_eval.compare import compare
 from ragkit_eval.record import Record, Run
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import cell
 from ragkit_eval.report.inert import Mark, Segment, inert, line, segments
-from ragkit_eval.report.report import report
+from ragkit_eval.report.report import compared, report
 from ragkit_eval.report.risk import risk_curve
 from ragkit_eval.report.speed import speed
 from ragkit_eval.report.svg import Scale, linear, logarithmic, ticks
@@ -38,7 +42,8 @@ def test_groups_scores_and_fallback_are_those_of_the_runs_own_summary(
 
 
 def test_groups_differences_are_those_of_compare(choice_runs: list[Run]) -> None:
-    comparison = compare(choice_runs, groups=True)
+    comparison = compared(choice_runs)
+    assert comparison is not None
     made = report(choice_runs, comparison)
     tested = {row.group: row for row in comparison.groups}
     assert len(made.tasks[0].groups) == 12
@@ -70,27 +75,74 @@ def test_risk_falls_to_the_whole_error_when_all_is_answered() -> None:
     assert points == [(0.2, 0.0), (0.4, 0.0), (0.8, 0.25), (1.0, 0.4)]
 
 
-def test_latency_is_that_of_answers_by_nearest_rank() -> None:
+def test_latency_is_that_of_answers_and_not_of_errors() -> None:
     records = [Record("t", str(n), "", "ok", latency_s=n / 10) for n in range(1, 11)]
     errors = [Record("t", "e", "", "error", latency_s=60.0)]
     found = speed(records + errors)
-    assert [found.quantile(part) for part in (0.1, 0.5, 0.95, 1.0)] == [0.1, 0.5, 1.0, 1.0]
-    assert found.tokens is None
-    assert speed(errors).quantile(0.5) is None
+    assert found.seconds == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    assert (found.times.p50, found.times.mean) == (0.55, 0.55)
+    assert (found.tokens, found.thousand) == (None, None)
+    assert speed(errors).times.p50 is None
+
+
+def test_tokens_and_money_are_those_of_an_item() -> None:
+    usage = [{"prompt_tokens": 900, "completion_tokens": 100}, {}]
+    records = [Record("t", str(n), "", "ok", usage=one) for n, one in enumerate(usage)]
+    found = speed(records, Prices(1.0, 10.0))
+    assert found.tokens == 1000
+    assert found.thousand is not None
+    assert math.isclose(found.thousand, 1.9)  # 0.9 M at 1 and 0.1 M at 10
 
 
 def test_runs_confidence_gives_a_curve_and_tags_give_slices(answer_runs: list[Run]) -> None:
     task = report(answer_runs, None).tasks[0]
-    assert sorted(task.risks) == [0, 1]
-    last = task.risks[1][-1]
-    first = task.metrics[0].cells[1]
-    assert first is not None
-    assert last[0] == 1.0
-    assert math.isclose(last[1], 1 - first.interval.mean)
+    for one in task.risks:
+        assert one is not None
+        assert one.meaning == "answered, though the documents do not"
+        assert one.points[-1] == (1.0, 0.25)  # a quarter of the questions has no answer
     assert {tag: [row.name for row in rows] for tag, rows in task.slices.items()} == {
         "language": ["en", "zh"],
         "answerable": ["yes", "no"],
     }
+
+
+def test_risk_is_of_wrong_answers_where_all_questions_have_one(tmp_path: Path) -> None:
+    records = [
+        runs.graded("mmlu", str(n), float(n % 3 > 0), detail={"confidence": n / 9})
+        for n in range(9)
+    ]
+    made = report(slim(runs.write(tmp_path / "r.jsonl", runs.header(items=9), records)), None)
+    (found,) = made.tasks[0].risks
+    assert found is not None
+    assert found.meaning == "1 − mean score"
+    assert found.points[0] == (1 / 9, 0.0)
+    assert math.isclose(found.points[-1][1], 1 / 3)
+
+
+def test_prices_are_one_for_all_runs_or_one_each(answer_runs: list[Run]) -> None:
+    one, other = Prices(1, 1), Prices(2, 2)
+    all_alike = report(answer_runs, None, prices=[one]).tasks[0].speeds
+    each = report(answer_runs, None, prices=[one, other]).tasks[0].speeds
+    first, second = (speed.thousand if speed else None for speed in all_alike)
+    assert first is not None
+    assert second is not None
+    assert [speed and speed.thousand for speed in each] == [first, 2 * second]
+    with pytest.raises(UsageError, match="3 prices for 2 runs"):
+        report(answer_runs, None, prices=[one] * 3)
+
+
+def test_groups_are_corrected_for_what_is_shown_alone(answer_runs: list[Run]) -> None:
+    comparison = compared(answer_runs)
+    assert comparison is not None
+    assert {row.metric for row in comparison.groups} == {"answer_score"}
+    assert comparison.rows == compare(answer_runs).rows
+
+
+def test_one_run_and_runs_of_errors_are_not_compared(tmp_path: Path) -> None:
+    records = [Record("mmlu", "1", "k", "error", error="down")]
+    run = slim(runs.write(tmp_path / "r.jsonl", runs.header(items=1), records))
+    assert compared(run) is None
+    assert compared(run * 2) is None
 
 
 def test_last_record_of_an_item_counts(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ragkit.errors import UsageError
 from ragkit_eval.compare import compare
 from ragkit_eval.record import Record, Run
 from ragkit_eval.report import html
+from ragkit_eval.report.report import compared
 from ragkit_eval.stats import mean_interval
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim
@@ -39,7 +40,7 @@ def items(page: str) -> list[Any]:
 def test_page_of_two_runs_is_well_formed_and_its_references_lead_somewhere(
     answer_runs: list[Run],
 ) -> None:
-    root = tree(html(answer_runs, compare(answer_runs, groups=True)))
+    root = tree(html(answer_runs, compared(answer_runs)))
     ids = [node.get("id") for node in root.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
     for node in root.iter():
@@ -55,7 +56,7 @@ def test_page_of_two_runs_is_well_formed_and_its_references_lead_somewhere(
 def test_headings_never_skip_a_level_and_every_cell_of_a_head_has_its_scope(
     answer_runs: list[Run],
 ) -> None:
-    root = tree(html(answer_runs, compare(answer_runs, groups=True)))
+    root = tree(html(answer_runs, compared(answer_runs)))
     levels = [int(node.tag[1]) for node in root.iter() if re.fullmatch(r"h\d", str(node.tag))]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -91,7 +92,7 @@ def test_policy_allows_the_pages_own_script_and_style_and_nothing_else(
 
 
 def test_page_refers_to_nothing_outside_itself(answer_runs: list[Run]) -> None:
-    page = html(answer_runs, compare(answer_runs))
+    page = html(answer_runs, None)
     assert not re.search(r"\b(src|srcset|data|action|poster|xlink:href)=", page)
     assert not re.search(r"@import|url\(|<(link|img|iframe|object|embed|base|form)\b", page)
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(|eval\(", page)
@@ -123,11 +124,11 @@ def test_every_mean_is_printed_with_its_items_coverage_and_errors(tmp_path: Path
     root = tree(html(slim(path), None))
     cell = words(root.find(".//main//tbody//td"))
     assert cell.startswith("0.417 [")
-    assert cell.endswith("3 items, 50.0% answered, 1 errors")
+    assert cell.endswith("3 items, 50.0% answered, 1 error")
 
 
 def test_each_group_and_each_slice_has_its_row(answer_runs: list[Run]) -> None:
-    root = tree(html(answer_runs, compare(answer_runs, groups=True)))
+    root = tree(html(answer_runs, compared(answer_runs)))
     tables = {words(node): node for node in root.iter("h3")}
     assert {
         "By group: answer_score",
@@ -142,7 +143,7 @@ def test_each_group_and_each_slice_has_its_row(answer_runs: list[Run]) -> None:
 def test_item_shows_both_answers_with_citations_marks_passages_and_targets(
     answer_runs: list[Run],
 ) -> None:
-    found = items(html(answer_runs, compare(answer_runs)))
+    found = items(html(answer_runs, None))
     fixed = next(
         item for item in found if item.get("data-kind") == "fixed" and "leave-en" in words(item)
     )
@@ -204,7 +205,7 @@ def hostile(folder: Path, value: float) -> Path:
 
 def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     read = slim(hostile(tmp_path, 0.0), hostile(tmp_path, 1.0))
-    page = html(read, compare(read, groups=True), title=runs.HOSTILE)
+    page = html(read, compared(read), title=runs.HOSTILE)
     root = tree(page)
     tags = {str(node.tag) for node in root.iter()}
     assert "img" not in tags
@@ -239,7 +240,7 @@ def test_one_run_of_one_item_is_a_whole_page(tmp_path: Path) -> None:
     record = runs.graded("mmlu", "7", 1.0, question="Why?", output="Because.", latency_s=0.5)
     path = runs.write(tmp_path / "r.jsonl", runs.header(items=1), [record])
     page = html(slim(path), None)
-    assert "All 1 items." in words(tree(page))
+    assert "Shown: 1 item, which is all." in words(tree(page))
     assert [item.get("data-kind") for item in items(page)] == ["right"]
     assert "differs" not in [node.text for node in tree(page).iter("span")]
 

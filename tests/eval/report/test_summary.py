@@ -6,28 +6,30 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from ragkit_eval.compare import compare
 from ragkit_eval.record import Run
 from ragkit_eval.report import markdown
+from ragkit_eval.report.report import compared
 from tests.eval.report import runs
 from tests.eval.report.conftest import slim
 from tests.eval.report.test_page import hostile
 
 
 def test_summary_says_the_verdict_every_metric_and_the_coverage(answer_runs: list[Run]) -> None:
-    comparison = compare(answer_runs, groups=True)
+    comparison = compared(answer_runs)
+    assert comparison is not None
     text = markdown(answer_runs, comparison, title="Nightly")
     assert text.startswith("## Nightly\n\n- **A** extractive\n- **B** written\n")
     first = comparison.rows[0]
     assert f"| answer_score | {first.a.mean:.3f} [" in text
     assert f"**+{first.difference.mean:.3f} [+" in text
-    assert "| answered | 160 of 160, 0 errors | 160 of 160, 0 errors |  |" in text
+    assert "| answered | 60 of 60, 0 errors | 60 of 60, 0 errors |  |" in text
     assert "Items: " in text
     assert len(text) < 4_000
 
 
 def test_tables_of_groups_show_those_that_differ_most(choice_runs: list[Run]) -> None:
-    comparison = compare(choice_runs, groups=True)
+    comparison = compared(choice_runs)
+    assert comparison is not None
     text = markdown(choice_runs, comparison)
     assert "| group (2 more are not shown) |" in text
     most = max(comparison.groups, key=lambda row: abs(row.difference.mean))
@@ -36,9 +38,7 @@ def test_tables_of_groups_show_those_that_differ_most(choice_runs: list[Run]) ->
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     read = slim(hostile(tmp_path, 0.0), hostile(tmp_path, 1.0))
-    text = markdown(
-        read, compare(read, groups=True), title=f"{runs.HOSTILE} @someone www.evil.example"
-    )
+    text = markdown(read, compared(read), title=f"{runs.HOSTILE} @someone www.evil.example")
     rendered = MarkdownIt("gfm-like", {"linkify": False}).render(text)
     assert "<script" not in rendered
     assert "<img" not in rendered

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragkit.errors import UsageError
 from ragkit_eval.stats.bleu import bleu_score, bleu_statistics
-from ragkit_eval.stats.corpus import bootstrap_p_values, randomisation_p_value
+from ragkit_eval.stats.corpus import bootstrap_p_values, randomisation_p_values
 
 MOSES = "moses_paired_bootstrap_bleu_p (2000 samples)"
 MULTEVAL = "multeval_ar_p (bleu,ter; 10000 trials)"
@@ -56,12 +56,13 @@ def test_the_published_p_values_of_moses(
 def test_the_published_p_values_of_multeval(
     golden: dict[str, Any], counted: dict[str, NDArray[np.float64]]
 ) -> None:
-    off = {}
-    for name, (bleu, _) in golden[MULTEVAL].items():
-        p = randomisation_p_value(
-            counted[golden["baseline"]], counted[name], bleu_score, samples=20_000
-        )
-        off[name] = abs(p - bleu)
+    # Published p-values are random themselves: theirs of 0.585 has a standard error of 0.005, and
+    # 200,000 of our draws come to 0.574, so that one may be off by just over 0.01 with other seeds.
+    names = list(golden[MULTEVAL])
+    found = randomisation_p_values(
+        counted[golden["baseline"]], [counted[name] for name in names], bleu_score, samples=20_000
+    )
+    off = {n: abs(p - golden[MULTEVAL][n][0]) for n, p in zip(names, found, strict=True)}
     assert max(off.values()) <= golden["tolerance"], off
 
 
@@ -90,7 +91,7 @@ def test_no_match_is_a_zero_and_no_warning() -> None:
 def test_a_system_does_not_differ_from_itself() -> None:
     one = bleu_statistics(["a b c d e", "f g h i j"], [["a b c d e"], ["f g h i k"]])
     assert bootstrap_p_values(one, [one], bleu_score, samples=200) == [1.0]
-    assert randomisation_p_value(one, one, bleu_score, samples=200) == 1.0
+    assert randomisation_p_values(one, [one], bleu_score, samples=200) == [1.0]
 
 
 def test_what_cannot_be_paired_is_refused() -> None:

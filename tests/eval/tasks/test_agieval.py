@@ -10,6 +10,7 @@ import pytest
 from ragkit_eval.item import Item, Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.scorers.choice import LabelSetScorer
+from ragkit_eval.tasks.task import DeclaredTask
 
 ENGLISH = {
     *("lsat-ar", "lsat-lr", "lsat-rc", "logiqa-en", "sat-math", "sat-en", "aqua-rat"),
@@ -41,8 +42,22 @@ ITEMS = {
 }
 
 
-def _rows(published: Path) -> list[tuple[str, dict[str, Any]]]:
-    files = sorted((published / "agieval").glob("*.jsonl"))
+Rows = list[tuple[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def task(data: Path) -> DeclaredTask:
+    return open_task("agieval", data=data / "tasks")
+
+
+@pytest.fixture(scope="module")
+def items(task: DeclaredTask) -> list[Item]:
+    return list(task.items())
+
+
+@pytest.fixture(scope="module")
+def rows(data: Path) -> Rows:
+    files = sorted((data / "tasks" / "agieval").glob("*.jsonl"))
     return [
         (file.stem, json.loads(line))
         for file in files
@@ -67,9 +82,7 @@ def _prompt(group: str, row: dict[str, Any]) -> str:
     return f"{text} 选项：{' '.join(options)}\n答案：从A到{'ABCDE'[len(options) - 1]}, 我们应选择"
 
 
-def test_every_item(published: Path) -> None:
-    items = list(open_task("agieval", data=published).items())
-    rows = _rows(published)
+def test_every_item(items: list[Item], rows: Rows) -> None:
     assert Counter(item.group for item in items) == ITEMS
     assert [item.prompt for item in items] == [_prompt(group, row) for group, row in rows]
     assert len({item.id for item in items}) == len(items) == 8269
@@ -79,11 +92,9 @@ def test_every_item(published: Path) -> None:
     assert labels == {(0, 1): 1118, (4, 1): 4858, (4, 2): 1029, (4, 0): 1, (5, 1): 1263}
 
 
-def test_kinds_of_labels(published: Path) -> None:
-    items = list(open_task("agieval", data=published).items())
+def test_kinds_of_labels(items: list[Item], rows: Rows) -> None:
     targets = [
-        (item.group, item.targets, row["label"])
-        for item, (_, row) in zip(items, _rows(published), strict=True)
+        (item.group, item.targets, row["label"]) for item, (_, row) in zip(items, rows, strict=True)
     ]
     lists = [label for group, _, label in targets if isinstance(label, list)]
     assert len(lists) == 2035  # all of jec-qa, and 35 of gaokao-physics
@@ -95,13 +106,11 @@ def test_kinds_of_labels(published: Path) -> None:
     assert (("A",), ["A"]) in [entry[1:] for entry in targets]
 
 
-def test_questions_about_one_passage_are_one_cluster(published: Path) -> None:
-    items = list(open_task("agieval", data=published, groups=["lsat-rc"]).items())
-    assert len(items) == 269
-    passages = {row["passage"] for group, row in _rows(published) if group == "lsat-rc"}
-    assert len({item.cluster for item in items}) == len(passages) < 60
-    sat = open_task("agieval", data=published, groups=["sat-en-without-passage"])
-    assert {item.cluster for item in sat.items()} == {""}
+def test_questions_about_one_passage_are_one_cluster(items: list[Item], rows: Rows) -> None:
+    passages = {row["passage"] for group, row in rows if group == "lsat-rc"}
+    clusters = {item.cluster for item in items if item.group == "lsat-rc"}
+    assert len(clusters) == len(passages) < 60
+    assert {item.cluster for item in items if item.group == "sat-en-without-passage"} == {""}
 
 
 def test_the_letter_form_has_the_questions_with_one_right_option(published: Path) -> None:
@@ -111,7 +120,9 @@ def test_the_letter_form_has_the_questions_with_one_right_option(published: Path
     assert {len(item.targets) for item in items} == {1}
 
 
-def _scored(text: str, *targets: str, labels: str = "ABCD", several: bool = False) -> tuple[Any, ...]:
+def _scored(
+    text: str, *targets: str, labels: str = "ABCD", several: bool = False
+) -> tuple[Any, ...]:
     item = Item("x", "", targets, tuple(labels), extra={"several": several})
     scored = LabelSetScorer().score(item, Response(text=text))
     return scored.prediction, scored.scores["acc"], scored.fallback
@@ -165,10 +176,9 @@ def test_cloze(text: str, target: str, expected: float) -> None:
     assert _scored(text, target, labels="")[1] == expected
 
 
-def test_each_right_answer_written_out_is_right(published: Path) -> None:
-    task = open_task("agieval", data=published)
+def test_each_right_answer_written_out_is_right(task: DeclaredTask, items: list[Item]) -> None:
     wrong = []
-    for item in task.items():
+    for item in items:
         text = "".join(item.targets)
         if not item.labels and "$" not in text:
             text = f" ${text}$."

@@ -65,5 +65,8 @@ def test_plain_number() -> None:
 
 
 def test_said_answer_takes_the_last() -> None:
-    assert said_answer("So the answer is 3. So the answer is 4.") == ("3. So the answer is 4", False)
+    assert said_answer("So the answer is 3. So the answer is 4.") == (
+        "3. So the answer is 4",
+        False,
+    )
     assert said_answer("So the answer is 3.\nSo the answer is 4.") == ("4", False)

@@ -81,35 +81,47 @@ def test_arc(write: Write) -> None:
     assert scored.scores == {"acc": 1.0, "acc_norm": 0.0, "acc_bytes": 0.0}
 
 
-HELLASWAG = {
-    "ind": 24,
-    "activity_label": "Roof shingle removal",
-    "ctx_a": "A man is sitting on a roof.",
-    "ctx_b": "he",
-    "ctx": "A man is sitting on a roof. he",
-    "split": "val",
-    "split_type": "indomain",
-    "label": 3,
-    "endings": [
-        "is using wrap to wrap a pair of skis.",
-        "Up [title] Tiles [step] are  level.",
-        "is holding a rubik's cube.",
-        "starts pulling up roofing on a roof.",
-    ],
-    "source_id": "activitynet~v_-JhWjGDPHMY",
-}
+HELLASWAG = [
+    {
+        "ind": 24,
+        "activity_label": "Roof shingle removal",
+        "ctx_a": "A man is sitting [header] on a roof.",
+        "ctx_b": "he",
+        "label": 3,
+        "endings": [
+            "is using wrap to wrap a pair of skis.",
+            " [title] Tiles [step] are  level.",
+            "Up [title] Tiles [step] are  level.",
+            "starts pulling up roofing on a roof.",
+        ],
+        "source_id": "activitynet~v_-JhWjGDPHMY",
+    },
+    {
+        "ind": 25,
+        "activity_label": "Health",
+        "ctx_a": "[header] How to cope [title] Ask someone. [step] Just ask.",
+        "ctx_b": "",
+        "label": "0",
+        "endings": ["a [substeps] b", "b", "c  d   e", "d"],
+        "source_id": "wikihow~1",
+    },
+]
 
 
 def test_hellaswag(write: Write) -> None:
-    folder = write({"hellaswag/hellaswag_val.jsonl": json.dumps(HELLASWAG) + "\n"})
-    (item,) = open_task("hellaswag", data=folder).items()
-    assert item.prompt == "Roof shingle removal: A man is sitting on a roof. He"
-    assert item.targets == ("D",)
-    assert item.cluster == "activitynet~v_-JhWjGDPHMY"
-    # As preprocess() of lm_eval/tasks/hellaswag/utils.py of 0.4.13 leaves these.
-    assert item.choices == (
+    lines = "".join(json.dumps(row) + "\n" for row in HELLASWAG)
+    folder = write({"hellaswag/hellaswag_val.jsonl": lines})
+    first, second = open_task("hellaswag", data=folder).items()
+    # What lm-eval 0.4.13's own task makes of these two rows (ConfigurableTask with its yaml over
+    # a local file, build_all_requests(), instance.args).
+    assert first.prompt == "Roof shingle removal: A man is sitting on a roof. He"
+    assert first.choices == (
         " is using wrap to wrap a pair of skis.",
+        "  Tiles are level.",
         " Up. Tiles are level.",
-        " is holding a rubik's cube.",
         " starts pulling up roofing on a roof.",
     )
+    assert second.prompt == "Health: How to cope. Ask someone. Just ask."
+    assert second.choices == (" a b", " b", " c d  e", " d")
+    assert (first.targets, second.targets) == (("D",), ("A",))
+    assert first.cluster == "activitynet~v_-JhWjGDPHMY"

@@ -63,10 +63,10 @@ def test_json_lines_gzipped(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress('{"a": "é"}\n'.encode()))
     assert [dict(row.values) for row in read_rows(path, "jsonl")] == [{"a": "é"}]
     path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(NotFoundError, match="cannot read .*rows.jsonl.gz: Compressed file ended"):
+    with pytest.raises(NotFoundError, match=r"cannot read .*rows.jsonl.gz: Compressed file ended"):
         list(read_rows(path, "jsonl"))
     path.write_bytes(b"no gzip")
-    with pytest.raises(NotFoundError, match="cannot read .*rows.jsonl.gz: Not a gzipped file"):
+    with pytest.raises(NotFoundError, match=r"cannot read .*rows.jsonl.gz: Not a gzipped file"):
         list(read_rows(path, "jsonl"))
 
 
@@ -75,7 +75,7 @@ def test_a_line_may_hold_separators_of_lines(path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    with pytest.raises(NotFoundError, match="cannot read .*rows: No such file or directory"):
+    with pytest.raises(NotFoundError, match=r"cannot read .*rows: No such file or directory"):
         list(read_rows(path, "jsonl"))
 
 

@@ -46,6 +46,11 @@ def test_the_defaults(path: Path) -> None:
         ('["rows.jsonl"]', "[1]", "data.files is 1: expected a text"),
         ('["rows.jsonl"]', "[]", "data.files is empty: name the files that hold the questions"),
         ('"rows.jsonl"', '"../rows.jsonl"', "data.files leave the data folder: set data.folder"),
+        (
+            '"rows.jsonl"]',
+            '"hf:x"]\nshots = "s"',
+            "hf: is one dataset without shots: use local files",
+        ),
         ("[data]", "[sampling]\nmax_tokens = 0\n[data]", "sampling.max_tokens is 0: at least 1"),
         ("[data]", "[sampling]\nmax_tokens = true\n[data]", "expected a whole number"),
         ("[data]", "[sampling]\nchat = 1\n[data]", "sampling.chat is 1: expected true or false"),
@@ -68,13 +73,15 @@ def test_what_is_wrong_is_said_in_one_line(path: Path, old: str, new: str, messa
 
 
 def test_a_form_lays_its_values_over_the_files(path: Path) -> None:
-    path.write_text(PLAIN + '[form.brief]\ntitle = "Brief"\n[form.brief.sampling]\nmax_tokens = 8\n')
+    path.write_text(
+        PLAIN + '[form.brief]\ntitle = "Brief"\n[form.brief.sampling]\nmax_tokens = 8\n'
+    )
     assert forms(path) == ("brief",)
     plain, brief = read_spec(path), read_spec(path, form="brief")
     assert (brief.name, brief.title, brief.sampling.max_tokens) == ("own:brief", "Brief", 8)
     assert brief.data == plain.data
     assert brief.signature != plain.signature
-    with pytest.raises(NotFoundError, match="own.toml: no form 'brif': did you mean brief"):
+    with pytest.raises(NotFoundError, match=r"own.toml: no form 'brif': did you mean brief"):
         read_spec(path, form="brif")
 
 

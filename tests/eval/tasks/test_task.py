@@ -2,8 +2,10 @@
 
 import json
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +17,16 @@ from ragkit_eval.tasks.task import DeclaredTask
 Own = Callable[..., DeclaredTask]
 Write = Callable[..., Path]
 
+PLAIN = """
+method = "generate"
+scorer = "first-line"
+metric = "exact_match"
+[data]
+files = ["rows.jsonl"]
+[fields]
+question = "question"
+target = "answer"
+"""
 CHOICE = """
 method = "letter"
 scorer = "choice"
@@ -192,12 +204,26 @@ def test_the_data_hash_covers_questions_and_shots(write: Write) -> None:
         hashes.append(task.data_hash)
     # The bytes follow one another, in order of name: the last two differ in where a line ends.
     assert hashes[0] != hashes[1] != hashes[2] != hashes[0]
+    folder = write({"own.toml": toml.replace("count = 1", "count = 2")})
+    short = open_task(str(folder / "own.toml"), data=None)
     with pytest.raises(UsageError, match=r"shots.jsonl: 1 rows where 2 shots are needed"):
-        folder = write({"own.toml": toml.replace("count = 1", "count = 2")})
-        list(open_task(str(folder / "own.toml"), data=None).items())
+        list(short.items())
     (folder / "shots.jsonl").unlink()
-    with pytest.raises(NotFoundError, match="own: there is no .*shots.jsonl: it holds the examp"):
+    with pytest.raises(NotFoundError, match=r"own: there is no .*shots.jsonl: it holds the examp"):
         open_task(str(folder / "own.toml"), data=None)
+
+
+def test_a_dataset_of_the_hub(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"question": "1+1?", "answer": "2"}, {"question": "?", "answer": "!"}]
+    module = ModuleType("datasets")
+    module.load_dataset = lambda *_, **__: rows  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    toml = PLAIN.replace('"rows.jsonl"', '"hf:some/set"')
+    task = own(toml)
+    assert [item.prompt for item in task.items()] == ["1+1?", "?"]
+    before = task.data_hash
+    rows.append({"question": "more", "answer": ""})
+    assert own(toml).data_hash != before
 
 
 def test_a_row_that_is_not_kept_is_no_item(own: Own) -> None:
@@ -214,7 +240,7 @@ def test_any_metric_of_texts(own: Own) -> None:
     scored = task.score(item, Response(text=" It is Paris. "))
     assert scored.prediction == "It is Paris."
     assert scored.scores == {"contains": 1.0, "exact-match": 0.0}
-    with pytest.raises(UsageError, match="own: .*contians"):
+    with pytest.raises(UsageError, match=r"own: .*contians"):
         own(TEXT.replace('"contains"', '"contians"'))
 
 

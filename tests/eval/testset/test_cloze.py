@@ -11,7 +11,7 @@ from ragkit.types import NewDocument
 from ragkit_eval.testset.blanks import blanks
 from ragkit_eval.testset.make import TestSet, make
 from ragkit_eval.testset.places import flat, places
-from ragkit_eval.testset.sources import in_drawn_order, read_source
+from ragkit_eval.testset.sources import in_drawn_order, read_source, short_names
 
 PUMP = new_document(
     "pump.md",
@@ -156,11 +156,17 @@ def test_a_seed_makes_the_same_questions_and_another_one_others() -> None:
     assert first == again != other
 
 
+def _order(store: FakeStore, seed: int) -> list[str]:
+    documents = store.documents("default")
+    names = short_names([document.uri for document in documents])
+    return [document.uri for document in in_drawn_order(documents, seed, names)]
+
+
 def test_a_document_more_leaves_the_order_of_the_others() -> None:
     store = _store(PUMP, ROOM)
-    before = [one.uri for one in in_drawn_order(store.documents("default"), 7)]
+    before = _order(store, 7)
     fill(store, FakeEmbedder(), [new_document("new.md", "Something new is here.")])
-    after = [one.uri for one in in_drawn_order(store.documents("default"), 7)]
+    after = _order(store, 7)
     assert [uri for uri in after if uri != "new.md"] == before
 
 
@@ -173,6 +179,18 @@ def test_an_unanswerable_question_asks_of_a_designation_that_is_nowhere() -> Non
     assert "PX-300" not in question.text
     assert (question.answers, question.excerpts, question.relevant) == ((), (), {})
     assert question.group == "pump.md"
+
+
+def test_a_sentence_about_two_designations_is_half_answered_and_left_out() -> None:
+    text = "Every PX-1 and PX-2 is reviewed within five working days by the people of the factory."
+    made = _made(new_document("a.md", text), questions=1, unanswerable=1.0)
+    assert made.rejected == {"no designation beside a fact": 1}
+
+
+def test_what_its_heading_says_is_not_asked_for() -> None:
+    text = "The manual for staff of the workshop was written by the people who live in Galway."
+    made = _made(new_document("a.md", text, title="Rules for Galway"))
+    assert made.rejected == {"its heading gives the answer away": 1}
 
 
 def test_designations_that_are_there_are_not_asked_for_as_if_they_were_not() -> None:
@@ -195,3 +213,32 @@ def test_what_cannot_be_asked_about_is_said() -> None:
 def test_only_a_language_that_was_asked_for() -> None:
     made = make(_store(PUMP, ROOM), "default", questions=10, language="zh")
     assert {question.group for question in made.questions} == {"机房.md"}
+
+
+@pytest.mark.parametrize(
+    ("uris", "names"),
+    [
+        (["/a/b/c.md"], ["c.md"]),
+        (["/a/b/c.md", "/a/b/d/c.md"], ["/a/b/c.md", "d/c.md"]),  # c.md is the end of both
+        (["/a/b/c.md", "/a/bc/c.md"], ["b/c.md", "bc/c.md"]),
+        (["upload:1", "/a/c.md"], ["upload:1", "/a/c.md"]),
+        ([], []),
+    ],
+)
+def test_a_document_is_named_by_its_end_where_that_is_its_own(
+    uris: list[str], names: list[str]
+) -> None:
+    assert list(short_names(uris).values()) == names
+
+
+def test_a_set_is_the_same_wherever_the_documents_came_from() -> None:
+    here, there = (
+        make(
+            _store(*(replace(one, uri=f"{folder}/{one.uri}") for one in (PUMP, ROOM))),
+            "default",
+            questions=4,
+        ).questions
+        for folder in ("/home/me/texts", "/srv/texts")
+    )
+    assert here == there
+    assert {question.group for question in here} == {"pump.md", "机房.md"}

@@ -27,11 +27,12 @@ _POINTS = 120  # of a curve; more cannot be seen at this size
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A run's points, x growing."""
+    """A run's points, x growing, and what they say in words."""
 
     run: int
     name: str
     points: Sequence[tuple[float, float]]
+    told: str
 
 
 def latencies(ident: str, title: str, curves: Sequence[Curve]) -> Markup:
@@ -39,26 +40,17 @@ def latencies(ident: str, title: str, curves: Sequence[Curve]) -> Markup:
     x = logarithmic([x for curve in curves for x, _ in curve.points], 44, _WIDTH - 24)
     y = Scale(0, 1, _HEIGHT - 42, 26)
     grid = axes(x, y, "seconds", "share of answers", x_text=seconds, y_text=_share)
-    told = "; ".join(
-        f"{letter(c.run)} {c.name}: half by {seconds(_first(c, 0.5))},"
-        f" 95% by {seconds(_first(c, 0.95))}"
-        for c in curves
-    )
-    return picture(ident, title, told, _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
+    return picture(ident, title, _told(curves), _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
 
 
-def risk(ident: str, title: str, curves: Sequence[Curve]) -> Markup:
+def risk(ident: str, title: str, meaning: str, curves: Sequence[Curve]) -> Markup:
     """Draw how wrong the answers are when only the surest share of them is given."""
     x = Scale(0, 1, 44, _WIDTH - 24)
-    y = linear(
-        [0.0, *(y for curve in curves for _, y in curve.points)], _HEIGHT - 42, 26, at_most=1
-    )
+    ends = [0.0, *(y for curve in curves for _, y in curve.points)]
+    y = linear(ends, _HEIGHT - 42, 26, at_most=1)
     label = "share answered, the surest first"
-    grid = axes(x, y, label, "risk: 1 - mean score", x_text=_share, y_text=lambda v: f"{v:g}")
-    told = "; ".join(
-        f"{letter(c.run)} {c.name}: {c.points[-1][1]:.3f} when all are answered" for c in curves
-    )
-    return picture(ident, title, told, _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
+    grid = axes(x, y, label, f"risk: {meaning}", x_text=_share, y_text=lambda v: f"{v:g}")
+    return picture(ident, title, _told(curves), _WIDTH, _HEIGHT, grid, *_drawn(curves, x, y))
 
 
 def thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -87,8 +79,8 @@ def _drawn(curves: Sequence[Curve], x: Scale, y: Scale) -> list[Markup]:
     return parts
 
 
-def _first(curve: Curve, share: float) -> float:
-    return next(x for x, y in curve.points if y >= share - 1e-9)
+def _told(curves: Sequence[Curve]) -> str:
+    return "; ".join(f"{letter(curve.run)} {curve.name}: {curve.told}" for curve in curves)
 
 
 def _share(value: float) -> str:

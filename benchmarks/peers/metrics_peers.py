@@ -1,0 +1,76 @@
+"""The peers' side of the metrics benchmark: score what the other side scores, when it says so.
+
+Run in their environment: python metrics_peers.py DATA.json. For each line "CASE ROUND" on standard
+input it prints a line of JSON: the seconds of processor time that it took, and the mean value.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytrec_eval
+import sacrebleu
+from rouge_score.rouge_scorer import RougeScorer
+
+MEASURES = {"ndcg_cut.10", "map", "recip_rank", "recall.100"}
+
+
+def main(path: str) -> None:
+    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    for line in sys.stdin:
+        case, turn = line.split()
+        started = time.process_time()
+        value = CASES[case](data, int(turn) % 2)
+        taken = time.process_time() - started
+        print(json.dumps({"seconds": taken, "value": value}), flush=True)
+
+
+def _corpus_bleu(data: dict[str, Any], turn: int) -> float:
+    return sacrebleu.corpus_bleu(data["predictions"][turn], [data["references"]]).score / 100
+
+
+def _sentence_bleu(data: dict[str, Any], turn: int) -> float:
+    pairs = zip(data["predictions"][turn], data["references"], strict=True)
+    return _mean([sacrebleu.sentence_bleu(p, [r]).score / 100 for p, r in pairs])
+
+
+def _chrf(data: dict[str, Any], turn: int) -> float:
+    return sacrebleu.corpus_chrf(data["predictions"][turn], [data["references"]]).score / 100
+
+
+def _rouge(name: str, *, stem: bool = False) -> Callable[[dict[str, Any], int], float]:
+    scorer = RougeScorer([name], use_stemmer=stem)
+
+    def mean(data: dict[str, Any], turn: int) -> float:
+        pairs = zip(data["predictions"][turn], data["references"], strict=True)
+        return _mean([scorer.score(r, p)[name].fmeasure for p, r in pairs])
+
+    return mean
+
+
+def _trec(data: dict[str, Any], turn: int) -> float:
+    found = pytrec_eval.RelevanceEvaluator(data["qrels"], MEASURES).evaluate(data["runs"][turn])
+    return _mean([scores["ndcg_cut_10"] for scores in found.values()])
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+CASES = {
+    "bleu": _corpus_bleu,
+    "sentence-bleu": _sentence_bleu,
+    "chrf": _chrf,
+    "rouge-1": _rouge("rouge1"),
+    "rouge-1:stem": _rouge("rouge1", stem=True),
+    "rouge-2": _rouge("rouge2"),
+    "rouge-l": _rouge("rougeL"),
+    "rouge-lsum": _rouge("rougeLsum"),
+    "retrieval": _trec,
+}
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
