@@ -11,7 +11,9 @@ def sweep(
         list[Path],
         typer.Argument(metavar="SET...", help="Labelled sets, as for 'ragkit eval rag'."),
     ],
-    grid: Annotated[Path, typer.Option(metavar="FILE.toml", help="The options to try; see below.")],
+    grid: Annotated[
+        Path, typer.Option(metavar="FILE.toml", help="The options to try, as said above.")
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the run files.")],
     collection: Annotated[
         str | None, typer.Option("--collection", "-c", help="The collection to ask.")
@@ -29,10 +31,11 @@ def sweep(
     """Try a grid of options, choose on one half of the questions, confirm on the other.
 
     The grid is a TOML file: task = "retrieval" or "answers"; metric, the task's own unless told;
-    documents = ["folder"], ingested anew for chunk_tokens, chunk_overlap_tokens and embed_model;
-    and under [grid] each option with its values, the first being the baseline: mode, passages,
-    refusal_threshold, instructions, those three, and settings as llm_model or llm_temperature. The
-    same command goes on with a sweep that was stopped. Exit code 3 when questions ended in errors.
+    documents = ["folder"], ingested into collections of their own, as are a set's own documents
+    where no --collection is named; and under [grid] each option with its values, the first being
+    the baseline: mode, passages, refusal_threshold, instructions, chunk_tokens,
+    chunk_overlap_tokens, embed_model, and settings as llm_model or llm_temperature. The same
+    command goes on with a sweep that was stopped. Exit code 3 when questions ended in errors.
     """
     from ragkit import render
     from ragkit.settings import load_settings

@@ -142,8 +142,8 @@ def _items(row: Difference) -> str:
 
 
 def _detectable(row: Difference) -> str:
-    if not isfinite(row.detectable):
-        return f"{row.clusters} independent items are too few to show any"
+    if row.detectable > 1:  # scores are 0 to 1
+        return f"too few independent items ({row.clusters}) to show any"
     return f"this data shows differences of {row.detectable:.3f} or more"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ragkit.cli import COMMANDS
 from ragkit.settings import Settings
+from ragkit_eval.cli import COMMANDS as EVALUATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROSE = sorted(
@@ -25,7 +26,14 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
 @pytest.mark.parametrize("name", READMES)
 def test_readme_lists_every_command(name: str) -> None:
     rows = re.findall(r"^\| `ragkit (\w+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == list(COMMANDS)
+    assert list(dict.fromkeys(rows)) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_readme_lists_every_command_of_the_evaluation(name: str) -> None:
+    rows = re.findall(r"^\| (`ragkit eval .*?) \|", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"`(?:ragkit eval )?([\w-]+)`", " ".join(rows))
+    assert sorted(listed) == sorted(EVALUATIONS)
 
 
 def _settings(name: str) -> list[str]:

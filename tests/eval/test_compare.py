@@ -65,7 +65,7 @@ def test_identical_runs_and_single_items_have_an_answer(tmp_path: Path) -> None:
     other = run_of(tmp_path / "other.jsonl", [0.0])
     (row,) = compare([one, other]).rows
     assert row.verdict == "no significant difference"
-    assert "1 independent items are too few to show any" in sentence(row)
+    assert "too few independent items (1) to show any" in sentence(row)
     assert as_json(compare([one, other]))["rows"][0]["detectable"] is None
 
 

@@ -130,6 +130,8 @@ def task_figures(
         )
         for metric in _metrics(header, records)
     )
+    # What no item of these runs could be told of is no row; the first metric always is.
+    rows = (rows[0], *(row for row in rows[1:] if any(row.cells)))
     return TaskFigures(
         header,
         rows,

@@ -5,6 +5,7 @@ It turns records into what a template prints: inert text in segments; no markup.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from ragkit_eval.report.inert import inert, language, line
 from ragkit_eval.report.numbers import count, seconds
 from ragkit_eval.report.pairs import Kind, Pair
 from ragkit_eval.report.svg import letter
-from ragkit_eval.report.texts import Extract, Shown
+from ragkit_eval.report.texts import Extract, Shown, labels
 
 _LABELS = {"ok": "right", "wrong": "wrong", "error": "error"}
 
@@ -48,6 +49,7 @@ class ItemView:
     cut: str
     language: str
     targets: tuple[str, ...]
+    no_target: str
     outcomes: tuple[Outcome | None, ...]
     passages: tuple[Passage, ...]
     marked: str
@@ -77,10 +79,16 @@ def _view(n: int, pair: Pair, extracts: Sequence[Extract]) -> ItemView:
         _cut(there),
         language(question),
         tuple(inert(target) for target in first.targets),
+        _no_target(there),
         tuple(None if one is None else _outcome(i, one) for i, one in enumerate(shown)),
         found,
         _legend(found),
     )
+
+
+def _no_target(shown: Sequence[Shown]) -> str:
+    unanswerable = any(labels(one.record.detail).get("answerable") is False for one in shown)
+    return "none: the documents do not answer this" if unanswerable else "not kept in the run"
 
 
 def _legend(found: Sequence[Passage]) -> str:
@@ -109,17 +117,22 @@ def _cut(shown: Sequence[Shown]) -> str:
 def _outcome(run: int, shown: Shown) -> Outcome:
     record = shown.record
     answer = answer_view(record.output, record.detail) if record.output or record.detail else None
-    said = "".join(piece.text for piece in answer.text).strip() if answer else ""
+    said = "".join(piece.text for piece in answer.text) if answer else ""
     prediction = inert(record.prediction)
     return Outcome(
         run,
         _LABELS[record.status],
-        "" if prediction.strip() == said else prediction,
+        "" if _bare(prediction) == _bare(said) else prediction,
         answer,
         inert(record.error),
         tuple((line(name, 60), f"{value:.3f}") for name, value in record.scores.items()),
         tuple(_facts(record)),
     )
+
+
+def _bare(text: str) -> str:
+    """Leave out what a scorer does: citations' numbers and blanks."""
+    return re.sub(r"\[\d+(?:, ?\d+)*\]|\s", "", text)
 
 
 def _facts(record: Record) -> list[str]:

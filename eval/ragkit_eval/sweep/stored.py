@@ -30,6 +30,11 @@ class Collections:
     def __init__(
         self, grid: Grid, labelled: LabelledSet, folder: Path, collection: str | None
     ) -> None:
+        if collection and (grid.documents or grid.stores):
+            raise UsageError(
+                "documents that are ingested for a sweep get collections of their own: leave"
+                f" --collection {collection} out"
+            )
         own = bool(grid.documents or (labelled.documents and collection is None))
         if grid.stores and not own:
             options = ", ".join(name for name in grid.axes if name in STORED)

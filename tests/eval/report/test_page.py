@@ -163,6 +163,32 @@ def test_item_shows_both_answers_with_citations_marks_passages_and_targets(
     assert "26 days" in words(fixed.find(".//ul[@class='targets']"))
 
 
+def test_prediction_is_told_only_where_it_is_not_the_whole_answer(tmp_path: Path) -> None:
+    records = [
+        runs.graded("mmlu", "1", 1.0, output="It is 26 days [1].", prediction="It is 26 days."),
+        runs.graded("mmlu", "2", 1.0, output="So it is B, I think.", prediction="B"),
+    ]
+    path = runs.write(tmp_path / "r.jsonl", runs.header(items=2), records)
+    one, other = items(html(slim(path), None))
+    assert "Read as" not in words(one)
+    assert "Read as B" in words(other)
+
+
+def test_missing_target_is_no_target_only_where_the_labels_say_so(
+    tmp_path: Path, answer_runs: list[Run]
+) -> None:
+    path = runs.write(tmp_path / "r.jsonl", runs.header(items=1), [runs.graded("mmlu", "1", 1.0)])
+    assert "Right answer not kept in the run" in words(tree(html(slim(path), None)))
+    parking = [item for item in items(html(answer_runs, None)) if "parking" in words(item)]
+    assert "none: the documents do not answer this" in words(parking[0])
+
+
+def test_metric_that_no_item_could_be_told_of_is_no_row(tmp_path: Path) -> None:
+    top = runs.header(items=1, metrics=("ndcg@10",))
+    path = runs.write(tmp_path / "r.jsonl", top, [runs.graded("mmlu", "1", 1.0)])
+    assert "ndcg@10" not in words(tree(html(slim(path), None)).find(".//main//tbody"))
+
+
 def test_chinese_text_says_its_language(answer_runs: list[Run]) -> None:
     found = items(html(answer_runs, None))
     chinese = next(item for item in found if "leave-zh" in words(item))

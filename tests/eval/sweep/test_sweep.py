@@ -96,6 +96,8 @@ def test_what_cannot_be_swept_is_said_before_anything_runs(tmp_path: Path) -> No
     stores = Grid({"chunk_tokens": (64, 128)}, task="retrieval")
     with pytest.raises(UsageError, match="chunk_tokens: the documents have to be ingested"):
         sweep(stores, labelled({}), tmp_path / "out", settings)
+    with pytest.raises(UsageError, match="leave --collection mine out"):
+        sweep(stores, labelled({"t0": "text"}), tmp_path / "out", settings, collection="mine")
     wrong = Grid({"llm_temperature": (0, 99)})
     with pytest.raises(SettingsError, match="the cell llm_temperature=99 cannot be used"):
         sweep(wrong, labelled({}), tmp_path / "out", settings)

@@ -130,7 +130,7 @@ def test_likelihoods_and_predictions_are_the_harness_s(
         assert record.prediction == sample.prediction
         assert record.scores["acc"] == sample.acc
     predictions = Counter(sample.prediction for sample in theirs.values())
-    assert min(predictions[letter] for letter in "ABCD") >= 5, predictions  # a test of something
+    assert predictions.most_common(3)[-1][1] >= 10, predictions  # or it would be a test of little
 
 
 def test_one_request_a_question_predicts_the_same(

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 _VOCABULARY = 1500
-_LETTER, _SPREAD = 9.0, 1.5  # how far letters stand out on average, and from prompt to prompt
+_LETTER, _SPREAD = 20.0, 1.5  # how far letters stand out on average, and from prompt to prompt
 
 
 def make_answering_llama(folder: Path, dev: Path) -> None:
-    """Make it for MMLU's example questions in `dev`; save it with its tokenizer."""
+    """Make it for some of MMLU's example questions in `dev`; save it with its tokenizer."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    prompts = [_prompt(file) for file in sorted(dev.glob("*_dev.csv"))]
+    prompts = [_prompt(file) for file in sorted(dev.glob("*_dev.csv"))[::3]]
     tokenizer = _tokenizer(prompts)
     torch.manual_seed(0)
     model = LlamaForCausalLM(
