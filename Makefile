@@ -19,7 +19,7 @@ test: venv ## all tests that need only pip packages
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor or llama.cpp's server
 	$(BIN)/python -m pytest -m vllm
 
-test-browser: venv ## the tests of the chat page in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
+test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
 	$(BIN)/python -m pytest -m browser
 
 SOAK_S ?= 600

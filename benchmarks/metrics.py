@@ -37,30 +37,30 @@ class Case:
     name: str
     peer: str
     unit: str
-    ours: Callable[[Data, int], float]
+    ours: Callable[[Data], float]
 
 
-def _corpus(data: Data, turn: int) -> float:
+def _corpus(data: Data) -> float:
     references = [[text] for text in data["references"]]
-    return text_metric("bleu:13a").corpus(data["predictions"][turn], references)
+    return text_metric("bleu:13a").corpus(data["predictions"], references)
 
 
-def _chrf(data: Data, turn: int) -> float:
+def _chrf(data: Data) -> float:
     references = [[text] for text in data["references"]]
-    return text_metric("chrf").corpus(data["predictions"][turn], references)
+    return text_metric("chrf").corpus(data["predictions"], references)
 
 
-def _items(spec: str) -> Callable[[Data, int], float]:
-    def mean(data: Data, turn: int) -> float:
+def _items(spec: str) -> Callable[[Data], float]:
+    def mean(data: Data) -> float:
         metric = text_metric(spec)
-        pairs = zip(data["predictions"][turn], data["references"], strict=True)
+        pairs = zip(data["predictions"], data["references"], strict=True)
         return fmean(metric.item(prediction, [reference]) for prediction, reference in pairs)
 
     return mean
 
 
-def _retrieval(data: Data, turn: int) -> float:
-    return evaluate_run(data["qrels"], data["runs"][turn], MEASURES).mean["ndcg@10"]
+def _retrieval(data: Data) -> float:
+    return evaluate_run(data["qrels"], data["run"], MEASURES).mean["ndcg@10"]
 
 
 CASES = (
@@ -104,8 +104,9 @@ def _row(case: Case, shared: Data, ask: Callable[[str, int], tuple[float, float]
     count = QUERIES if case.unit == "queries" else len(shared["references"])
     for turn in range(ROUNDS + 1):
         peer_s, its_value = ask(case.name, turn)
+        part = _of_turn(shared, turn)
         started = time.process_time()
-        value = case.ours(shared, turn % 2)
+        value = case.ours(part)
         own_s = time.process_time() - started
         if turn:  # the first turn loads what is loaded once
             ours.append(count / own_s)
@@ -115,6 +116,16 @@ def _row(case: Case, shared: Data, ask: Callable[[str, int], tuple[float, float]
         f"| {case.name} | {case.peer} | {median(theirs):,.0f} {case.unit} |"
         f" {median(ours):,.0f} | {median(ratios):.2f} | {its_value:.4f} | {value:.4f} |"
     )
+
+
+def _of_turn(shared: Data, turn: int) -> Data:
+    """Return one of the two sets, each text with the turn's number, so that none comes twice."""
+    return {
+        "predictions": [f"{text} {turn}" for text in shared["predictions"][turn % 2]],
+        "references": [f"{text} {turn}" for text in shared["references"]],
+        "qrels": shared["qrels"],
+        "run": shared["runs"][turn % 2],
+    }
 
 
 def _data() -> dict[str, Any]:

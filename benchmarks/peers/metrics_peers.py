@@ -22,37 +22,48 @@ def main(path: str) -> None:
     data = json.loads(Path(path).read_text(encoding="utf-8"))
     for line in sys.stdin:
         case, turn = line.split()
+        part = _of_turn(data, int(turn))
         started = time.process_time()
-        value = CASES[case](data, int(turn) % 2)
+        value = CASES[case](part)
         taken = time.process_time() - started
         print(json.dumps({"seconds": taken, "value": value}), flush=True)
 
 
-def _corpus_bleu(data: dict[str, Any], turn: int) -> float:
-    return sacrebleu.corpus_bleu(data["predictions"][turn], [data["references"]]).score / 100
+def _of_turn(data: dict[str, Any], turn: int) -> dict[str, Any]:
+    """Return one of the two sets, each text with the turn's number, as the other side does."""
+    return {
+        "predictions": [f"{text} {turn}" for text in data["predictions"][turn % 2]],
+        "references": [f"{text} {turn}" for text in data["references"]],
+        "qrels": data["qrels"],
+        "run": data["runs"][turn % 2],
+    }
 
 
-def _sentence_bleu(data: dict[str, Any], turn: int) -> float:
-    pairs = zip(data["predictions"][turn], data["references"], strict=True)
+def _corpus_bleu(data: dict[str, Any]) -> float:
+    return sacrebleu.corpus_bleu(data["predictions"], [data["references"]]).score / 100
+
+
+def _sentence_bleu(data: dict[str, Any]) -> float:
+    pairs = zip(data["predictions"], data["references"], strict=True)
     return _mean([sacrebleu.sentence_bleu(p, [r]).score / 100 for p, r in pairs])
 
 
-def _chrf(data: dict[str, Any], turn: int) -> float:
-    return sacrebleu.corpus_chrf(data["predictions"][turn], [data["references"]]).score / 100
+def _chrf(data: dict[str, Any]) -> float:
+    return sacrebleu.corpus_chrf(data["predictions"], [data["references"]]).score / 100
 
 
-def _rouge(name: str, *, stem: bool = False) -> Callable[[dict[str, Any], int], float]:
+def _rouge(name: str, *, stem: bool = False) -> Callable[[dict[str, Any]], float]:
     scorer = RougeScorer([name], use_stemmer=stem)
 
-    def mean(data: dict[str, Any], turn: int) -> float:
-        pairs = zip(data["predictions"][turn], data["references"], strict=True)
+    def mean(data: dict[str, Any]) -> float:
+        pairs = zip(data["predictions"], data["references"], strict=True)
         return _mean([scorer.score(r, p)[name].fmeasure for p, r in pairs])
 
     return mean
 
 
-def _trec(data: dict[str, Any], turn: int) -> float:
-    found = pytrec_eval.RelevanceEvaluator(data["qrels"], MEASURES).evaluate(data["runs"][turn])
+def _trec(data: dict[str, Any]) -> float:
+    found = pytrec_eval.RelevanceEvaluator(data["qrels"], MEASURES).evaluate(data["run"])
     return _mean([scores["ndcg_cut_10"] for scores in found.values()])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +44,9 @@ def quant(
     limit: Annotated[
         int | None, typer.Option(min=1, help="So many items of each, the same for all models.")
     ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Only this group, such as an MMLU subject; repeatable.")
+    ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Compare this metric alone; may be repeated.")
     ] = None,
@@ -69,31 +72,28 @@ def quant(
     from ragkit_eval.quant.cost import costs
     from ragkit_eval.quant.models import parse
     from ragkit_eval.quant.run import Manner, folder_for, run_models
-    from ragkit_eval.run import shown_progress
 
     models = [parse(text) for text in (base, *candidates)]
     folder = folder_for(out, models)
     settings = load_settings()
     questions = _questions(
-        settings, task or (), data, rag or (), collection, limit, documents=documents
+        settings, task or (), group or (), data, rag or (), collection, limit, documents=documents
     )
-    with nullcontext(None) if as_json else shown_progress() as progress:
-        manner = Manner(
-            folder or Path(),
-            settings,
-            concurrency=concurrency,
-            timeout_s=timeout_s,
-            seed=seed,
-            overwrite=overwrite,
-            quiet=as_json,
-            progress=progress,
-        )
-        asked = run_models(
-            models,
-            questions,
-            manner,
-            on_model=lambda line: typer.echo(render.printable(line), err=True),
-        )
+    manner = Manner(
+        folder or Path(),
+        settings,
+        concurrency=concurrency,
+        timeout_s=timeout_s,
+        seed=seed,
+        overwrite=overwrite,
+        quiet=as_json,
+    )
+    asked = run_models(
+        models,
+        questions,
+        manner,
+        on_model=lambda line: typer.echo(render.printable(line), err=True),
+    )
     found = costs([one.run for one in asked], metric, seed=seed)
     paths = [str(path) for one in asked for path in one.files]
     values = telling.as_json(found, paths)
@@ -117,9 +117,10 @@ def quant(
 
 def _questions(
     settings: Settings,
-    tasks: list[str] | tuple[str, ...],
+    tasks: Sequence[str],
+    groups: Sequence[str],
     data: Path | None,
-    sets: list[Path] | tuple[Path, ...],
+    sets: Sequence[Path],
     collection: str | None,
     limit: int | None,
     *,
@@ -132,7 +133,7 @@ def _questions(
     if tasks:
         from ragkit_eval.tasks.registry import open_task
 
-        chosen = [open_task(name, data=data, limit=limit) for name in tasks]
+        chosen = [open_task(name, data=data, limit=limit, groups=groups) for name in tasks]
     if not sets:
         return Questions(tuple(chosen))
     labelled, name = opened(sets, settings, collection, documents=documents, out=None)

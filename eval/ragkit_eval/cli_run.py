@@ -115,7 +115,7 @@ def _url(settings: "Settings", url: str | None) -> str:
             "no model server is named: start one with 'ragkit model serve', then give --url or set"
             " RAGKIT_LLM_URL"
         )
-    if not named.startswith(("http://", "https://")):
+    if named.startswith(("local:", "provider:")):
         raise UsageError(
             f"{named.partition(':')[0]}: is no model server, which 'ragkit eval run' needs: start"
             " one with 'ragkit model serve' and give --url http://127.0.0.1:8000/v1"

@@ -22,8 +22,8 @@ _MAX_NAMES = 10  # what of a server's models one line can hold
 
 
 class Endpoint:
-    """A server that has answered. `model` is the name asked for, `about` what the server says:
-    "server" with its version, "root" and "max_model_len", as far as it tells.
+    """A server that has answered. `model` is the name asked for, `url` its address without
+    secrets, `about` what it says: "server" with its version, "root" and "max_model_len".
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Endpoint:
     ) -> None:
         self.model = model
         self.about = about
+        self.url = connection.server.shown
         self._connection = connection
         self._seed = seed
         self._logprobs = _LOGPROBS[0]

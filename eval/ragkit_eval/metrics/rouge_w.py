@@ -28,12 +28,12 @@ def rouge_w(
 ) -> Rouge:
     """Score the weighted longest common subsequence, a run of k words counting k ** weight.
 
-    With f(k) = k ** weight: R = f^-1(WLCS / f(m)) for a reference of m words, P likewise for the
-    prediction, F = 2PR/(P+R). `original` computes what ROUGE-1.5.5 prints: it weighs the
-    reference's length twice, f(f(m)), so that even identical texts have a recall under 1, and it
-    weighs runs of the reference's words whether or not they stand together in the prediction.
-    Raises UsageError for a weight under 1 and without a reference. Source: Lin 2004, section 4,
-    https://aclanthology.org/W04-1013.
+    Lines are not told apart. With f(k) = k ** weight: R = f^-1(WLCS / f(m)) for a reference of m
+    words, P likewise for the prediction, F = 2PR/(P+R). `original` computes what ROUGE-1.5.5
+    prints: it weighs the reference's length twice, f(f(m)), so that even identical texts have a
+    recall under 1, and it weighs runs of the reference's words whether or not they stand together
+    in the prediction. Raises UsageError for a weight under 1 and without a reference. Source: Lin
+    2004, section 4, https://aclanthology.org/W04-1013.
 
     >>> reference = "A B C D E F G"
     >>> [round(rouge_w(p, reference, weight=2).f, 3) for p in ("A B C D H I K", "A H B K C I D")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,6 @@ from ragkit_eval.record import Run, read_run
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit_eval.item import Task
-    from ragkit_eval.run.runner import Progress
     from ragkit_eval.sets import LabelledSet
 
 _NAME_CHARS: Final = 60
@@ -56,7 +55,6 @@ class Manner:
     seed: int = 0
     overwrite: bool = False
     quiet: bool = True
-    progress: Progress | None = None
 
     @property
     def api_key(self) -> str | None:
@@ -115,22 +113,23 @@ def _at_hand(model: Served | ToServe, manner: Manner) -> Iterator[AtHand]:
 
 
 def _run_tasks(server: AtHand, tasks: Sequence[Task], manner: Manner) -> Run:
-    from ragkit_eval.run import evaluate
+    from ragkit_eval.run import evaluate, shown_progress
 
-    return evaluate(
-        tasks,
-        url=server.url,
-        model=server.model,
-        server_args=server.arguments,
-        out=manner.folder / f"{_stem(server)}-tasks.jsonl",
-        label=server.label,
-        api_key=server.api_key,
-        concurrency=manner.concurrency,
-        timeout_s=manner.timeout_s,
-        seed=manner.seed,
-        overwrite=manner.overwrite,
-        progress=manner.progress,
-    )
+    with nullcontext(None) if manner.quiet else shown_progress() as progress:
+        return evaluate(
+            tasks,
+            url=server.url,
+            model=server.model,
+            server_args=server.arguments,
+            out=manner.folder / f"{_stem(server)}-tasks.jsonl",
+            label=server.label,
+            api_key=server.api_key,
+            concurrency=manner.concurrency,
+            timeout_s=manner.timeout_s,
+            seed=manner.seed,
+            overwrite=manner.overwrite,
+            progress=progress,
+        )
 
 
 def _run_answers(server: AtHand, labelled: LabelledSet, collection: str, manner: Manner) -> Run:

@@ -58,7 +58,7 @@ def opened(
     collection: str | None,
     *,
     documents: bool,
-    out: Path | None,
+    out: Path | None = None,
 ) -> tuple[LabelledSet, str]:
     """Read the sets, ingest their documents where wanted, and name the collection.
 

@@ -6,6 +6,7 @@ from ragkit._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ragkit_eval.report.page import html as html
+    from ragkit_eval.report.report import compared as compared
     from ragkit_eval.report.rows import csv as csv
     from ragkit_eval.report.summary import markdown as markdown
 else:
@@ -13,6 +14,7 @@ else:
         __name__,
         {
             "ragkit_eval.report.page": "html",
+            "ragkit_eval.report.report": "compared",
             "ragkit_eval.report.rows": "csv",
             "ragkit_eval.report.summary": "markdown",
         },

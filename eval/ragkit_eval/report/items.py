@@ -88,7 +88,7 @@ def _view(n: int, pair: Pair, extracts: Sequence[Extract]) -> ItemView:
 
 def _no_target(shown: Sequence[Shown]) -> str:
     unanswerable = any(labels(one.record.detail).get("answerable") is False for one in shown)
-    return "none: the documents do not answer this" if unanswerable else "not kept in the run"
+    return "none: the documents do not answer this" if unanswerable else "none is given"
 
 
 def _legend(found: Sequence[Passage]) -> str:

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -76,6 +77,8 @@ def evaluate(
     ]
     if not chosen:
         raise UsageError("no task is named: name one, such as mmlu")
+    if len({task.name for task in chosen}) < len(chosen):
+        raise UsageError("a task is named twice: name each once")
     told = {"revision": revision, "server_args": server_args}
     overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
 
@@ -91,6 +94,7 @@ def evaluate(
                 ask_for(task)  # what cannot be asked is said before all prompts are made
             described = {"name": endpoint.model, **endpoint.about, **told}
             header = make_header(chosen, described, overrides, seed, label=label)
+            header = replace(header, environment={**header.environment, "url": endpoint.url})
             await run_items(
                 chosen,
                 ask_for,

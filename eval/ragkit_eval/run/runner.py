@@ -48,6 +48,7 @@ class Counts:
 
 
 Progress = Callable[[Counts], None]
+_Ready = tuple[Task, Item, str]
 _Asked = tuple[Task, Item, str, Response]
 
 
@@ -122,20 +123,30 @@ class _Going:
         self._progress(self.counts)
 
     async def run(self, concurrency: int, threads: ThreadPoolExecutor) -> None:
-        """Ask and score at once; neither waits for the other, but for a queue that is full."""
+        """Prepare, ask and score at once; none waits for another but for a queue that is full.
+
+        Prompts are ready before a slot is free, so that the server never waits for them.
+        """
+        ready: asyncio.Queue[_Ready | None] = asyncio.Queue(concurrency)
         asked: asyncio.Queue[_Asked | None] = asyncio.Queue(concurrency)
         scorers = os.cpu_count() or 1
-        waiting = self._waiting()  # one iterator for all who ask
+
+        async def prepare_all() -> None:
+            for one in self._waiting():
+                await ready.put(one)
+            for _ in range(concurrency):
+                await ready.put(None)
 
         async def ask_all() -> None:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(self._asking(waiting, asked))
+                    group.create_task(self._asking(ready, asked))
             for _ in range(scorers):
                 await asked.put(None)
 
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(prepare_all())
                 group.create_task(ask_all())
                 for _ in range(scorers):
                     group.create_task(self._scoring(asked, threads))
@@ -143,7 +154,7 @@ class _Going:
             first = _first(errors)
             raise first from first.__cause__
 
-    def _waiting(self) -> Iterator[tuple[Task, Item, str]]:
+    def _waiting(self) -> Iterator[_Ready]:
         """Go through the items that have no outcome yet."""
         for task in self._tasks:
             seen: set[str] = set()
@@ -163,9 +174,10 @@ class _Going:
                     self.counts = replace(self.counts, reused=self.counts.reused + 1)
 
     async def _asking(
-        self, waiting: Iterator[tuple[Task, Item, str]], asked: asyncio.Queue[_Asked | None]
+        self, ready: asyncio.Queue[_Ready | None], asked: asyncio.Queue[_Asked | None]
     ) -> None:
-        for task, item, key in waiting:
+        while (one := await ready.get()) is not None:
+            task, item, key = one
             try:
                 response = await self._asks[task.name](item)
             except ModelError as error:

@@ -115,7 +115,7 @@ def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[
     With z0 from the share of means under the mean (half of the ties), a from the jackknife and z
     of the level: Phi(z0 + (z0 + z) / (1 - a (z0 + z))). Source: Efron 1987,
     https://doi.org/10.1080/01621459.1987.10478410. z is widened to sqrt(K/(K-1)) times the
-    quantile of t with K-1 degrees of freedom: Hesterberg 2015, section 5.3,
+    quantile of t with K-1 degrees of freedom: Hesterberg 2015,
     https://doi.org/10.1080/00031305.2015.1089789.
     """
     count = len(data)

@@ -39,7 +39,7 @@ class Clustered:
         With K clusters of n_k items, N in all, and residuals e_k = sum_k - n_k * mean:
         sqrt(K/(K-1) * sum(e_k**2)) / N. 0.0 for one cluster, of which nothing is known.
         Source: Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13; for evaluations of
-        language models Miller 2024, https://arxiv.org/abs/2411.00640, section 2.2.
+        language models Miller 2024, https://arxiv.org/abs/2411.00640.
         """
         count = len(self)
         if count < 2:

@@ -26,7 +26,7 @@ def detectable(
     """Return the smallest true mean difference that a two-sided test would find with this power.
 
     (t(1 - alpha/2) + t(power)) times the standard error of the paired difference, robust to
-    clusters, with K-1 degrees of freedom; source: Miller 2024, section 5,
+    clusters, with K-1 degrees of freedom; source: Miller 2024,
     https://arxiv.org/abs/2411.00640. Never less, for right and wrong, than 6 of the K clusters,
     because 2 / 2**5 is over 0.05; nor where nothing differs, which shows no spread to go by.
     Infinite with fewer than 6 clusters, which cannot show any difference.

@@ -12,7 +12,8 @@ from ragkit.errors import ModelServerError, NotFoundError, SettingsError, UsageE
 from ragkit.types import Usage
 from ragkit_eval.endpoint import Endpoint, ServerGoneError
 from ragkit_eval.endpoint.failures import RejectedError
-from ragkit_eval.item import Item, Likelihood, Response, Task
+from ragkit_eval.item import Item, Response, Task
+from tests.eval.endpoint.asking import ITEM, ask
 from tests.eval.endpoint.scripted import (
     Asked,
     Reply,
@@ -25,22 +26,9 @@ from tests.eval.endpoint.scripted import (
 )
 from tests.eval.run.fake import FakeTask
 
-ITEM = Item("1", "Two and two?\nAnswer:", ("B",), labels=tuple("ABCD"))
 LETTER = FakeTask((ITEM,))
 GENERATE = FakeTask((ITEM,), method="generate", sampling={"max_tokens": 40, "stop": ["\n"]})
 CHAT = FakeTask((ITEM,), method="generate", sampling={"max_tokens": 40, "chat": True})
-
-
-def ask(url: str, task: Task = LETTER, item: Item = ITEM, **options: Any) -> Response:
-    """Ask one item, with waits between tries that do not hold a test up."""
-    asking = {name: options.pop(name) for name in ("chat", "special_tokens") if name in options}
-
-    async def once() -> Response:
-        quick = {"tries": 4, "backoff_s": 0.001, **options}
-        async with Endpoint.open(url, "tiny", **quick) as endpoint:
-            return await endpoint.ask_for(task, **asking)(item)
-
-    return asyncio.run(once())
 
 
 def sent(script: Script, task: Task = LETTER, item: Item = ITEM, **options: Any) -> list[Asked]:
@@ -235,6 +223,20 @@ def test_what_no_item_would_pass_is_no_items_error(fault: Reply, match: str) -> 
         ask(server.url)
 
 
+def test_a_server_that_goes_away_meanwhile_is_no_items_error() -> None:
+    async def asked_twice() -> None:
+        with ScriptedServer() as server:
+            opened = Endpoint.open(server.url, "tiny", tries=3, backoff_s=0.001)
+            endpoint = await opened.__aenter__()
+            answer = endpoint.ask_for(LETTER)
+            await answer(ITEM)
+        with pytest.raises(ServerGoneError, match="refuses connections"):
+            await answer(ITEM)
+        await opened.__aexit__(None, None, None)
+
+    asyncio.run(asked_twice())
+
+
 def test_a_key_is_sent_and_never_shown() -> None:
     with (
         ScriptedServer(in_turn(error(400, "bad key sk-secret"))) as server,
@@ -323,89 +325,6 @@ def test_a_task_over_a_collection_is_refused() -> None:
         pytest.raises(UsageError, match="use 'ragkit eval rag' in place of 'run'"),
     ):
         ask(server.url, FakeTask((ITEM,), method="rag"))
-
-
-# Log-likelihoods
-
-CHOICES = Item("1", "Two and two? ", choices=("four", "five"))
-LIKELIHOOD = FakeTask((CHOICES,), method="loglikelihood")
-# A tokenizer of words with the space before them; "<s>" before all where special tokens are asked.
-WORDS = {"<s>": 0, "Two": 1, " and": 2, " two?": 3, " four": 4, " five": 5}
-
-
-def tokenize(body: dict[str, Any]) -> Reply:
-    words = body["prompt"].replace(" ", "\0 ").split("\0")
-    start = [0] if body["add_special_tokens"] else []
-    return Reply({"tokens": start + [WORDS[word] for word in words]})
-
-
-def echo_ids(asked: Asked) -> Reply:
-    """Echo token ids: token n has the log-probability -n, " four" alone is not the first choice."""
-    ids = asked.body["prompt"]
-    logprobs = [None, *(-float(one) for one in ids[1:]), -9.0]
-    tops = [None, *({"x": -float(one) + (one == 4)} for one in ids[1:]), {"x": -9.0}]
-    return completion("", token_logprobs=logprobs, top_logprobs=tops)
-
-
-def test_likelihoods_are_of_token_ids_where_the_server_cuts_tokens() -> None:
-    with ScriptedServer(echo_ids, beside={"/tokenize": tokenize}) as server:
-        response = ask(server.url, LIKELIHOOD, CHOICES)
-    assert [one.body["prompt"] for one in server.asked] == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 5]]
-    asked = {name: server.asked[0].body[name] for name in ("max_tokens", "logprobs", "echo")}
-    assert asked == {"max_tokens": 1, "logprobs": 1, "echo": True}
-    assert response.likelihoods == (Likelihood(-4.0, 1, False), Likelihood(-5.0, 1, True))
-    assert response.usage == Usage(14, 2)
-
-
-def test_likelihoods_without_special_tokens() -> None:
-    with ScriptedServer(echo_ids, beside={"/tokenize": tokenize}) as server:
-        ask(server.url, LIKELIHOOD, CHOICES, special_tokens=False)
-    assert [one.body["prompt"] for one in server.asked] == [[1, 2, 3, 4], [1, 2, 3, 5]]
-
-
-def test_a_tokenizer_that_fails_for_once_is_asked_again() -> None:
-    replies = iter([error(500, "busy")])
-    beside = {"/tokenize": lambda body: next(replies, None) or tokenize(body)}
-    with ScriptedServer(echo_ids, beside=beside) as server:
-        ask(server.url, LIKELIHOOD, CHOICES)
-    assert server.asked[0].body["prompt"] == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("start", [[], ["<s>"]], ids=["plain", "with a first token"])
-def test_likelihoods_are_of_text_where_it_does_not(start: list[str]) -> None:
-    def echo_text(asked: Asked) -> Reply:
-        tokens = [*start, "Two", " and", " two", "? f", "our", "!"]
-        offsets = [sum(map(len, tokens[:n])) for n in range(len(tokens))]
-        logprobs = [None, *(-0.5 for _ in tokens[1:])]
-        tops = [None, *({"x": -0.5} for _ in tokens[1:])]
-        return completion(
-            "", tokens=tokens, text_offset=offsets, token_logprobs=logprobs, top_logprobs=tops
-        )
-
-    one = Item("1", "Two and two?", choices=(" four",))
-    with ScriptedServer(echo_text) as server:
-        response = ask(server.url, LIKELIHOOD, one)
-    assert server.asked[0].body["prompt"] == "Two and two? four"
-    # "? f" stands across the border, and counts; "!" was made by the model.
-    assert response.likelihoods == (Likelihood(-1.0, 2, True),)
-
-
-@pytest.mark.parametrize(
-    "logprobs", [{}, {"token_logprobs": [None, -1.0]}, {"token_logprobs": [None] * 6}]
-)
-def test_likelihoods_that_are_not_told_are_the_items_error(logprobs: dict[str, Any]) -> None:
-    with (
-        ScriptedServer(
-            lambda asked: completion("", **logprobs), beside={"/tokenize": tokenize}
-        ) as server,
-        pytest.raises(ModelServerError, match="no proper OpenAI-style answer"),
-    ):
-        ask(server.url, LIKELIHOOD, CHOICES)
-
-
-def test_log_likelihoods_are_not_asked_of_a_chat() -> None:
-    with ScriptedServer() as server, pytest.raises(UsageError, match="use --completions"):
-        ask(server.url, LIKELIHOOD, CHOICES, chat=True)
 
 
 def test_a_candidate_that_is_no_number_is_the_items_error() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from ragkit_eval.compare import Comparison
 from ragkit_eval.record import Run, read_run
+from ragkit_eval.report.report import compared
 from tests.eval.report import runs
 
 
@@ -43,3 +45,10 @@ def choice_runs(choice_paths: Sequence[Path]) -> list[Run]:
 @pytest.fixture
 def answer_runs(answer_paths: Sequence[Path]) -> list[Run]:
     return slim(*answer_paths)
+
+
+@pytest.fixture(scope="session")
+def answer_comparison(answer_paths: Sequence[Path]) -> Comparison:
+    comparison = compared(slim(*answer_paths))
+    assert comparison is not None
+    return comparison

@@ -9,11 +9,12 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.answers import Prices
-from ragkit_eval.compare import compare
+from ragkit_eval.compare import Comparison, compare
 from ragkit_eval.record import Record, Run
 from ragkit_eval.report import numbers
 from ragkit_eval.report.figures import cell
 from ragkit_eval.report.inert import Mark, Segment, inert, line, segments
+from ragkit_eval.report.plots.lines import shares, thin
 from ragkit_eval.report.report import compared, report
 from ragkit_eval.report.risk import risk_curve
 from ragkit_eval.report.speed import speed
@@ -131,11 +132,11 @@ def test_prices_are_one_for_all_runs_or_one_each(answer_runs: list[Run]) -> None
         report(answer_runs, None, prices=[one] * 3)
 
 
-def test_groups_are_corrected_for_what_is_shown_alone(answer_runs: list[Run]) -> None:
-    comparison = compared(answer_runs)
-    assert comparison is not None
-    assert {row.metric for row in comparison.groups} == {"answer_score"}
-    assert comparison.rows == compare(answer_runs).rows
+def test_groups_are_corrected_for_what_is_shown_alone(
+    answer_runs: list[Run], answer_comparison: Comparison
+) -> None:
+    assert {row.metric for row in answer_comparison.groups} == {"answer_score"}
+    assert answer_comparison.rows == compare(answer_runs).rows
 
 
 def test_one_run_and_runs_of_errors_are_not_compared(tmp_path: Path) -> None:
@@ -188,6 +189,13 @@ def test_scales_hold_all_values_and_tick_at_round_ones() -> None:
     assert Scale(0, 1, 10, 20)(0.5) == 15
     equal = logarithmic([2.0, 2.0], 0, 100)
     assert equal.low <= 2.0 < equal.high
+
+
+def test_curve_of_latencies_rises_by_a_step_at_each() -> None:
+    assert shares([0.1, 0.4]) == [(0.1, 0.0), (0.1, 0.5), (0.4, 0.5), (0.4, 1.0)]
+    many = shares([float(n) for n in range(1, 1001)])
+    assert len(thin(many)) == 120
+    assert (thin(many)[0], thin(many)[-1]) == (many[0], many[-1])
 
 
 def test_segments_cut_a_text_where_marks_overlap() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from ragkit_eval.compare import Comparison
 from ragkit_eval.record import Run
 from ragkit_eval.report import markdown
 from ragkit_eval.report.report import compared
@@ -14,12 +15,12 @@ from tests.eval.report.conftest import slim
 from tests.eval.report.test_page import hostile
 
 
-def test_summary_says_the_verdict_every_metric_and_the_coverage(answer_runs: list[Run]) -> None:
-    comparison = compared(answer_runs)
-    assert comparison is not None
-    text = markdown(answer_runs, comparison, title="Nightly")
+def test_summary_says_the_verdict_every_metric_and_the_coverage(
+    answer_runs: list[Run], answer_comparison: Comparison
+) -> None:
+    text = markdown(answer_runs, answer_comparison, title="Nightly")
     assert text.startswith("## Nightly\n\n- **A** extractive\n- **B** written\n")
-    first = comparison.rows[0]
+    first = answer_comparison.rows[0]
     assert f"| answer_score | {first.a.mean:.3f} [" in text
     assert f"**+{first.difference.mean:.3f} [+" in text
     assert "| answered | 60 of 60, 0 errors | 60 of 60, 0 errors |  |" in text

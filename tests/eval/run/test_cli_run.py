@@ -1,6 +1,7 @@
 """`ragkit eval run` as a user sees it, and `evaluate` from Python."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import typer
 
-from ragkit.errors import ModelServerError, NotFoundError, UsageError
+from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.cli_run import run
 from ragkit_eval.endpoint import ServerGoneError
 from ragkit_eval.record import read_run
@@ -91,6 +92,7 @@ def test_it_prints_a_table_and_keeps_the_run(
     assert header.model == {"name": "tiny", "max_model_len": 4096}
     assert header.sampling["seed"] == 0
     assert {"ragkit", "python", "aiohttp", "cores"} <= header.environment.keys()
+    assert header.environment["url"] == server.url
     assert header.tasks[0].items == 12
 
 
@@ -242,16 +244,17 @@ def test_from_a_notebook_where_a_loop_runs(server: ScriptedServer, tmp_path: Pat
     assert asyncio.run(cell()) == 3
 
 
+def test_a_task_named_twice_is_refused(server: ScriptedServer, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="named twice"):
+        evaluate([FakeTask(items(1))] * 2, url=server.url, out=tmp_path / "run.jsonl")
+
+
 def test_a_task_without_items_is_refused(server: ScriptedServer, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fake has no items"):
         evaluate([FakeTask([])], url=server.url, out=tmp_path / "run.jsonl")
 
 
-def test_a_server_that_goes_away_stops_the_run_and_it_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ragkit_eval.endpoint.connection.BACKOFF_S", 0.001)
-
+def test_a_server_that_shuts_us_out_stops_the_run_and_it_goes_on(tmp_path: Path) -> None:
     def closing(asked: Asked) -> Reply:
         return error(401, "the key has run out") if asked.number > 3 else by_letter(asked)
 
@@ -304,5 +307,15 @@ def test_progress_in_a_pipe_ends_with_one_line(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err.startswith("ragkit: 2 of 2 items (100%), ")
 
 
-def test_a_run_of_errors_alone_is_a_model_error_away() -> None:
-    assert not issubclass(ServerGoneError, ModelServerError)  # or the runner would go on
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_in_a_terminal_is_a_bar() -> None:
+    terminal = Terminal()
+    with shown_progress(terminal) as progress:
+        progress(Counts(total=2))
+        progress(Counts(total=2, ok=2))
+    assert "━" in terminal.getvalue()
+    assert "2 of 2 items (100%)" in terminal.getvalue()

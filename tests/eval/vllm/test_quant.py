@@ -24,6 +24,7 @@ def test_two_precisions_are_served_asked_and_compared(data: Path, tmp_path: Path
     options = "--max-model-len 4096 --cpu-kv-cache-gib 1 --enforce-eager --dtype"
     out = tmp_path / "out"
     command = [sys.executable, "-m", "ragkit", "eval", "quant", "--task", "mmlu", "--limit", "60"]
+    command += ["--group", "anatomy"]
     command += [
         f"whole=serve:{folder} {options} float32",
         f"half=serve:{folder} {options} bfloat16",

@@ -138,12 +138,16 @@ def test_one_request_a_question_predicts_the_same(
 ) -> None:
     mine = ours("mmlu:lm-eval-letter", url, subset, tmp_path / "run.jsonl")
     assert mine.keys() == theirs.keys()
+    complete = 0
     for prompt, sample in theirs.items():
-        top = dict(mine[prompt].detail["top"])
-        told = [top[f" {letter}"] for letter in "ABCD"]
-        assert told == pytest.approx(sample.likelihoods, abs=1e-3)
+        top = dict(mine[prompt].detail["top"])  # twenty tokens, rarely without one of the letters
+        harness = dict(zip("ABCD", sample.likelihoods, strict=True))
+        told = {letter: top[f" {letter}"] for letter in "ABCD" if f" {letter}" in top}
+        assert told == pytest.approx({letter: harness[letter] for letter in told}, abs=1e-3)
         assert mine[prompt].prediction == sample.prediction
         assert not mine[prompt].fallback
+        complete += len(told) == 4
+    assert complete > 0.8 * len(theirs)
 
 
 def _first(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 _VOCABULARY = 1500
-_LETTER, _SPREAD = 20.0, 1.5  # how far letters stand out on average, and from prompt to prompt
+_LETTER, _SPREAD = 30.0, 1.5  # how far letters stand out on average, and from prompt to prompt
 
 
 def make_answering_llama(folder: Path, dev: Path) -> None:

@@ -63,7 +63,7 @@ def thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def shares(values: Sequence[float]) -> list[tuple[float, float]]:
     """Return (value, share of all that is no greater), of values that grow."""
-    return [(value, n / len(values)) for n, value in enumerate(values, 1)]
+    return [(value, (n + step) / len(values)) for n, value in enumerate(values) for step in (0, 1)]
 
 
 def _drawn(curves: Sequence[Curve], x: Scale, y: Scale) -> list[Markup]:
