@@ -12,6 +12,7 @@ from typing import Literal
 
 from ragkit.errors import UsageError
 from ragkit_eval.compare import Difference, compare
+from ragkit_eval.judge.certificate import is_checked
 from ragkit_eval.pairing import Coverage, chosen, metrics_of, shared_tasks
 from ragkit_eval.record import Run
 from ragkit_eval.stats.bootstrap import SAMPLES
@@ -129,6 +130,20 @@ def _check_metrics(
     chosen(list(margins), list(dict.fromkeys(m for of in known.values() for m in of)), "metric")
     for task in tasks or ():
         chosen(list(margins), known[task], f"metric of {task}")
+    if "judge" in margins:
+        _check_judges(runs, names)
+
+
+def _check_judges(runs: Sequence[Run], tasks: Sequence[str]) -> None:
+    """Raise UsageError where a judge scored whose agreement with people was not shown."""
+    for run in runs:
+        for name in tasks:
+            signature = run.header.task(name).metrics.get("judge")
+            if signature is not None and not is_checked(signature):
+                raise UsageError(
+                    f"{run.path}: its judge may not decide ({signature.rpartition('|')[2]}): run"
+                    " 'ragkit eval judge-check' first, then make the run again"
+                )
 
 
 def _problems(counted: Coverage, min_coverage: float, max_errors: float) -> list[str]:

@@ -6,7 +6,9 @@ needs no dictionary and no segmenter. It knows nothing of stop words: idf weighs
 """
 
 import re
+import threading
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 ANALYSER = "nfkc-casefold+english-stem+cjk-bigrams/1"  # part of the pipeline fingerprint
@@ -43,12 +45,18 @@ def analyse(text: str) -> list[str]:
 def _stem(word: str) -> str:
     if not (word.isascii() and word.isalpha()):
         return word
-    stem: str = _stemmer().stemWord(word)
-    return stem
+    return _stemmers().stem(word)
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it keeps the word that it works on in itself."""
+
+    def __init__(self) -> None:
+        import snowballstemmer
+
+        self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
 
 
 @lru_cache(maxsize=1)
-def _stemmer():  # type: ignore[no-untyped-def]
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("english")
+def _stemmers() -> _Stemmers:
+    return _Stemmers()

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from ragkit.errors import UsageError
 from ragkit_eval.cli import app
 from ragkit_eval.gate import gate
+from ragkit_eval.record import read_run
 from tests.eval.runs import TASK, records, run_of, write_run
 
 BASE = [1.0] * 80 + [0.0] * 20
@@ -153,3 +154,19 @@ def test_a_negative_margin_is_no_margin(tmp_path: Path) -> None:
     found = _gate(tmp_path, tmp_path / "a.jsonl", "--metric", "acc=-0.1")
     assert found.exit_code == 2
     assert "a drop of -0.1 in acc makes no sense" in found.output
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [("checked:kappa=0.71,n=120", 0), ("failed:kappa=0.2,n=120", 2), ("unchecked", 2)],
+)
+def test_a_judge_decides_only_when_it_was_checked(tmp_path: Path, end: str, code: int) -> None:
+    task = replace(TASK, items=100, metric="judge", metrics={"judge": f"judge|model:m|v:1|{end}"})
+    runs = [
+        read_run(write_run(tmp_path / f"{n}.jsonl", records(BASE, metric="judge"), tasks=[task]))
+        for n in "ab"
+    ]
+    found = gate(runs[0], runs[1], {"judge": 0.05})
+    assert found.exit_code == code
+    assert bool(found.problems) == (code == 2)
+    assert all("judge-check" in problem for problem in found.problems)

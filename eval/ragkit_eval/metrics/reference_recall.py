@@ -4,36 +4,40 @@ The default score of an answer: of the metrics that need no model it agrees best
 do not mind that an answer says more than the reference does.
 """
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
 from ragkit.errors import UsageError
-from ragkit.text.analyse import ANALYSER, analyse
+from ragkit.text.analyse import ANALYSER, CJK, analyse
 
 _KEPT_TEXTS = 1024
+_LONE = re.compile(f"[{CJK}]")
 
 
 def reference_recall(prediction: str, references: Sequence[str]) -> float:
     """Return the share of a reference's terms that the prediction has, of the best reference.
 
     Terms are those of ragkit's analyser: English stems, pairs of Chinese characters; each counts at
-    most as often as the prediction has it. A reference without a term scores 1.0 against a
-    prediction without any, else 0.0. Raises UsageError without a reference. Source: Adlakha et al.
-    2024, https://doi.org/10.1162/tacl_a_00667.
+    most as often as the prediction has it. A Chinese character that stands alone in the reference
+    (两) is found wherever the prediction has it (两天), which the pairs would not tell. A reference
+    without a term scores 1.0 against a prediction without any, else 0.0. Raises UsageError without
+    a reference. Source: Adlakha et al. 2024, https://doi.org/10.1162/tacl_a_00667.
 
     >>> reference_recall("It was signed in Paris in 1783.", ["Paris, 1783", "in 1784"])
     1.0
     """
     if not references:
         raise UsageError("reference recall needs at least one reference: give one")
-    own = _terms(prediction)
-    return max(_recall(own, _terms(text)) for text in references)
+    own, said = _terms(prediction), _plain(prediction)
+    return max(_recall(own, said, _terms(text)) for text in references)
 
 
 def signature() -> str:
     """Return all that the values depend on."""
-    return f"reference_recall|tok:{ANALYSER}|v:1"
+    return f"reference_recall|tok:{ANALYSER}|lone-cjk:anywhere|v:1"
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
@@ -41,7 +45,16 @@ def _terms(text: str) -> Counter[str]:
     return Counter(analyse(text))
 
 
-def _recall(own: Counter[str], theirs: Counter[str]) -> float:
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _recall(own: Counter[str], said: str, theirs: Counter[str]) -> float:
     if not theirs:
         return float(not own)
-    return sum(min(own[term], n) for term, n in theirs.items()) / theirs.total()
+    held = sum(
+        min(said.count(term) if _LONE.fullmatch(term) else own[term], n)
+        for term, n in theirs.items()
+    )
+    return held / theirs.total()

@@ -4,7 +4,9 @@ On ASCII they are exactly ROUGE-1.5.5's words. It knows nothing of any metric.
 """
 
 import re
+import threading
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 from ragkit.text.analyse import CJK
@@ -58,8 +60,7 @@ def porter(word: str) -> str:
     """
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    stem: str = _stemmer().stemWord(word)
-    return stem
+    return _stemmers().stem(word)
 
 
 def is_cjk(text: str) -> bool:
@@ -74,8 +75,15 @@ def is_cjk(text: str) -> bool:
     return 2 * sum(1 for word in found if _CJK.match(word)) > len(found)
 
 
-@lru_cache(maxsize=1)
-def _stemmer():  # type: ignore[no-untyped-def]
-    import snowballstemmer
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it keeps the word that it works on in itself."""
 
-    return snowballstemmer.stemmer("porter")
+    def __init__(self) -> None:
+        import snowballstemmer
+
+        self.stem: Callable[[str], str] = snowballstemmer.stemmer("porter").stemWord
+
+
+@lru_cache(maxsize=1)
+def _stemmers() -> _Stemmers:
+    return _Stemmers()

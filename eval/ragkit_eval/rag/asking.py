@@ -86,6 +86,8 @@ def _asked(kb: KnowledgeBase, item: Item) -> Response:
             **answer_json(answer),
             "prompt_version": answer.prompt,
             "hits": [hit_json(hit) for hit in answer.hits],
+            # As they were packed, which may be another cut than was found.
+            "used": [_passage(hit, text=True) for hit in answer.used],
             "confidence": _confidence(kb, item.question, answer.hits),
             "labels": item.extra,
         },

@@ -1,10 +1,13 @@
 """One analyser for index, query and metrics: words, English stems, CJK pairs."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.text.analyse import MAX_TERM_CHARS, analyse
+from ragkit.text.analyse import MAX_TERM_CHARS, _stem, analyse
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,20 @@ def test_takes_any_text_and_makes_bounded_terms_of_it(text: str) -> None:
 @given(st.text(alphabet="ab中国 ", max_size=30), st.text(alphabet="ab中国 ", max_size=30))
 def test_a_full_stop_separates(left: str, right: str) -> None:
     assert analyse(f"{left}。{right}") == analyse(left) + analyse(right)
+
+
+def test_threads_do_not_stem_each_others_words() -> None:
+    """A stemmer keeps its word in itself: one for all threads gave wrong stems and errors."""
+    letters = "abcdefghijklmnopqrst"
+    words = [f"{a}{b}{c}nationaliveness" for a in letters for b in letters for c in letters]
+    alone = [analyse(word) for word in words]
+    _stem.cache_clear()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(analyse, words, chunksize=100))
+    finally:
+        sys.setswitchinterval(interval)
+        _stem.cache_clear()
+    assert together == alone

@@ -71,6 +71,9 @@ def test_reference_recall_is_the_share_of_the_references_terms() -> None:
     assert reference_recall("是曹雪写的", ["曹雪芹"]) == 1 / 2
     assert reference_recall("x", ["...", "y"]) == 0
     assert reference_recall("!", ["..."]) == 1
+    # a lone character of the reference has no pair
+    assert reference_recall("休假两天", ["两"]) == 1
+    assert reference_recall("休假三天", ["两"]) == 0
 
 
 def test_contains_is_word_for_word() -> None:

@@ -158,6 +158,18 @@ def test_a_run_keeps_all_that_scores_are_made_of(kb: KnowledgeBase, tmp_path: Pa
     assert json.loads(json.dumps(summary.as_json()))["scores"]["answer_score"]["mean"] == 0.75
 
 
+def test_the_passages_that_were_shown_are_kept_with_their_text(kb: KnowledgeBase) -> None:
+    kb.generator = ChatGenerator(FakeLanguageModel("An employee has 28 days [1]."))
+    task = task_of(kb, HOLIDAY)
+    (item,) = task.items()
+    response = ask(kb, item)
+    used = response.detail["used"]
+    assert used
+    assert all(kb.store.text(p["document"])[p["start"] : p["end"]] == p["text"] for p in used)
+    only_shown = Response(text=response.text, detail={**response.detail, "hits": []})
+    assert task.score(item, only_shown).scores["citation_validity"] == 1
+
+
 def test_what_a_judge_says_is_a_score_and_what_it_fails_to_say_a_rate(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

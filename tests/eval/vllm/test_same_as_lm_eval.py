@@ -140,12 +140,14 @@ def test_one_request_a_question_predicts_the_same(
     assert mine.keys() == theirs.keys()
     complete = 0
     for prompt, sample in theirs.items():
-        top = dict(mine[prompt].detail["top"])  # twenty tokens, rarely without one of the letters
+        record = mine[prompt]
+        top = dict(record.detail["top"])  # twenty tokens, rarely without one of the letters
         harness = dict(zip("ABCD", sample.likelihoods, strict=True))
         told = {letter: top[f" {letter}"] for letter in "ABCD" if f" {letter}" in top}
         assert told == pytest.approx({letter: harness[letter] for letter in told}, abs=1e-3)
-        assert mine[prompt].prediction == sample.prediction
-        assert not mine[prompt].fallback
+        assert record.fallback == (not told)
+        if told:  # any letter there is the likeliest one, or stands after it
+            assert record.prediction == sample.prediction
         complete += len(told) == 4
     assert complete > 0.8 * len(theirs)
 
