@@ -8,7 +8,7 @@ PACKAGES := ragkit ingest serve eval tests benchmarks examples
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
-.PHONY: demo test test-vllm test-browser soak check lint bench venv venvs clean
+.PHONY: demo test test-vllm test-browser soak gate check lint bench venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
@@ -16,7 +16,7 @@ demo: venv ## ingest the example corpus into a database of its own and ask three
 test: venv ## all tests that need only pip packages
 	$(BIN)/python -m pytest
 
-test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor or llama.cpp's server
+test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest -m vllm
 
 test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
@@ -25,6 +25,9 @@ test-browser: venv ## the tests of the chat page and the report in a real Chromi
 SOAK_S ?= 600
 soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat
 	$(BIN)/python -m tests.serve.soak $(SOAK_S)
+
+gate: venv ## fail when ragkit finds or answers worse than benchmarks/baseline.jsonl; needs the test data
+	$(BIN)/python -m benchmarks.gate
 
 check: lint ## lint, and the fast tests
 	$(BIN)/python -m pytest -m "not slow and not vllm and not browser"
@@ -46,7 +49,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-venvs: $(APART) ## the environments of vLLM, llm-compressor and llama.cpp's server
+venvs: $(APART) ## the environments of vLLM, llm-compressor, llama.cpp's server and lm-evaluation-harness
 
 .venvs/%/.made: environments/%.txt
 	$(PYTHON) -m venv --clear $(@D)

@@ -35,6 +35,14 @@ def main(corpus: str) -> None:
         quoted = shown["text"][citation["start"] : citation["end"]]
         assert quoted == citation["quote"], citation
     ragkit("ask", "anything", "--collection", "nowhere", code=2)
+
+    ragkit("eval", "testset", "--questions", "10", "--out", "set.jsonl")
+    for mode in ("hybrid", "lexical"):
+        ragkit("eval", "rag", "set.jsonl", "--mode", mode, "--out", f"{mode}.jsonl")
+    ragkit("eval", "report", "hybrid.jsonl", "lexical.jsonl", "--out", "report.html")
+    assert "http" not in Path("report.html").read_text(encoding="utf-8").partition("<body")[0]
+    assert "mmlu:lm-eval" in ragkit("eval", "tasks")
+    ragkit("eval", "selftest")
     print(f"smoke test passed: {sorted(names)}, {first['documents']['added']} documents")
 
 

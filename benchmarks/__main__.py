@@ -11,7 +11,10 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-SECTIONS = ("ingestion", "retrieval", "answers", "packing", "serving", "http", "startup")
+SECTIONS = (
+    *("ingestion", "retrieval", "answers", "packing", "serving", "http"),
+    *("metrics", "inflight", "startup"),
+)
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(__file__).resolve().parent / "out"
 HEAD = """# Benchmarks

@@ -11,7 +11,9 @@ RagkitError
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
 ├── ModelError            an embedding or language model is missing or cannot be used
 │   └── ModelServerError  the language-model server cannot be reached, or failed
-│       └── IncompleteAnswerError  it failed in the middle of an answer; holds what had come
+│       ├── IncompleteAnswerError  it failed in the middle of an answer; holds what had come
+│       └── RejectedError  (ragkit_eval) it takes this request from nobody, such as a long prompt
+├── ServerGoneError       (ragkit_eval) no question can be answered by the server any more
 ├── ServerError           a server of ragkit's cannot be reached, or failed
 │   └── OverloadedError   it takes no more at the moment, or the key's quota is used up
 └── IngestError           one file could not be taken in; names the stage at which it failed

@@ -38,6 +38,7 @@ from ragkit.masking import is_database_url, masked
 
 FILE: Final = "ragkit.toml"
 PREFIX: Final = "RAGKIT_"
+EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
 
 _PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
 
@@ -299,6 +300,7 @@ def _unknown_variables() -> Mapping[str, str]:
     """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
     known = [name.upper() for name in Settings.model_fields]
     known += [_file_variable(name).removeprefix(PREFIX) for name in _secrets()]
+    known.append(EVAL_DATA.removeprefix(PREFIX))
     found = {}
     for variable in sorted(os.environ):
         name = variable.upper().removeprefix(PREFIX)  # case does not matter here

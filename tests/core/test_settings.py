@@ -241,12 +241,13 @@ def test_config_shows_values_and_origins(tmp_path: Path, monkeypatch: pytest.Mon
 def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "top_k = 3\nllm_api_key = 'hunter2'")
     monkeypatch.setenv("RAGKIT_ANYTHING", "1")
+    monkeypatch.setenv("RAGKIT_EVAL_DATA", "tasks")
     out, err = run_config(tmp_path, monkeypatch, "--json")
     shown = json.loads(out)
     assert shown["settings"]["top_k"] == {"value": 3, "origin": "ragkit.toml"}
     assert shown["settings"]["llm_url"] == {"value": None, "origin": "default"}
     assert shown["settings"]["llm_api_key"]["value"] == "***"
-    assert shown["unknown"] == {"RAGKIT_ANYTHING": ""}
+    assert shown["unknown"] == {"RAGKIT_ANYTHING": ""}  # not that of `ragkit eval`
     assert err == ""
 
 
