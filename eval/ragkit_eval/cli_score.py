@@ -198,6 +198,6 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
         some = ", ".join(map(render.printable, scored.left_out[:5]))
         more = ", ..." if len(scored.left_out) > 5 else ""
         typer.echo(
-            f"Left out, as not judged or not retrieved: {len(scored.left_out)} queries"
-            f" ({some}{more})"
+            "Queries left out, as none of their documents is judged relevant or none was retrieved:"
+            f" {len(scored.left_out)} ({some}{more})"
         )

@@ -11,7 +11,8 @@ def write_whole(path: Path, text: str) -> None:
     """Write a text beside its place and move it there. Raises UsageError when it cannot be."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        written.write_text(text, encoding="utf-8", newline="\n")
+        # A text out of JSON may hold half a surrogate pair, which UTF-8 has no bytes for.
+        written.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         written.replace(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}: name another") from error

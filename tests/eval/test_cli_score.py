@@ -269,3 +269,11 @@ def test_the_run_file_never_replaces_what_is_read(tmp_path: Path) -> None:
     assert run(path, "--out", path).exit_code == 2
     assert run(path, "--out", tmp_path / "." / "p.jsonl").exit_code == 2
     assert path.read_bytes() == before
+
+
+def test_half_a_character_does_not_stop_a_run_from_being_written(tmp_path: Path) -> None:
+    given = tmp_path / "p.jsonl"
+    given.write_text('{"id": "1", "prediction": "a \\ud800", "references": ["a"]}\n')
+    run(given, "--out", tmp_path / "run.jsonl")
+    (record,) = read_run(tmp_path / "run.jsonl").records
+    assert (record.prediction, record.scores) == ("a ?", {"reference_recall": 1.0})

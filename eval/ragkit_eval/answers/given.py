@@ -111,6 +111,8 @@ def _list(answer: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _field(found: Mapping[str, Any], key: str, kind: type, where: str, default: Any = None) -> Any:
+    if key not in found and default is None:
+        raise UsageError(f'the answer has no "{where}": keep it as it was printed')
     value = found.get(key, default)
     # A bool is an int to Python, and to nobody else.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ragkit.errors import UsageError
 from ragkit_eval.judge.bound import ParseFailure
 
 # Against reference answers, or against the passages that the answer was made from.
@@ -17,10 +18,16 @@ Dimension = Literal["correctness", "faithfulness"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How good an answer is, 0 to 1, and why."""
+    """How good an answer is, 0 to 1, and why. Raises UsageError for any other score."""
 
     score: float
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.score <= 1:
+            raise UsageError(
+                f"a judge's score is {self.score}: give 0 to 1, or a ParseFailure where it has none"
+            )
 
 
 class Judge(Protocol):

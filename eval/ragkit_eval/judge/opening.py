@@ -45,6 +45,33 @@ class MarkedJudge:
         return self.of.judge(question, answer, passages, references)
 
 
+@dataclass(frozen=True, slots=True)
+class PluggedJudge:
+    """A judge from elsewhere, by its name; that it returns what a judge returns is checked."""
+
+    of: Judge
+    name: str
+
+    @property
+    def signature(self) -> str:
+        return self.of.signature
+
+    @property
+    def dimension(self) -> Dimension:
+        return self.of.dimension
+
+    def judge(
+        self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
+    ) -> Verdict | ParseFailure:
+        """Judge one answer. Raises UsageError when what comes is neither verdict nor failure."""
+        said: object = self.of.judge(question, answer, passages, references)
+        if not isinstance(said, Verdict | ParseFailure):
+            raise UsageError(
+                f"the judge {self.name!r} returned {said!r:.60}: return a Verdict or a ParseFailure"
+            )
+        return said
+
+
 def open_judge(name: str, settings: Settings) -> Judge:
     """Return a judge by its name; its signature ends with how far it was checked.
 
@@ -87,7 +114,12 @@ def _plugged_in(name: str, module: str, attribute: str, settings: Settings) -> J
         make = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"the judge {name!r} cannot be loaded: {error}: correct it") from error
-    judge: Judge = make(settings) if callable(make) else make
+    try:
+        judge: Judge = make(settings) if callable(make) else make
+    except TypeError as error:
+        raise UsageError(
+            f"the judge {name!r} cannot be made: {error}: write a function of the settings"
+        ) from error
     if not callable(getattr(judge, "judge", None)) or not isinstance(
         getattr(judge, "signature", None), str
     ):
@@ -97,4 +129,4 @@ def _plugged_in(name: str, module: str, attribute: str, settings: Settings) -> J
         )
     if getattr(judge, "dimension", None) not in NAMES.values():
         raise UsageError(f"the judge {name!r} has no dimension: name correctness or faithfulness")
-    return judge
+    return PluggedJudge(judge, name)

@@ -6,8 +6,9 @@ Two sets of rules, each as its evaluation script has it; it knows nothing of sco
 import re
 import string
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
+from ragkit.errors import UsageError
 from ragkit_eval.metrics.words import is_cjk
 
 Rules = Literal["auto", "squad", "cmrc"]
@@ -25,6 +26,8 @@ _CMRC_TOKEN = re.compile(rf"[{_HAN}]|{_WORD}+(?:[.,/'&]{_WORD}+)*|[^\w\s]")
 
 def rules_for(references: Sequence[str], rules: Rules) -> Literal["squad", "cmrc"]:
     """Choose CMRC's rules where CJK characters outnumber other words, for "auto"."""
+    if rules not in get_args(Rules):
+        raise UsageError(f"there are no rules {rules!r}: choose {', '.join(get_args(Rules))}")
     if rules == "auto":
         return "cmrc" if is_cjk(" ".join(references)) else "squad"
     return rules

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ragkit.errors import UsageError
+from ragkit_eval.metrics.references import check_references
 from ragkit_eval.metrics.words import is_cjk
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def bleu(
             f"BLEU of {len(predictions)} predictions and {len(references)} items of references: "
             "give as many of one as of the other, and at least one"
         )
+    for one in references:
+        check_references(one, "BLEU")
     name = tokenizer or _by_script([text for one in references for text in one])
     return _bleu(_scorer(name, False).corpus_score(list(predictions), by_place(references)), name)
 
@@ -67,6 +70,7 @@ def sentence_bleu(
     >>> sentence_bleu("a b", ["a b"]).score
     1.0
     """
+    check_references(references, "BLEU")
     name = tokenizer or _by_script(references)
     return _bleu(_scorer(name, True).sentence_score(prediction, list(references)), name)
 
@@ -101,6 +105,9 @@ def _by_script(references: Sequence[str]) -> Tokenizer:
 def _scorer(tokenizer: Tokenizer, effective_order: bool) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
+    if tokenizer not in get_args(Tokenizer):
+        known = " or ".join(get_args(Tokenizer))
+        raise UsageError(f"BLEU has no tokenizer {tokenizer!r}: choose {known}")
     return BLEU(tokenize=tokenizer, effective_order=effective_order)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragkit.errors import UsageError
 from ragkit_eval.metrics.bleu import by_place
+from ragkit_eval.metrics.references import check_references
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.chrf import CHRF
@@ -31,12 +32,15 @@ def chrf(
             f"chrF of {len(predictions)} predictions and {len(references)} items of references: "
             "give as many of one as of the other, and at least one"
         )
+    for one in references:
+        check_references(one, "chrF")
     score = _scorer(word_order).corpus_score(list(predictions), by_place(references))
     return min(float(score.score) / 100, 1.0)
 
 
 def sentence_chrf(prediction: str, references: Sequence[str], *, word_order: int = 0) -> float:
     """Score one text; the reference that gives it most counts. Two empty texts score 0."""
+    check_references(references, "chrF")
     score = _scorer(word_order).sentence_score(prediction, list(references))
     return min(float(score.score) / 100, 1.0)
 
@@ -55,4 +59,6 @@ def signature(*, word_order: int = 0) -> str:
 def _scorer(word_order: int) -> CHRF:
     from sacrebleu.metrics.chrf import CHRF
 
+    if word_order < 0:
+        raise UsageError(f"chrF with words to order {word_order} makes no sense: it is 0 or more")
     return CHRF(word_order=word_order)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ragkit.errors import UsageError
+from ragkit_eval.metrics.references import check_references
 from ragkit_eval.metrics.words import TOKENS, words
 
 
@@ -16,8 +16,7 @@ def contains(prediction: str, references: Sequence[str]) -> float:
     >>> contains("It is Paris.", ["paris"]), contains("a comparison", ["Paris"])
     (1.0, 0.0)
     """
-    if not references:
-        raise UsageError("contains needs at least one reference: give one")
+    check_references(references, "contains")
     own = words(prediction)
     return float(any(_stands_in(words(text), own) for text in references))
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ragkit.errors import UsageError
 from ragkit_eval.metrics.answer_rules import Rules, cmrc_answer, rules_for, squad_answer
+from ragkit_eval.metrics.references import check_references
 
 
 def exact_match(prediction: str, references: Sequence[str], *, rules: Rules = "auto") -> float:
@@ -17,8 +17,7 @@ def exact_match(prediction: str, references: Sequence[str], *, rules: Rules = "a
     >>> exact_match("the Eiffel Tower.", ["Eiffel tower"]), exact_match("《红楼梦》", ["红楼梦"])
     (1.0, 1.0)
     """
-    if not references:
-        raise UsageError("exact match needs at least one reference: give one")
+    check_references(references, "exact match")
     read = squad_answer if rules_for(references, rules) == "squad" else cmrc_answer
     own = read(prediction)
     return float(any(own == read(text) for text in references))

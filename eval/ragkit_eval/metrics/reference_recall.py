@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ragkit.errors import UsageError
 from ragkit.text.analyse import ANALYSER, CJK, analyse
+from ragkit_eval.metrics.references import check_references
 
 _KEPT_TEXTS = 1024
 _LONE = re.compile(f"[{CJK}]")
@@ -29,8 +29,7 @@ def reference_recall(prediction: str, references: Sequence[str]) -> float:
     >>> reference_recall("It was signed in Paris in 1783.", ["Paris, 1783", "in 1784"])
     1.0
     """
-    if not references:
-        raise UsageError("reference recall needs at least one reference: give one")
+    check_references(references, "reference recall")
     own, said = _terms(prediction), _plain(prediction)
     return max(_recall(own, said, _terms(text)) for text in references)
 

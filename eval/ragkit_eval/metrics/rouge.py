@@ -5,7 +5,7 @@ It knows nothing of what is counted: n-grams, subsequences or skip-bigrams.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ragkit.errors import UsageError
 from ragkit_eval.metrics.wordnet import WordNet, open_wordnet
@@ -70,6 +70,10 @@ def over_references(
     """
     if not overlaps:
         raise UsageError("ROUGE needs at least one reference: give one")
+    if several not in get_args(Several):
+        raise UsageError(
+            f"ROUGE takes several references as {', '.join(get_args(Several))}, not {several!r}"
+        )
     if several == "pool":
         return score(
             Overlap(

@@ -15,6 +15,7 @@ from ragkit_eval.metrics.rouge import (
 )
 
 WEIGHT = 1.2  # the value of the paper's experiments and of every published figure
+_MOST_WEIGHT = 8  # arbitrary: with it lengths of 40,000 words still are numbers, taken twice
 
 
 def rouge_w(
@@ -32,15 +33,17 @@ def rouge_w(
     words, P likewise for the prediction, F = 2PR/(P+R). `original` computes what ROUGE-1.5.5
     prints: it weighs the reference's length twice, f(f(m)), so that even identical texts have a
     recall under 1, and it weighs runs of the reference's words whether or not they stand together
-    in the prediction. Raises UsageError for a weight under 1 and without a reference. Source: Lin
+    in the prediction. Raises UsageError for a weight not from 1 to 8 and without one. Source: Lin
     2004, section 4, https://aclanthology.org/W04-1013.
 
     >>> reference = "A B C D E F G"
     >>> [round(rouge_w(p, reference, weight=2).f, 3) for p in ("A B C D H I K", "A H B K C I D")]
     [0.571, 0.286]
     """
-    if not weight >= 1:
-        raise UsageError(f"ROUGE-W with weight {weight} makes no sense: it is 1 or more")
+    if not 1 <= weight <= _MOST_WEIGHT:
+        raise UsageError(
+            f"ROUGE-W with weight {weight} makes no sense: it is from 1 to {_MOST_WEIGHT}"
+        )
     texts = (references,) if isinstance(references, str) else references
     own = rouge_words(prediction, stem=stem)
     overlaps = []

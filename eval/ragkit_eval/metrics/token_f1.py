@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ragkit.errors import UsageError
 from ragkit_eval.metrics.answer_rules import Rules, cmrc_tokens, rules_for, squad_answer
+from ragkit_eval.metrics.references import check_references
 
 
 def token_f1(prediction: str, references: Sequence[str], *, rules: Rules = "auto") -> float:
@@ -21,8 +21,7 @@ def token_f1(prediction: str, references: Sequence[str], *, rules: Rules = "auto
     >>> token_f1("in July 1969", ["July 1969"]), token_f1("于一九六九年", ["一九六九年"])
     (0.8, 0.9090909090909091)
     """
-    if not references:
-        raise UsageError("token F1 needs at least one reference: give one")
+    check_references(references, "token F1")
     if rules_for(references, rules) == "squad":
         own = squad_answer(prediction).split()
         return max(_f1(own, squad_answer(text).split(), _shared_bag) for text in references)

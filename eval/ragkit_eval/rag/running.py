@@ -1,6 +1,5 @@
 """Ask a knowledge base every item of a task, and keep the run, whole or to be gone on with."""
 
-import asyncio
 import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -9,7 +8,7 @@ from typing import Any
 
 from ragkit_eval.item import Ask, Task
 from ragkit_eval.record import Run, read_run
-from ragkit_eval.run import make_header, run_items, shown_progress
+from ragkit_eval.run import make_header, run_async, run_items, shown_progress
 
 
 def run_task(
@@ -26,7 +25,7 @@ def run_task(
     """Ask all items, `concurrency` at a time, and return the run; without `out` nothing is kept.
 
     A run that `out` holds in part is gone on with. `model` describes what answers, as `model_of`
-    does. Raises what `ragkit_eval.run.run_items` does.
+    does. Raises what `ragkit_eval.run.run_items` does; SIGINT and SIGTERM end it as `run_async` says.
     """
     header = make_header([task], model, {}, None, label=label)
     shown = nullcontext(None) if quiet else shown_progress()
@@ -41,5 +40,5 @@ def run_task(
             progress=progress,
             overwrite=overwrite,
         )
-        asyncio.run(going)
+        run_async(going)
         return read_run(path)

@@ -19,7 +19,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     for where, fields in _lines(path, least=4, most=4, wanted="query 0 document grade"):
         query, _, document, grade = fields
         try:
-            value = int(grade)
+            value = int(grade.replace("_", "?"))  # 1_0 is Python's 10, and a slip of the pen here
         except ValueError as error:
             raise UsageError(
                 f"{where}: the grade {grade!r} is no whole number: write 0 for not relevant"
@@ -40,7 +40,7 @@ def read_trec_run(path: Path) -> dict[str, dict[str, float]]:
         path, least=5, most=None, wanted=wanted
     ):
         try:
-            value = float(score)
+            value = float(score.replace("_", "?"))
         except ValueError:
             value = math.nan
         if math.isnan(value):

@@ -170,8 +170,7 @@ class _Going:
                 if found is None:
                     yield task, item, key
                 else:
-                    self._write(found)
-                    self.counts = replace(self.counts, reused=self.counts.reused + 1)
+                    self._write(found, reused=1)
 
     async def _asking(
         self, ready: asyncio.Queue[_Ready | None], asked: asyncio.Queue[_Asked | None]
@@ -192,9 +191,10 @@ class _Going:
         while (one := await asked.get()) is not None:
             self._write(await loop.run_in_executor(threads, _scored, *one))
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: Record, *, reused: int = 0) -> None:
         self._file.write(record)
-        self.counts = self.counts.add(record.status)
+        counts = self.counts.add(record.status)
+        self.counts = replace(counts, reused=counts.reused + reused)
         self._progress(self.counts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ragkit.errors import NotFoundError
+from ragkit.errors import NotFoundError, RagkitError
 from ragkit_eval.selftest import answers, retrieval, rouge, significance, tasks, texts
 from ragkit_eval.selftest.check import Check as Check
 from ragkit_eval.selftest.check import left_out
@@ -27,14 +27,23 @@ def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check
             where = f"no {missing[0]} in {data}" if data else "no data: name it with --data"
             yield left_out(subject, "", where)
         else:
-            yield from make(data)
+            yield from _readable(subject, make(data))
     subject, oracle = "humaneval, sandbox", "reference and wrong solutions"
     if data is None or not (data / "tasks/humaneval").exists():
         yield left_out(subject, oracle, "no tasks/humaneval")
     elif not execute_code:
         yield left_out(subject, oracle, "runs programs: allow it with --execute-code")
     else:
-        yield from tasks.humaneval(data)
+        yield from _readable(subject, tasks.humaneval(data))
+
+
+def _readable(subject: str, made: Iterable[Check]) -> Iterator[Check]:
+    """Yield a subject's checks; an oracle that cannot be read is a check that failed."""
+    try:
+        yield from made
+    except (OSError, EOFError, ValueError, LookupError, TypeError, RagkitError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        yield Check(subject, "the data", "files that can be read", reason, False)
 
 
 _Make = Callable[[Path], Iterable[Check]]

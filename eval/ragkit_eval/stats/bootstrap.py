@@ -59,10 +59,7 @@ def mean_interval(
     clustered = gather(values, clusters)
     low, high = bounds
     if len(set(values)) == 1 and values[0] in bounds and high - low < inf:
-        _check_level(level)
-        open_end = (high - low) * (1 - ((1 - level) / 2) ** (1 / len(clustered)))
-        mean = float(values[0])
-        return Interval(mean, max(low, mean - open_end), min(high, mean + open_end))
+        return _exact(float(values[0]), len(clustered), level, bounds)
     return _interval(clustered, seed=seed, samples=samples, level=level, bounds=bounds)
 
 
@@ -79,7 +76,8 @@ def paired_difference(
     """Return the mean of b - a over the same items and its interval.
 
     Where all differences are equal, as between identical runs, the interval has no width: what
-    such data could have shown is `detectable`'s to say. One cluster tells nothing: its interval is
+    such data could have shown is `detectable`'s to say. Where all are the same bound, it is the
+    exact one, as `mean_interval`'s. One cluster tells nothing: its interval is
     `bounds`, the least and the greatest difference. Raises UsageError for no values, for unequal
     lengths and values that are no finite numbers.
 
@@ -87,7 +85,18 @@ def paired_difference(
     0.3333
     """
     clustered = differences(a, b, clusters)
+    first = float(b[0]) - float(a[0])
+    if first in bounds and abs(first) < inf and clustered.mean == first:
+        return _exact(first, len(clustered), level, bounds)
     return _interval(clustered, seed=seed, samples=samples, level=level, bounds=bounds)
+
+
+def _exact(value: float, clusters: int, level: float, bounds: tuple[float, float]) -> Interval:
+    """Return the interval of a mean of which every cluster gave the same bound."""
+    _check_level(level)
+    low, high = bounds
+    open_end = (high - low) * (1 - ((1 - level) / 2) ** (1 / clusters))
+    return Interval(value, max(low, value - open_end), min(high, value + open_end))
 
 
 def _interval(

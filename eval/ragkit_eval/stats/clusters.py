@@ -52,7 +52,8 @@ class Clustered:
 def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     """Sum values by the name of their cluster; an item whose cluster is "" stands alone.
 
-    Raises UsageError for no values, for values that are no finite numbers and unequal lengths.
+    The order in which items came makes no difference. Raises UsageError for no values, for values
+    that are no finite numbers and unequal lengths.
 
     >>> gather([1, 0, 1], ["a", "a", ""]).sums.tolist()
     [1.0, 1.0]
@@ -67,12 +68,15 @@ def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     if not np.isfinite(array).all():
         raise UsageError("a value is no finite number: leave it out, or count it as 0")
     numbers: dict[str | int, int] = {}
-    index = [
-        numbers.setdefault(name or position, len(numbers)) for position, name in enumerate(clusters)
-    ]
-    sums = np.bincount(index, weights=array, minlength=len(numbers)).astype(np.float64)
-    sizes = np.bincount(index, minlength=len(numbers)).astype(np.float64)
-    return Clustered(sums, sizes)
+    index = np.array(
+        [numbers.setdefault(name or place, len(numbers)) for place, name in enumerate(clusters)]
+    )
+    ordered = np.lexsort((array, index))  # sums of floats depend on their order
+    sums = np.bincount(index[ordered], weights=array[ordered]).astype(np.float64)
+    sizes = np.bincount(index).astype(np.float64)
+    # A run's lines stand as its answers came, which resamples of one seed must not depend on.
+    ordered = np.lexsort((sizes, sums))
+    return Clustered(sums[ordered], sizes[ordered])
 
 
 def differences(a: Sequence[float], b: Sequence[float], clusters: Sequence[str]) -> Clustered:

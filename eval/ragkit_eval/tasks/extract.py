@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 
@@ -83,6 +84,18 @@ def final_number(text: str) -> Found:
 def plain_number(text: str) -> str:
     """Return a number without currency, separators, and the stop of its sentence."""
     return re.sub(r"[$,\s]", "", text).rstrip(".")
+
+
+def is_number(text: str) -> bool:
+    """Say whether a right answer is a number that `final_number` could find.
+
+    >>> is_number("$1,200."), is_number("1/2")
+    (True, False)
+    """
+    try:
+        return Decimal(plain_number(text)).is_finite()
+    except InvalidOperation:
+        return False
 
 
 def first_line(text: str) -> str:

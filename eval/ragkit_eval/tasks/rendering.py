@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ragkit.errors import UsageError
 from ragkit_eval.item import Item
+from ragkit_eval.tasks.extract import is_number
 from ragkit_eval.tasks.rows import Row
 from ragkit_eval.tasks.spec import Spec
 from ragkit_eval.tasks.template import compile_expression, compile_template, evaluated
@@ -80,6 +81,7 @@ class Renderer:
     def draft(self, row: Row, group: str) -> Draft:
         """Read a row's fields, without its prompt. Raises UsageError with the row's place."""
         values = self._values(row, group)
+        self._check(values, row.where)
         return Draft(self._id(values, row), values["group"], values, row.where)
 
     def item(self, draft: Draft, prefix: str) -> Item:
@@ -94,7 +96,7 @@ class Renderer:
             choices=self._choices(values, where),
             question=_shown(values["question"], values["labels"], values["options"]),
             group=draft.group,
-            cluster=str(self._field("cluster", values, where, "")),
+            cluster=_name(self._field("cluster", values, where, "")),
             extra=extra,
         )
 
@@ -102,7 +104,7 @@ class Renderer:
         """Return the row's columns and the fields that templates see."""
         values, where = self._columns(row, group), row.where
         if "group" in self._fields:
-            values |= self._named(str(self._field("group", values, where, "")))
+            values |= self._named(_name(self._field("group", values, where, "")))
         question = _text(self._field("question", values, where, ""), "question", where)
         options = self._field("options", values, where, None)
         options = _list(options, "options", where) if options is not None else ()
@@ -114,6 +116,8 @@ class Renderer:
         )
         if len(labels) != len(options):
             raise UsageError(f"{where}: {len(options)} options and {len(labels)} labels")
+        if "" in labels or len(set(labels)) < len(labels):
+            raise UsageError(f"{where}: the labels {', '.join(labels)}: give each option its own")
         # The expression for the target sees what the others found.
         values |= {"question": question, "options": options, "labels": labels}
         targets = _texts(self._field("target", values, where, None), "target", where)
@@ -123,6 +127,18 @@ class Renderer:
                     f"{where}: the answer {target!r} is none of {', '.join(labels)}: correct it"
                 )
         return values | {"targets": targets, "target": ", ".join(targets)}
+
+    def _check(self, values: Mapping[str, Any], where: str) -> None:
+        """Refuse a row that the scorer would count as wrong whatever is answered."""
+        scorer, targets = self._spec.scorer, values["targets"]
+        if scorer == "choice" and not values["labels"]:
+            raise UsageError(f"{where}: there is no option to choose: leave the row out")
+        # AGIEval has questions without a right label, which count as its own scorer counts them.
+        if not targets and scorer not in ("label-set", "program"):
+            raise UsageError(f"{where}: there is no right answer: give one, or leave the row out")
+        for target in targets:
+            if scorer == "number" and not is_number(target):
+                raise UsageError(f"{where}: the answer {target!r:.60} is no number: correct it")
 
     def _columns(self, row: Row, group: str) -> dict[str, Any]:
         columns = {name: value for name, value in row.values.items() if name.isidentifier()}
@@ -151,6 +167,8 @@ class Renderer:
             known = [dict(row.values), values["question"], values["options"]]
             text = json.dumps(known, ensure_ascii=False, sort_keys=True, default=str)
             name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]
+        elif name == "":
+            raise UsageError(f"{row.where}: the id is empty: give each row its own")
         return f"{group}/{name}" if group else str(name)
 
 
@@ -160,6 +178,11 @@ def _shown(question: str, labels: tuple[str, ...], options: tuple[str, ...]) -> 
         lettered = re.match(rf"\s*[(（]?{re.escape(label)}\b", option)
         lines.append(option if lettered else f"{label}. {option}")
     return "\n".join(lines)
+
+
+def _name(value: Any) -> str:
+    """Return a name as text; null, of which rows may have many, is none."""
+    return "" if value is None else str(value)
 
 
 def _text(value: Any, what: str, where: str) -> str:

@@ -42,7 +42,7 @@ def read_rows(
             else:
                 yield from _jsonl(file, path)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+        raise UsageError(f"{path}:{_undecodable(path)}: not UTF-8: save it as UTF-8") from error
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NotFoundError(f"cannot read {path}: {reason}") from error
@@ -90,6 +90,8 @@ def _csv(file: TextIO, path: Path, columns: Sequence[str]) -> Iterator[Row]:
         where, line = f"{path}:{line}", reader.line_num + 1
         if not header:
             header = tuple(cells)
+            if len(set(header)) < len(header):
+                raise UsageError(f"{where}: two columns have one name: give each its own")
         elif not cells or (tuple(cells) == header and where.endswith(":1")):
             continue
         elif len(cells) != len(header):
@@ -118,10 +120,27 @@ def _json(file: TextIO, path: Path, key: str) -> Iterator[Row]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         place = where if error.lineno == 1 else f"{where}:{error.lineno}"
         raise UsageError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: not JSON: {error}") from error
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _undecodable(path: Path) -> int:
+    """Return the number of the first line that is not UTF-8; decoding runs ahead of lines."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def _row(values: Any, where: str) -> Row:

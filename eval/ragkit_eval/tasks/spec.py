@@ -9,14 +9,16 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.item import Method
+from ragkit_eval.tasks.prefixes import PREFIX_RULES
 
 Format = Literal["csv", "jsonl", "json"]
 _METHODS = ("letter", "loglikelihood", "generate")
@@ -154,7 +156,7 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise NotFoundError(f"cannot read the task {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: not a task's file: {error}") from error
 
 
@@ -224,12 +226,56 @@ def _check(spec: Spec, path: Path) -> None:
         raise UsageError(unknown("method", spec.method, _METHODS, where=str(path)))
     if not spec.data.files:
         raise UsageError(f"{path}: data.files is empty: name the files that hold the questions")
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in spec.data.files):
-        raise UsageError(f"{path}: data.files leave the data folder: set data.folder instead")
+    for name in spec.data.files:
+        parts = Path(name).parts
+        if Path(name).is_absolute() or ".." in parts:
+            raise UsageError(f"{path}: data.files leave the data folder: set data.folder instead")
+        if not parts or any("**" in part and part != "**" for part in parts):
+            raise UsageError(f"{path}: data.files has {name!r}: name files, such as test/*.jsonl")
     hub = any(name.startswith("hf:") for name in spec.data.files)
     if hub and (spec.data.shots or spec.data.prefix or len(spec.data.files) > 1):
         raise UsageError(f"{path}: data.files: hf: is one dataset without shots: use local files")
     if spec.method != "generate" and not spec.fields.options:
         raise UsageError(f"{path}: fields.options is missing: {spec.method} chooses among options")
-    if spec.sampling.max_tokens < 1:
-        raise UsageError(f"{path}: sampling.max_tokens is {spec.sampling.max_tokens}: at least 1")
+    for problem in (*_of_data(spec.data), *_of_scorer(spec), *_of_sampling(spec.sampling)):
+        raise UsageError(f"{path}: {problem}")
+    if any(len(edit) != 3 for edit in spec.edits):
+        raise UsageError(f"{path}: edits: each is a list of three: group, old text, new text")
+
+
+def _of_data(data: DataSpec) -> Iterator[str]:
+    """Say which keys of the data would be passed over in silence."""
+    if data.columns and data.format != "csv":
+        yield f"data.columns are those of a CSV file, and data.format is {data.format}"
+    if data.rows and data.format != "json":
+        yield f"data.rows is a key of a JSON file, and data.format is {data.format}"
+    if bool(data.prefix) != bool(data.prefix_rule):
+        yield "data.prefix and data.prefix_rule go together: give both, or neither"
+    if data.prefix and data.shots:
+        yield "data.prefix and data.shots both hold the examples: give one"
+    if data.prefix_rule and data.prefix_rule not in PREFIX_RULES:
+        yield unknown("data.prefix_rule", data.prefix_rule, PREFIX_RULES)
+    if data.shots and data.shot_count < 1:
+        yield f"data.shot_count is {data.shot_count}: at least 1, or leave data.shots out"
+
+
+def _of_scorer(spec: Spec) -> Iterator[str]:
+    """Say what a scorer could only count as wrong, or would not look at."""
+    if spec.scorer == "choice" and not spec.fields.options:
+        yield "fields.options is missing: the scorer choice tells options apart"
+    if spec.method == "loglikelihood" and spec.scorer != "choice":
+        yield f"the scorer {spec.scorer} reads a text, which loglikelihood has not: use choice"
+    if spec.metrics and spec.scorer != "text":
+        yield f"metrics are the scorer text's, and this is {spec.scorer}: leave them out"
+    lacking = [name for name in ("test", "entry_point") if name not in spec.fields.extra]
+    if spec.scorer == "program" and lacking:
+        yield f"fields.extra lacks {' and '.join(lacking)}, which the scorer program runs"
+
+
+def _of_sampling(sampling: SamplingSpec) -> Iterator[str]:
+    if sampling.max_tokens < 1:
+        yield f"sampling.max_tokens is {sampling.max_tokens}: at least 1"
+    if not 0 <= sampling.temperature < inf:
+        yield f"sampling.temperature is {sampling.temperature}: a number from 0 on"
+    if "" in sampling.stop:
+        yield "sampling.stop has an empty text: name what to stop at"

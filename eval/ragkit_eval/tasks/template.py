@@ -57,7 +57,16 @@ def evaluated(
 
     try:
         return call(values)
-    except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+        re.error,
+    ) as error:
         reason = getattr(error, "message", None) or error
         known = ", ".join(str(name) for name in values.get("row", values))
         raise UsageError(f"{what}: {reason}: the row has {known}") from error

@@ -4,6 +4,8 @@ SQuAD: evaluate-v2.0.py; CMRC: cmrc2018_evaluate.py, version v5. Each case is wo
 rules in its comment.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from ragkit.errors import UsageError
@@ -92,3 +94,16 @@ def test_there_must_be_a_reference(score: object) -> None:
     assert callable(score)
     with pytest.raises(UsageError, match="at least one reference"):
         score("x", [])
+
+
+@pytest.mark.parametrize("score", [exact_match, token_f1, contains, reference_recall])
+def test_a_lone_text_is_not_taken_for_references_of_one_character(
+    score: Callable[[str, str], float],
+) -> None:
+    with pytest.raises(UsageError, match=r"are a list, not one text: give \[text\]"):
+        score("北京", "北京")
+
+
+def test_rules_that_are_not_known() -> None:
+    with pytest.raises(UsageError, match="there are no rules 'sqaud': choose auto, squad, cmrc"):
+        exact_match("a", ["a"], rules="sqaud")  # type: ignore[arg-type]

@@ -79,6 +79,18 @@ def test_unequal_and_empty_sets_are_refused() -> None:
             score([], [])
 
 
+def test_references_are_lists_that_hold_one() -> None:
+    for score in (bleu, chrf):
+        with pytest.raises(UsageError, match="needs at least one reference"):
+            score(["a", "b"], [["a"], []])
+        with pytest.raises(UsageError, match="are a list, not one text"):
+            score(["the cat"], ["the cat"])
+    with pytest.raises(UsageError, match="BLEU has no tokenizer 'char': choose zh or 13a"):
+        bleu(["a"], [["a"]], tokenizer="char")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="chrF with words to order -1"):
+        chrf(["a"], [["a"]], word_order=-1)
+
+
 def test_the_signature_names_sacrebleu() -> None:
     import sacrebleu
 

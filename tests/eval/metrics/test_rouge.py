@@ -165,6 +165,10 @@ def test_what_makes_no_sense_is_refused() -> None:
         rouge_s("a", "a", skip=-1)
     with pytest.raises(UsageError, match=r"weight 0.5"):
         rouge_w("a", "a", weight=0.5)
+    with pytest.raises(UsageError, match=r"weight inf makes no sense: it is from 1 to 8"):
+        rouge_w("a", "a", weight=float("inf"))
+    with pytest.raises(UsageError, match="as best, pool, jackknife, not 'pooled'"):
+        rouge_n("a", ["a", "b"], several="pooled")  # type: ignore[arg-type]
 
 
 def _table(one: tuple[str, ...], other: tuple[str, ...]) -> int:

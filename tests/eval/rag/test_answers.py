@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -180,6 +182,27 @@ def test_what_a_judge_says_is_a_score_and_what_it_fails_to_say_a_rate(
     assert scores == {"holiday": None, "票": 0.75, "unknown": None}
     assert run.header.tasks[0].metrics["judge"] == "judge|of:chinese"
     assert sum_up(run).rates["judge_failure"] == 0.5
+
+
+def test_a_run_that_is_told_to_end_ends_cleanly(kb: KnowledgeBase, tmp_path: Path) -> None:
+    task = task_of(kb, HOLIDAY, CHINESE, UNKNOWN)
+    ask, asked = knowledge_ask(kb), list[str]()
+
+    async def told(item: Item) -> Response:
+        asked.append(item.id)
+        if len(asked) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(20)
+        return await ask(item)
+
+    before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("the signal went past the run"))
+    try:
+        with pytest.raises(SystemExit) as ended:
+            run_task(task, told, model_of(kb), tmp_path / "run.jsonl")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 143
+    assert len(asked) == 2
 
 
 def test_a_run_is_gone_on_with(kb: KnowledgeBase, tmp_path: Path) -> None:

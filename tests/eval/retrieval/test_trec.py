@@ -22,6 +22,7 @@ def test_qrels_and_runs_are_read(tmp_path: Path) -> None:
         (b"7 0 a 1\n7 0 b\n", "FILE:2: 3 fields: a line is 'query 0 document grade'"),
         (b"7 0 a b 1\n", "FILE:1: 5 fields"),
         (b"7 0 a 0.5\n", "FILE:1: the grade '0.5' is no whole number: write 0"),
+        (b"7 0 a 1_0\n", "FILE:1: the grade '1_0' is no whole number: write 0"),
         (b"7 0 a 1\n\n7 0 a 0\n", "FILE:3: query 7 has the document 'a' twice"),
         (b"7 0 a 1\n7 0 \xff 1\n", "FILE:2: is not UTF-8"),
         (b"\n \n", "FILE: has no lines: a line is 'query 0 document grade'"),

@@ -369,6 +369,14 @@ def test_other_runs_answers_are_taken_for_equal_items(tmp_path: Path) -> None:
     assert (first.group, first.prompt, first.prediction) == ("g", "Question 0?\nAnswer:", "A")
 
 
+def test_what_other_runs_answered_is_never_counted_as_asked(tmp_path: Path) -> None:
+    old, out = tmp_path / "old.jsonl", tmp_path / "run.jsonl"
+    run(Counting(), old)
+    seen: list[Counts] = []
+    run(Counting(), out, progress=seen.append, reuse=[old])
+    assert [(one.done, one.reused) for one in seen] == [(n, n) for n in range(6)]
+
+
 def test_a_key_holds_all_that_may_change_an_outcome() -> None:
     item = replace(TASK.made[0], choices=("a", "b"), extra={"tests": "assert"})
     base = key_maker(header())(TASK, item)

@@ -88,3 +88,15 @@ def test_the_command_fails_with_a_check(monkeypatch: pytest.MonkeyPatch) -> None
     result = runner.invoke(app, ["eval", "selftest"])
     assert result.exit_code == 1
     assert "FAIL" in result.stdout
+
+
+def test_oracles_that_cannot_be_read_fail_and_the_others_are_checked(tmp_path: Path) -> None:
+    for name in ("oracles/rouge155", "oracles/trec_eval", "tasks/mmlu"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "oracles/trec_eval/qrels.test").write_bytes(b"\xff")
+    checks = {check.subject: check for check in selftest(tmp_path)}
+    broken = {subject for subject, check in checks.items() if check.passed is False}
+    assert broken == {"ROUGE", "retrieval metrics", "mmlu"}
+    assert "No such file" in checks["ROUGE"].reproduced
+    assert "qrels.test:1: is not UTF-8" in checks["retrieval metrics"].reproduced
+    assert checks["character spans"].passed is True

@@ -7,6 +7,7 @@ from numpy.random import Generator
 from ragkit.errors import UsageError
 from ragkit_eval.stats.bootstrap import Interval, mean_interval, paired_difference
 from ragkit_eval.stats.clusters import gather
+from ragkit_eval.stats.signflip import permutation
 
 
 def _graded(rng: Generator, clusters: int) -> tuple[list[float], list[str]]:
@@ -101,6 +102,18 @@ def test_equal_seeds_give_equal_intervals_and_others_nearly_the_same() -> None:
     assert one.low == pytest.approx(other.low, abs=0.004)
 
 
+def test_the_order_in_which_items_came_changes_nothing() -> None:
+    values, names = _graded(np.random.default_rng(4), 20)
+    names += [""] * 20
+    values += [number / 7 for number in range(20)]
+    mixed = np.random.default_rng(1).permutation(len(values)).tolist()
+    others, theirs = [values[n] for n in mixed], [names[n] for n in mixed]
+    assert mean_interval(others, theirs, samples=500) == mean_interval(values, names, samples=500)
+    zeros = [0.0] * len(values)
+    found = permutation(others, zeros, theirs, samples=500)
+    assert found == permutation(values, zeros, names, samples=500)
+
+
 def test_all_right_is_not_certainty() -> None:
     # scipy.stats.binomtest(20, 20).proportion_ci(method="exact").low: 0.8315665
     found = mean_interval([1.0] * 20, [""] * 20)
@@ -112,6 +125,15 @@ def test_all_right_is_not_certainty() -> None:
 def test_one_cluster_says_nothing() -> None:
     assert mean_interval([0.25, 0.75], ["a", "a"]) == Interval(0.5, 0.0, 1.0)
     assert paired_difference([0.25], [0.75], [""]) == Interval(0.5, -1.0, 1.0)
+
+
+def test_two_items_that_turned_right_are_no_certainty() -> None:
+    # binomtest(2, 2).proportion_ci(method="exact").low: 0.1581139; the others turned wrong at worst
+    assert paired_difference([0, 0], [1, 1], ["", ""]) == Interval(
+        1.0, pytest.approx(2 * 0.1581139 - 1), 1.0
+    )
+    found = paired_difference([1, 1], [0, 0], ["", ""])
+    assert (found.mean, found.low, found.high) == (-1.0, -1.0, pytest.approx(1 - 2 * 0.1581139))
 
 
 def test_identical_runs_differ_by_nothing() -> None:

@@ -261,3 +261,51 @@ def test_an_item_without_options_is_scored_by_its_first_line(own: Own) -> None:
     item = Item("1", "?", ("2",))
     assert task.score(item, Response(text="\n\n 2 \n3")).scores == {"exact_match": 1.0}
     assert task.score(item, Response(text="")).scores == {"exact_match": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("toml", "row", "message"),
+    [
+        (TEXT, '{"question": "q", "answers": []}', "there is no right answer: give one"),
+        (CHOICE, '{"q": "q", "options": ["x"], "answer": []}', "there is no right answer: give"),
+        (CHOICE, '{"q": "q", "options": [], "answer": []}', "there is no option to choose"),
+        (
+            CHOICE.replace("options = ", "labels = \"['A', 'A']\"\noptions = "),
+            '{"q": "q", "options": ["x", "y"], "answer": "A"}',
+            "the labels A, A: give each option its own",
+        ),
+        (
+            PLAIN.replace("first-line", "number").replace("exact_match", "acc"),
+            '{"question": "q", "answer": "1/2"}',
+            "the answer '1/2' is no number: correct it",
+        ),
+        (PLAIN + 'id = "n"\n', '{"question": "q", "answer": "a", "n": ""}', "the id is empty"),
+        (
+            PLAIN + "[prompt]\nquestion = \"{{ question|sub('(', '') }}\"\n",
+            '{"question": "q", "answer": "a"}',
+            "missing ), unterminated subpattern",
+        ),
+        (
+            PLAIN + 'cluster = "n|digest"\n',
+            '{"question": "q", "answer": "a", "n": 3}',
+            "'int' object has no attribute 'encode'",
+        ),
+        (
+            PLAIN + '[prompt]\nquestion = "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"\n',
+            '{"question": "q", "answer": "a"}',
+            "maximum recursion depth",
+        ),
+    ],
+)
+def test_a_row_that_could_only_count_as_wrong_is_refused(
+    own: Own, toml: str, row: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        list(own(toml, row + "\n").items())
+    assert f"rows.jsonl:1: {message}" in str(caught.value)
+
+
+def test_null_names_no_group_and_no_cluster(own: Own) -> None:
+    toml = PLAIN + 'group = "g"\ncluster = "c"\n'
+    (item,) = own(toml, '{"question": "q", "answer": "a", "g": null, "c": null}\n').items()
+    assert (item.group, item.cluster) == ("", "")
