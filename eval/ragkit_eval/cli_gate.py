@@ -91,6 +91,8 @@ def _margins(metrics: Sequence[str], max_drop: float | None) -> dict[str, float]
         name, given, margin = metric.partition("=")
         if not given and max_drop is None:
             raise UsageError(f"how far may {name} drop? Give --max-drop, or --metric {name}=0.02")
+        if name in margins:
+            raise UsageError(f"{name} has two margins: name it once")
         try:
             margins[name] = float(margin) if given else max_drop or 0.0
         except ValueError as error:

@@ -68,7 +68,7 @@ def quant(
     from ragkit import render
     from ragkit.settings import load_settings
     from ragkit_eval.files import write_whole
-    from ragkit_eval.quant import telling
+    from ragkit_eval.quant import cost_text
     from ragkit_eval.quant.cost import costs
     from ragkit_eval.quant.models import parse
     from ragkit_eval.quant.run import Manner, folder_for, run_models
@@ -96,17 +96,17 @@ def quant(
     )
     found = costs([one.run for one in asked], metric, seed=seed)
     paths = [str(path) for one in asked for path in one.files]
-    values = telling.as_json(found, paths)
+    values = cost_text.as_json(found, paths)
     if folder is not None:
-        write_whole(folder / "quant.md", telling.markdown(found, paths))
+        write_whole(folder / "quant.md", cost_text.markdown(found, paths))
         write_whole(folder / "quant.json", json.dumps(values, ensure_ascii=False, indent=2) + "\n")
     if as_json:
         render.print_json(values)
     else:
         typer.echo(f"Base: {render.printable(found.base)}\n")
-        render.print_table(telling.COLUMNS, list(telling.rows(found)), empty="")
+        render.print_table(cost_text.COLUMNS, list(cost_text.rows(found)), empty="")
         typer.echo("")
-        for line in telling.sentences(found):
+        for line in cost_text.sentences(found):
             typer.echo(render.printable(line))
         if folder is not None:
             typer.echo(f"Written: {folder / 'quant.md'}, {folder / 'quant.json'}")

@@ -40,7 +40,7 @@ def sweep(
     from ragkit import render
     from ragkit.settings import load_settings
     from ragkit_eval.sets import joined, read_set
-    from ragkit_eval.sweep import telling
+    from ragkit_eval.sweep import choose_text
     from ragkit_eval.sweep.grid import read_grid
     from ragkit_eval.sweep.run import sweep as swept
 
@@ -60,16 +60,16 @@ def sweep(
         on_cell=lambda line: typer.echo(render.printable(line), err=True),
     )
     if as_json:
-        values = telling.as_json(done.outcome, done.questions)
+        values = choose_text.as_json(done.outcome, done.questions)
         render.print_json(values | {"collections": list(done.collections)})
     else:
         typer.echo(
             f"{done.questions[0]} questions to choose with, {done.questions[1]} to confirm on,"
             f" by {done.outcome.metric}\n"
         )
-        render.print_table(telling.columns(), telling.rows(done.outcome), empty="")
+        render.print_table(choose_text.columns(), choose_text.rows(done.outcome), empty="")
         typer.echo("")
-        for line in (*telling.remarks_of(done.outcome), *telling.verdict(done.outcome)):
+        for line in (*choose_text.remarks_of(done.outcome), *choose_text.verdict(done.outcome)):
             typer.echo(render.printable(line))
         if done.collections:
             typer.echo(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, TypedDict
+from typing import Final, Literal, TypedDict
 
 from ragkit.errors import UsageError
 from ragkit_eval.pairing import (
@@ -31,6 +31,7 @@ from ragkit_eval.stats.signflip import permutation
 
 Verdict = Literal["better", "worse", "no significant difference"]
 Test = Literal["exact McNemar", "sign-flip permutation", "sign-flip permutation of clusters"]
+_OF_A_SET: Final = ("bleu", "chrf")  # not means of items; the heads of signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,9 @@ def compare(
     wanted = chosen(tasks, [task.name for task in headers], "task")
     headers = tuple(task for task in headers if task.name in wanted)
     known = {task.name: metrics_of(runs, task) for task in headers}
-    chosen(metrics, list(dict.fromkeys(m for of in known.values() for m in of)), "metric")
+    told = list(dict.fromkeys(metric for each in known.values() for metric in each))
+    if told:  # runs of errors alone have none
+        chosen(metrics, told, "metric")
     options = _Options(seed=seed, samples=samples, level=level)
     rows: list[Difference] = []
     parts: list[Difference] = []
@@ -124,7 +127,7 @@ def compare(
     if not rows:
         raise UsageError(
             f"no item has values in both of {', '.join(str(run.path) for run in runs)}:"
-            " finish the runs with 'ragkit eval run', which resumes"
+            f" {_why_none(runs)}"
         )
     return Comparison(
         runs=names,
@@ -136,7 +139,7 @@ def compare(
             for task in headers
             for run, name in zip(runs, names, strict=True)
         ),
-        notes=_notes(runs, names, headers),
+        notes=(*_notes(runs, names, headers), *_of_items(headers, rows)),
         level=level,
         seed=seed,
         samples=samples,
@@ -259,3 +262,26 @@ def _notes(
                 f" and {dict(runs[0].header.sampling)}"
             )
     return tuple(notes)
+
+
+def _of_items(tasks: Sequence[TaskHeader], rows: Sequence[Difference]) -> Iterator[str]:
+    """Say of which metrics the mean of the items, as it is compared, is not the whole set's."""
+    picked = {(row.task, row.metric) for row in rows}
+    for task in tasks:
+        for name, signature in task.metrics.items():
+            if (task.name, name) in picked and signature.partition("|")[0] in _OF_A_SET:
+                yield (
+                    f"{task.name}: {name} is here the mean of the items' own, which is not that of"
+                    " the whole set that 'ragkit eval score' prints"
+                )
+
+
+def _why_none(runs: Sequence[Run]) -> str:
+    """Say why nothing could be paired, and what helps."""
+    records = [record for run in runs for record in run.records]
+    if records and all(record.status == "error" for record in records):
+        return (
+            f"every item ended in an error, the first as {records[0].error!r}: correct that, and"
+            " run the same again"
+        )
+    return "finish the runs with 'ragkit eval run', which resumes"

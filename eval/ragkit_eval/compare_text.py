@@ -23,7 +23,7 @@ def sentence(row: Difference, level: float = 0.95) -> str:
         size = f"{sign * row.difference.mean:.3f} ({level:.0%} {_end(low)} to {_end(high)})"
         return f"{row.candidate} is {row.verdict} by {size}, {p}"
     if row.better == row.worse == 0:
-        return f"no difference in any of {row.items} items; {_detectable(row)}"
+        return f"no difference in any of {_counted(row.items)}; {_detectable(row)}"
     return f"no significant difference: {by} {span}, {p}; {_detectable(row)}"
 
 
@@ -39,7 +39,7 @@ def lines(comparison: Comparison) -> Iterator[str]:
         yield f"  {row.candidate:{width}}  {row.b.mean:.3f} {_span(row.b, level)}"
         yield f"  {sentence(row, level)}"
         if row.better or row.worse:
-            yield f"  {row.better} items scored higher, {row.worse} lower"
+            yield f"  {_counted(row.better)} scored higher, {row.worse} lower"
     if comparison.latencies:
         yield ""
     for ratio in comparison.latencies:
@@ -112,8 +112,8 @@ def coverage_lines(comparison: Comparison) -> Iterator[str]:
     for (task, metric, candidate), undefined in told.items():
         if undefined:
             yield (
-                f"{candidate}, {task}: {metric} cannot be told of {undefined} items in one run or"
-                " both; these are left out of it"
+                f"{candidate}, {task}: {metric} cannot be told of {_counted(undefined)} in one run"
+                " or both, left out of it"
             )
 
 
@@ -123,7 +123,7 @@ def ratio_sentence(ratio: Ratio, level: float = 0.95) -> str:
     ends = f" ({level:.0%} {found.low:.2f} to {found.high:.2f})" if isfinite(found.high) else ""
     return (
         f"{ratio.quantity} of {ratio.candidate} is {found.mean:.2f} times that of"
-        f" {ratio.baseline}{ends}, the geometric mean over {ratio.items} items"
+        f" {ratio.baseline}{ends}, the geometric mean over {_counted(ratio.items)}"
     )
 
 
@@ -136,9 +136,13 @@ def _missing(counted: Coverage) -> Iterator[str]:
         yield f"{counted.unpaired} have none in the baseline and are left out"
 
 
+def _counted(items: int) -> str:
+    return f"{items} item{'s' * (items != 1)}"
+
+
 def _items(row: Difference) -> str:
     alone = row.clusters == row.items
-    return f"{row.items} items" + ("" if alone else f" in {row.clusters} clusters")
+    return _counted(row.items) + ("" if alone else f" in {row.clusters} clusters")
 
 
 def _detectable(row: Difference) -> str:

@@ -127,7 +127,10 @@ def _check_metrics(
     shared = shared_tasks(runs)
     names = chosen(tasks, [task.name for task in shared], "task")
     known = {task.name: metrics_of(runs, task) for task in shared if task.name in names}
-    chosen(list(margins), list(dict.fromkeys(m for of in known.values() for m in of)), "metric")
+    told = list(dict.fromkeys(metric for each in known.values() for metric in each))
+    if not told:  # runs of errors alone, which `compare` refuses
+        return
+    chosen(list(margins), told, "metric")
     for task in tasks or ():
         chosen(list(margins), known[task], f"metric of {task}")
     if "judge" in margins:

@@ -112,7 +112,7 @@ def test_a_metric_that_an_item_has_not_is_counted(tmp_path: Path) -> None:
         ]
     )
     assert [(row.metric, row.items, row.undefined) for row in found.rows] == [("acc", 2, 1)]
-    assert "acc cannot be told of 1 items" in "\n".join(lines(found))
+    assert "acc cannot be told of 1 item in" in "\n".join(lines(found))
 
 
 def test_holm_is_over_metrics_and_groups_are_a_family_of_their_own(tmp_path: Path) -> None:
@@ -201,6 +201,38 @@ def test_runs_without_a_common_outcome_are_refused(tmp_path: Path) -> None:
     empty = read_run(write_run(tmp_path / "a.jsonl", [], tasks=[TASK]))
     with pytest.raises(UsageError, match="no item has values in both"):
         compare([empty, empty])
+
+
+def test_runs_of_errors_alone_are_refused_with_the_first_error(tmp_path: Path) -> None:
+    a, b = (run_of(tmp_path / name, [None, None]) for name in ("a.jsonl", "b.jsonl"))
+    with pytest.raises(UsageError, match="every item ended in an error, the first as 'the server"):
+        compare([a, b])
+    with pytest.raises(UsageError, match="every item ended in an error"):
+        compare([a, b], ["acc"])
+
+
+def test_it_says_that_bleu_is_here_the_mean_of_the_items(tmp_path: Path) -> None:
+    header = replace(TASK, metric="bleu", metrics={"bleu": "bleu|tok:13a", "acc": "acc|v:1"})
+    both = [replace(one, scores={"bleu": 0.25, "acc": 1.0}) for one in records([1.0])]
+    a, b = (
+        read_run(write_run(tmp_path / name, both, tasks=[header]))
+        for name in ("a.jsonl", "b.jsonl")
+    )
+    assert compare([a, b]).notes == (
+        "quiz: bleu is here the mean of the items' own, which is not that of the whole set that"
+        " 'ragkit eval score' prints",
+    )
+    assert compare([a, b], ["acc"]).notes == ()
+
+
+def test_one_item_is_one_item(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.jsonl", [1.0, 1.0], latency_s=1.0, groups=["x", "y"])
+    b = run_of(tmp_path / "b.jsonl", [1.0, 0.0], latency_s=1.0, groups=["x", "y"])
+    said = "\n".join(lines(compare([a, b], groups=True)))
+    assert "quiz, y: acc over 1 item; " in said
+    assert "0 items scored higher, 1 lower" in said
+    said = "\n".join(lines(compare([b, a])))
+    assert "1 item scored higher, 0 lower" in said
 
 
 def test_a_table_cell_cannot_break_the_table(tmp_path: Path) -> None:

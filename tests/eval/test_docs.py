@@ -40,10 +40,10 @@ def _blocks(page: Path, language: str) -> list[str]:
 
 
 def _commands(page: Path) -> Iterator[str]:
-    """Yield the lines that call ragkit, from `ragkit` on."""
+    """Yield the lines that call ragkit, from `ragkit` on, without comments."""
     for block in _blocks(page, "sh"):
         for line in block.splitlines():
-            yield from re.findall(r"^(?:\w+=\S* )*(ragkit .*)$", line)
+            yield from re.findall(r"^(?:\w+=\S* )*(ragkit .*?)(?:\s+#.*)?$", line)
 
 
 EVALUATIONS = [
@@ -64,7 +64,7 @@ def test_the_pages_have_commands() -> None:
     ids=[f"{page.stem}:{number}" for number, (page, _) in enumerate(EVALUATIONS)],
 )
 def test_a_command_is_understood(page: Path, line: str) -> None:
-    _parse(shlex.split(line, comments=True)[2:])
+    _parse(shlex.split(line)[2:])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_examples_of_the_page_run_in_their_order(fresh_database: str, tmp_pa
         if " gate " in line:  # the runs of main and of a branch
             shutil.copy(tmp_path / "hybrid.jsonl", tmp_path / "main.jsonl")
             shutil.copy(tmp_path / "words.jsonl", tmp_path / "branch.jsonl")
-        printed[line] = _run(shlex.split(line, comments=True)[1:], fresh_database, tmp_path)
+        printed[line] = _run(shlex.split(line)[1:], fresh_database, tmp_path)
     said = "\n".join(printed.values())
     assert "50 questions about 14 of 14 documents (cloze)" in said
     assert "Baseline: extractive, hybrid" in said
@@ -114,19 +114,14 @@ def test_the_examples_of_the_page_run_in_their_order(fresh_database: str, tmp_pa
     assert re.search(r"^rouge-l +0\.8571 ", said, re.MULTILINE)
     assert re.search(r"^ndcg@10 +0\.6309 ", said, re.MULTILINE)
     assert len(printed) == 10
+    # The two lines that the page shows of a set of one's own: one is answered, one refused.
+    (lines,) = _blocks(page, "json")
+    (tmp_path / "own.jsonl").write_text(lines, encoding="utf-8")
+    told = json.loads(_run(["eval", "rag", "own.jsonl", "--json"], fresh_database, tmp_path))
+    assert told["scores"]["span_recall"]["mean"] == 1.0
+    assert told["scores"]["answer_score"]["mean"] == 1.0
     for name in ("report.html", "gate.xml", "gate.md", "sweep/sweep.md", "sweep/sweep.json"):
         assert (tmp_path / name).stat().st_size > 0
-
-
-@pytest.mark.slow
-def test_the_labelled_set_of_the_page_is_right(fresh_database: str, tmp_path: Path) -> None:
-    (lines,) = _blocks(DOCS / "evaluation.md", "json")
-    (tmp_path / "own.jsonl").write_text(lines, encoding="utf-8")
-    _run(["ingest", str(ROOT / "examples" / "handbook")], fresh_database, tmp_path)
-    told = _run(["eval", "rag", "own.jsonl", "--json"], fresh_database, tmp_path)
-    scores = {name: score["mean"] for name, score in json.loads(told)["scores"].items()}
-    assert scores["span_recall"] == 1.0
-    assert scores["answer_score"] == 1.0  # one answered, one refused
 
 
 def _command(name: str) -> Any:

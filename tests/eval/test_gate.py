@@ -141,6 +141,7 @@ def test_unusable_runs_are_told_to_ci_as_well(tmp_path: Path) -> None:
     [
         (["--metric", "acc"], "Give --max-drop, or --metric acc=0.02"),
         (["--metric", "acc=much"], "'much' is no number"),
+        (["--metric", "acc=0.1", "--metric", "acc=0.2"], "acc has two margins: name it once"),
         (["--metric", "acc=0.1", "--junit", "/nowhere/x.xml"], "its folder is not there"),
     ],
 )
@@ -148,6 +149,13 @@ def test_slips_are_one_line(tmp_path: Path, options: list[str], said: str) -> No
     found = _gate(tmp_path, tmp_path / "a.jsonl", *options)
     assert isinstance(found.exception, UsageError)
     assert said in str(found.exception)
+
+
+def test_runs_of_errors_alone_are_unusable_and_the_error_is_told(tmp_path: Path) -> None:
+    a, b = (run_of(tmp_path / name, [None] * 9) for name in ("x.jsonl", "y.jsonl"))
+    found = gate(a, b, {"acc": 0.1})
+    assert found.exit_code == 2
+    assert "every item ended in an error, the first as 'the server failed'" in found.problems[0]
 
 
 def test_a_negative_margin_is_no_margin(tmp_path: Path) -> None:

@@ -44,16 +44,16 @@ def test_beir_joins_titles_keeps_grades_and_drops_empty_documents(tmp_path: Path
 
 def test_squad_keeps_each_different_answer_once(tmp_path: Path) -> None:
     path = tmp_path / "set.json"
-    answers = [{"text": "光荣", "answer_start": 0}, {"text": "光荣", "answer_start": 9}]
+    answers = [{"text": "光荣", "answer_start": 0}, {"text": "光荣", "answer_start": 5}]
     paragraph = {
         "id": "P",
-        "context": "光荣开发。",
+        "context": "光荣开发，光荣。",
         "qas": [{"id": "Q", "question": "谁？", "answers": answers}],
     }
     path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}), encoding="utf-8")
     assert squad(path, "s") == LabelledSet(
         "s",
-        {"P": "光荣开发。"},
+        {"P": "光荣开发，光荣。"},
         (Question("Q", "谁？", relevant={"P": 1}, answers=("光荣",), answerable=True),),
     )
 
@@ -179,6 +179,9 @@ def test_a_mark_at_the_beginning_and_odd_line_ends_are_read(tmp_path: Path) -> N
         ),
         ('{"question": "b", "spans": [{"document": "d", "start": 1}]}', ":2: there is no 'end'"),
         ('{"id": "1", "question": "b"}', ":2: the id '1' is "),
+        ('{"id": "", "question": "b"}', ":2: 'id' is empty: write one, or leave it out"),
+        ('{"question": "b", "answers": ["x", " "]}', ":2: an answer is blank: write one, or []"),
+        ('{"question": "b", "references": [""]}', ":2: an answer is blank: write one, or []"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
@@ -214,6 +217,18 @@ def test_what_is_wrong_in_a_published_set_is_named(tmp_path: Path) -> None:
         UsageError, match=r"set\.json: data\[0\] paragraphs\[0\]: there is no 'qas'"
     ):
         read_set(squad_file)
+    squad_file.write_text('{"data": [\n{x}]}')
+    with pytest.raises(UsageError, match=r"set\.json:2: not JSON: "):
+        read_set(squad_file)
+    answer = {"text": "x", "answer_start": 7}
+    paragraph = {"context": "x", "qas": [{"id": "1", "question": "q", "answers": [answer]}]}
+    squad_file.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    with pytest.raises(UsageError, match=r"begins at 7, outside of its paragraph of 1 char"):
+        read_set(squad_file)
+    paragraph["qas"] = [{"id": None, "question": "q", "answers": []}]
+    squad_file.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    with pytest.raises(UsageError, match=r"'id' must be a text or a whole number, not None"):
+        read_set(squad_file)
     clapnq_file = tmp_path / "set.jsonl"
     write_lines(clapnq_file, {"id": "1", "input": "q", "passages": [], "output": []})
     with pytest.raises(UsageError, match=r"set\.jsonl:1: 0 passages"):
@@ -229,6 +244,16 @@ def test_what_is_wrong_in_a_published_set_is_named(tmp_path: Path) -> None:
         read_set(folder)
     (folder / "qrels.tsv").write_text("q\t1\t1\n")
     with pytest.raises(UsageError, match=r"qrels\.tsv:1: there is no column 'query-id'"):
+        read_set(folder)
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\nq\t1\t0\n")
+    with pytest.raises(UsageError, match=r"qrels\.tsv:3: '1' is judged twice for the query 'q'"):
+        read_set(folder)
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nother\t1\t1\n")
+    with pytest.raises(UsageError, match=r"name 1 queries that queries.jsonl has not, such as 'o"):
+        read_set(folder)
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
+    write_lines(folder / "corpus.jsonl", {"_id": "1", "text": "x"}, {"_id": "1", "text": "y"})
+    with pytest.raises(UsageError, match=r"corpus\.jsonl:2: the document '1' is there twice"):
         read_set(folder)
 
 

@@ -223,6 +223,10 @@ def _family(name: str) -> _Family:
         return _FAMILIES[f"rouge-{numbered[1]}" if numbered[1] else "rouge-1"]
     if plain in _ELSEWHERE:
         raise UsageError(f"unknown metric {name!r}: did you mean {_ELSEWHERE[plain]}?")
+    from ragkit_eval.retrieval.measures import MEASURES
+
+    if plain.replace("-", "_").partition("@")[0] in MEASURES:
+        raise UsageError(f"{name!r} is a measure of retrieval runs: give one, with --qrels")
     raise UsageError(_unknown("metric", plain, tuple(_PLAIN), "text"))
 
 

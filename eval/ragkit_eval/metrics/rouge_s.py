@@ -15,7 +15,8 @@ from ragkit_eval.metrics.rouge import (
 )
 from ragkit_eval.metrics.rouge_n import shared
 
-_KEPT_COUNTS = 64  # a text of 1,000 words has half a million pairs
+_KEPT_COUNTS = 64
+_MOST_KEPT = 50_000  # pairs, some 6 MB; a text of 3,000 words has four and a half million
 
 
 def rouge_s(
@@ -65,13 +66,23 @@ def signature(
     return rouge_signature(name, stem=stem, several=several, details=details)
 
 
-@lru_cache(maxsize=_KEPT_COUNTS)
 def _pairs(text: str, skip: int | None, singles: int, stem: bool) -> Counter[object]:
-    """Count the pairs, and the single words: none (0), all (1), or all but the last (-1)."""
+    """Count the pairs, and the single words: none (0), all (1), or all but the last (-1).
+
+    Counts of long texts are not kept: those of a set would fill any memory.
+    """
     found = rouge_words(text, stem=stem)
+    most = len(found) * (len(found) // 2 if skip is None else skip + 1)
+    return (_kept if most <= _MOST_KEPT else _counted)(found, skip, singles)
+
+
+def _counted(found: tuple[str, ...], skip: int | None, singles: int) -> Counter[object]:
     counts: Counter[object] = Counter()
     for distance in range(1, len(found) if skip is None else min(skip + 2, len(found))):
         counts.update(zip(found, found[distance:], strict=False))
     if singles:
         counts.update(found if singles > 0 else found[:-1])
     return counts
+
+
+_kept = lru_cache(maxsize=_KEPT_COUNTS)(_counted)

@@ -33,9 +33,12 @@ def print_summary(summary: RagSummary, *, out: Path | None, notes: list[str]) ->
     )
     for line in filter(None, lines):
         typer.echo(line)
-    typer.echo(f"\nThe worst by {summary.scores.metric}")
-    for record in summary.worst:
-        _print_record(record, summary.scores.metric)
+    metric = summary.scores.metric
+    worst = [record for record in summary.worst if (record.value(metric) or 0.0) < 1]
+    if worst:
+        typer.echo(f"\nThe worst by {metric}")
+    for record in worst:
+        _print_record(record, metric)
     if out is not None:
         typer.echo(f"\nThe run is {out}: look into it with 'ragkit eval report {out}'")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import isfinite
 from typing import Any
 
+from ragkit_eval.compare_text import as_finite
 from ragkit_eval.report.figures import Cell, Change, GroupRow, MetricRow, TaskFigures
 from ragkit_eval.report.report import Report
 from ragkit_eval.report.speed import Speed
@@ -53,7 +53,7 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
     return {
-        **_finite(asdict(cell.interval)),
+        **as_finite(asdict(cell.interval)),
         "items": cell.told,
         "errors": cell.errors,
         "answered": cell.answered,
@@ -65,12 +65,7 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
 def _change(change: Change | None) -> dict[str, Any] | None:
     if change is None:
         return None
-    return {**_finite(asdict(change.interval)), "p": change.p, "verdict": change.verdict}
-
-
-def _finite(values: dict[str, float]) -> dict[str, float | None]:
-    # JSON has no infinity: an open end of an interval is null.
-    return {name: value if isfinite(value) else None for name, value in values.items()}
+    return {**as_finite(asdict(change.interval)), "p": change.p, "verdict": change.verdict}
 
 
 def _speed(speed: Speed | None) -> dict[str, Any] | None:

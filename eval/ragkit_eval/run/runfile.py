@@ -70,9 +70,9 @@ class RunFile(Closing):
             ) from error
 
     def _begin(self, header: Header, *, overwrite: bool) -> None:
+        self._cut()  # which refuses what is no run: only a run may be overwritten
         if overwrite:
             self._file.truncate(0)
-        self._cut()
         if self._file.seek(0, os.SEEK_END) == 0:
             self._append(header_line(header))
             return
@@ -90,9 +90,7 @@ class RunFile(Closing):
         self._file.seek(0)
         beginning = self._file.read(len(_BEGINNING))
         if not _BEGINNING.startswith(beginning) or (size and not beginning):
-            raise UsageError(
-                f"{self._path} is there and is no run: name another file, or --overwrite it"
-            )
+            raise UsageError(f"{self._path} is there and is no run: name another file")
         self._file.truncate(_end_of_lines(self._file, size))
 
     def _compare(self, before: Header, header: Header) -> None:

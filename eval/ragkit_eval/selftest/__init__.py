@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check
         raise NotFoundError(f"there is no folder {data}: name the one with oracles/ and tasks/")
     yield from texts.checks()
     yield from answers.checks()
+    yield tasks.scorers()
     for subject, needs, make in _WITH_DATA:
         missing = [name for name in needs if data is None or not (data / name).exists()]
         if data is None or missing:
@@ -41,11 +43,21 @@ def _readable(subject: str, made: Iterable[Check]) -> Iterator[Check]:
     """Yield a subject's checks; an oracle that cannot be read is a check that failed."""
     try:
         yield from made
-    except (OSError, EOFError, ValueError, LookupError, TypeError, RagkitError) as error:
+    except _UNREADABLE as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         yield Check(subject, "the data", "files that can be read", reason, False)
 
 
+_UNREADABLE: tuple[type[Exception], ...] = (
+    OSError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RagkitError,
+)
 _Make = Callable[[Path], Iterable[Check]]
 _WITH_DATA: tuple[tuple[str, tuple[str, ...], _Make], ...] = (
     ("ROUGE", ("oracles/rouge155",), lambda data: rouge.checks(data / "oracles/rouge155")),

@@ -5,13 +5,32 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragkit_eval.item import Response
+from ragkit_eval.item import Item, Likelihood, Response
 from ragkit_eval.selftest.check import Check, agreement
 from ragkit_eval.tasks.registry import open_task
+from ragkit_eval.tasks.scorers import Scorer
+from ragkit_eval.tasks.scorers.choice import ChoiceScorer, LabelSetScorer
+from ragkit_eval.tasks.scorers.text import NumberScorer, SaidScorer
 
 _BBH = "code_davinci_002_direct.jsonl"
 _GSM8K = "example_model_solutions.jsonl"
 _CHOICES = ("mmlu", "mmlu:lm-eval-letter")
+
+
+def scorers() -> Check:
+    """Check each way of reading an answer on one that is right and on one that is wrong."""
+    found = {}
+    for what, (scorer, item, right, wrong) in _READ.items():
+        for name, response in ((what, right), (f"not {what}", wrong)):
+            (found[name],) = set(scorer.score(item, response).scores.values())
+    likely = (Likelihood(-4.0, 1, False), Likelihood(-6.0, 4, False))
+    item = Item("1", "q", ("B",), labels=("A", "B"), choices=(" no", " a long way"))
+    scores = ChoiceScorer("loglikelihood").score(item, Response(likelihoods=likely)).scores
+    found |= {f"likelihood, {name}": value for name, value in scores.items()}
+    expected = {name: float(not name.startswith("not ")) for name in found}
+    # -4 is more than -6, and less when divided by 2 and 10 letters.
+    expected["likelihood, acc"] = 0.0
+    return agreement("scorers of tasks", "worked out by hand", expected, found, within=0)
 
 
 def bbh(data: Path) -> Iterator[Check]:
@@ -86,3 +105,43 @@ def humaneval(data: Path) -> Iterator[Check]:
 
 
 _WRONG = "    return None\n"
+_ONE = Item("1", "q", ("B",), labels=tuple("ABCD"))
+_SEVERAL = Item("2", "q", ("A", "C"), labels=tuple("ABCD"), extra={"several": True})
+_READ: dict[str, tuple[Scorer, Item, Response, Response]] = {
+    "letter, both forms of its token": (
+        ChoiceScorer("letter"),
+        _ONE,
+        Response(top=(("A", -0.9), ("B", -1.2), (" B", -1.2))),
+        Response(top=(("A", -0.9), ("B", -1.2))),
+    ),
+    "letter in a text": (
+        ChoiceScorer("generate"),
+        _ONE,
+        Response(text="A is tempting, but the answer is (B)."),
+        Response(text="答案是A"),
+    ),
+    "all right labels": (
+        LabelSetScorer(),
+        _SEVERAL,
+        Response(text="答案是AC"),
+        Response(text="A"),
+    ),
+    "mathematics": (
+        LabelSetScorer(),
+        Item("3", "q", (r"\frac{1}{2}",)),
+        Response(text=r"So it is $\boxed{1/2}$."),
+        Response(text=r"So it is $\boxed{1/3}$."),
+    ),
+    "number": (
+        NumberScorer(),
+        Item("4", "q", ("1200",)),
+        Response(text="3 * 400 = 1,200. #### $1,200.00"),
+        Response(text="3 * 400 = 1,200. #### 400"),
+    ),
+    "said answer": (
+        SaidScorer(reasoned=True),
+        Item("5", "q", ("valid",)),
+        Response(text="It is not so. So the answer is valid."),
+        Response(text="So the answer is invalid."),
+    ),
+}

@@ -46,6 +46,8 @@ def parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)  # of a file that is one JSON value
+        where = where if line == 1 else f"{where}:{line}"
         raise UsageError(f"{where}: not JSON: {error}: correct it") from error
 
 

@@ -97,20 +97,24 @@ def _question(values: dict[str, Any], where: str) -> Question:
     text = field(values, "question", str, where)
     if not text.strip():
         raise UsageError(f"{where}: 'question' is blank: write a question")
-    answers = texts(values, "answers", where)
+    answers, references = (texts(values, name, where) for name in ("answers", "references"))
+    if not all(one.strip() for one in (*answers, *references)):
+        raise UsageError(f"{where}: an answer is blank: write one, or [] where there is none")
     spans: list[Any] = optional(values, "spans", [], where)
     tags: dict[str, Any] = optional(values, "tags", {}, where)
     answerable = _answerable(values, bool(answers), where)
     number = values.get("id")
     if isinstance(number, int) and not isinstance(number, bool):
         number = str(number)
+    if number == "":
+        raise UsageError(f"{where}: 'id' is empty: write one, or leave it out")
     return Question(
         typed(number, str, "'id'", where) if number is not None else _identity(text),
         text,
         relevant=_relevant(optional(values, "relevant", {}, where), where),
         answers=answers,
         excerpts=tuple(_excerpt(one, where) for one in spans),
-        references=texts(values, "references", where),
+        references=references,
         answerable=answerable,
         group=optional(values, "group", "", where),
         tags={name: typed(value, str, f"the tag {name!r}", where) for name, value in tags.items()},

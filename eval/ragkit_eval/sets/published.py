@@ -34,14 +34,23 @@ def beir(folder: Path, name: str) -> LabelledSet:
     for where, line in json_lines(folder / "corpus.jsonl"):
         title, text = optional(line, "title", "", where), field(line, "text", str, where)
         whole = text if text.startswith(title) else f"{title}\n\n{text}"
+        document = _id(line, "_id", where)
+        if document in documents:
+            raise UsageError(f"{where}: the document {document!r} is there twice: leave one out")
         if whole.strip():
-            documents[_id(line, "_id", where)] = whole
+            documents[document] = whole
     qrels = _qrels(folder)
     questions = []
     for where, line in json_lines(folder / "queries.jsonl"):
         number = _id(line, "_id", where)
         text = field(line, "text", str, where)
         questions.append(Question(number, text, relevant=qrels.get(number, {}), where=where))
+    unknown = qrels.keys() - {question.id for question in questions}
+    if unknown:
+        raise UsageError(
+            f"{folder}: the judgements name {len(unknown)} queries that queries.jsonl has not, such"
+            f" as {min(unknown)!r}: correct them"
+        )
     return _checked(name, documents, questions, folder)
 
 
@@ -53,8 +62,9 @@ def squad(path: Path, name: str) -> LabelledSet:
         document = str(paragraph.get("id", number))
         documents[document] = field(paragraph, "context", str, where)
         for at, qa in _listed(paragraph, "qas", where):
+            context = paragraph["context"]
             answers = tuple(
-                dict.fromkeys(field(one, "text", str, w) for w, one in _listed(qa, "answers", at))
+                dict.fromkeys(_answer(one, context, w) for w, one in _listed(qa, "answers", at))
             )
             questions.append(
                 Question(
@@ -147,7 +157,13 @@ def _qrels(folder: Path) -> dict[str, dict[str, int]]:
             grade = int(row["score"])
         except ValueError as error:
             raise UsageError(f"{where}: the score {row['score']!r} is no whole number") from error
-        qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = grade
+        judged = qrels.setdefault(row["query-id"], {})
+        if row["corpus-id"] in judged:
+            raise UsageError(
+                f"{where}: {row['corpus-id']!r} is judged twice for the query"
+                f" {row['query-id']!r}: leave one line out"
+            )
+        judged[row["corpus-id"]] = grade
     return qrels
 
 
@@ -178,16 +194,30 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _listed(values: dict[str, Any], name: str, where: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the objects of a list with their places: one JSON file has no lines to name."""
     found = []
-    for number, value in enumerate(field(values, name, list, where)):
+    for number, value in enumerate(field(values, name, list, where.rstrip(":"))):
         at = f"{where} {name}[{number}]"
         found.append((at, an_object(value, at)))
     return found
 
 
+def _answer(values: dict[str, Any], context: str, where: str) -> str:
+    """Return an answer's text. CMRC 2018 has some that stand nowhere in their paragraph."""
+    text, start = field(values, "text", str, where), optional(values, "answer_start", 0, where)
+    if start > len(context):
+        raise UsageError(
+            f"{where}: the answer begins at {start}, outside of its paragraph of {len(context)}"
+            " characters: correct it"
+        )
+    return text
+
+
 def _id(values: dict[str, Any], name: str, where: str) -> str:
     if name not in values:
         raise UsageError(f"{where}: there is no {name!r}")
-    return str(values[name])
+    value = values[name]
+    if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+        raise UsageError(f"{where}: {name!r} must be a text or a whole number, not {value!r:.60}")
+    return str(value)
 
 
 def _checked(

@@ -6,7 +6,7 @@ It knows how a cell is made and asked; nothing of which cell is better.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,6 +84,8 @@ class Cells:
             passages=None if answers else DEPTH,
             templates=Templates(settings.prompts, collection) if model else None,
             cutoff=cutoff,
+            decoding=asdict(build.decoding(settings)) if model else None,
+            nli_model=settings.nli_model if answers else None,
         )
         return run_task(
             task,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from ragkit.errors import UsageError
 from ragkit_eval.files import write_whole
 from ragkit_eval.stats.bootstrap import SAMPLES
-from ragkit_eval.sweep import telling
+from ragkit_eval.sweep import choose_text
 from ragkit_eval.sweep.cells import Cells, settings_of
 from ragkit_eval.sweep.choose import Outcome, choose
 from ragkit_eval.sweep.grid import Cell, Grid
@@ -86,10 +86,10 @@ def sweep(
 
 
 def _write(outcome: Outcome, questions: tuple[int, int], folder: Path) -> None:
-    values = telling.as_json(outcome, questions)
+    values = choose_text.as_json(outcome, questions)
     text = json.dumps(values, ensure_ascii=False, indent=2, default=str) + "\n"
     write_whole(folder / "sweep.json", text)
-    write_whole(folder / "sweep.md", telling.markdown(outcome, questions))
+    write_whole(folder / "sweep.md", choose_text.markdown(outcome, questions))
 
 
 def _make(folder: Path) -> None:

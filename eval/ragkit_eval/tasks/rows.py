@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -43,7 +44,7 @@ def read_rows(
                 yield from _jsonl(file, path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}:{_undecodable(path)}: not UTF-8: save it as UTF-8") from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise NotFoundError(f"cannot read {path}: {reason}") from error
 
@@ -84,7 +85,9 @@ def _csv(file: TextIO, path: Path, columns: Sequence[str]) -> Iterator[Row]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise UsageError(f"{path}:{line}: not CSV: {error}") from error
+            raise UsageError(
+                f"{path}:{line}: not CSV: {error}: correct it, or use jsonl"
+            ) from error
         if cells is None:
             return
         where, line = f"{path}:{line}", reader.line_num + 1

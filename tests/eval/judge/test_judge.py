@@ -67,7 +67,13 @@ def make(settings: Settings) -> Judge:
     return Fixed(Verdict(1.0, str(settings.top_k)))
 
 
+class Numbers(Fixed):
+    def judge(self, *given: object) -> Any:
+        return 0.5
+
+
 NO_JUDGE = 5
+NUMBERS = Numbers(Verdict(1.0))
 
 
 @pytest.mark.parametrize(("grade", "score"), [(0, 0.0), (1, 0.5), (2, 1.0)])
@@ -247,6 +253,7 @@ def test_a_judge_by_name(tmp_path: Path) -> None:
         ("nowhere.at.all:judge", "'nowhere.at.all:judge' cannot be loaded: No module"),
         ("tests.eval.judge.test_judge:nothing", "cannot be loaded: .*nothing"),
         ("tests.eval.judge.test_judge:NO_JUDGE", "makes no judge but int"),
+        ("tests.eval.judge.test_judge:parsed", "cannot be made: .*missing 1 required"),
         ("", "there is no judge ''"),
     ],
 )
@@ -258,3 +265,15 @@ def test_a_name_that_means_nothing_is_one_line(name: str, message: str, tmp_path
 def test_llm_needs_a_language_model(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"):
         open_judge("llm", Settings(home=tmp_path))
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -0.1, 7])
+def test_a_score_outside_of_its_range_is_no_verdict(score: float) -> None:
+    with pytest.raises(UsageError, match="give 0 to 1, or a ParseFailure where it has none"):
+        Verdict(score)
+
+
+def test_a_plug_in_that_returns_something_else_is_named(tmp_path: Path) -> None:
+    plugged = open_judge("tests.eval.judge.test_judge:NUMBERS", Settings(home=tmp_path))
+    with pytest.raises(UsageError, match=r"test_judge:NUMBERS' returned 0.5: return a Verdict"):
+        plugged.judge("q", "a", [], ["r"])

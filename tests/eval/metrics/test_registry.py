@@ -35,6 +35,8 @@ def test_options_choose() -> None:
         ("rouge-0", "did you mean rouge-"),
         ("nothing-like-it", "of text there are reference_recall, contains"),
         ("", "of text there are"),
+        ("ndcg@10", "'ndcg@10' is a measure of retrieval runs: give one, with --qrels"),
+        ("R-Precision", "is a measure of retrieval runs"),
         ("rouge-l:stemm", "unknown option 'stemm': did you mean stem?"),
         ("contains:stem", "the metric contains takes none"),
         ("token_f1:squad:cmrc", "cannot be both squad and cmrc: choose one"),

@@ -7,6 +7,7 @@ rouge_score's values: rouge_score 0.1.2,
 import pytest
 
 from ragkit.errors import UsageError
+from ragkit_eval.metrics import rouge_s as rouge_s_module
 from ragkit_eval.metrics.rouge import Overlap, over_references
 from ragkit_eval.metrics.rouge_l import lcs_length, rouge_l, rouge_lsum
 from ragkit_eval.metrics.rouge_n import rouge_n
@@ -154,6 +155,14 @@ def test_the_length_of_a_subsequence_agrees_with_the_table() -> None:
         one = tuple(drawn.choices("abcd", k=drawn.randrange(12)))
         other = tuple(drawn.choices("abcd", k=drawn.randrange(80)))
         assert lcs_length(one, other) == _table(one, other)
+
+
+def test_pairs_of_long_texts_are_not_kept() -> None:
+    short, long = "one two three", " ".join(f"w{n}" for n in range(400))
+    rouge_s_module._kept.cache_clear()
+    assert (rouge_s(short, short).f, rouge_s(long, long).f) == (1.0, 1.0)
+    assert rouge_s(long, long, skip=4).f == 1.0
+    assert rouge_s_module._kept.cache_info().currsize == 2  # 80,000 pairs are not among them
 
 
 def test_what_makes_no_sense_is_refused() -> None:

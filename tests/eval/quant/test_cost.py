@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit_eval.quant import telling
+from ragkit_eval.quant import cost_text
 from ragkit_eval.quant.cost import costs, merged
 from ragkit_eval.quant.models import Kept, Served, ToServe, parse, with_labels
 from ragkit_eval.record import Run, read_run
@@ -40,19 +40,21 @@ def test_flips_agreement_and_speed_are_of_the_items_that_both_answered(tmp_path:
     assert cost.latency.ratio.mean == pytest.approx(0.4)
     assert cost.tokens_per_s is not None
     assert cost.tokens_per_s.ratio.mean == pytest.approx(2.0)
-    (shown,) = telling.rows(found)
+    (shown,) = cost_text.rows(found)
     assert shown[:5] == ["small", "quiz", "acc", "0.600", "0.500"]
     assert shown[7:] == ["2", "1", "66.7%", "0.40 x", "2.00 x"]
-    assert "| small | quiz | acc | 0.600 | 0.500 | -0.100 (" in telling.markdown(found, ["a", "b"])
-    assert "small, quiz: of 10 items 1 ended in an error and count 0" in telling.sentences(found)
-    assert telling.as_json(found)["costs"][0]["broken"] == 2
+    assert "| small | quiz | acc | 0.600 | 0.500 | -0.100 (" in cost_text.markdown(
+        found, ["a", "b"]
+    )
+    assert "small, quiz: of 10 items 1 ended in an error and count 0" in cost_text.sentences(found)
+    assert cost_text.as_json(found)["costs"][0]["broken"] == 2
 
 
 def test_one_token_answers_have_no_writing_speed(tmp_path: Path) -> None:
     runs = [answered(tmp_path, name, [1.0] * 4, tokens=1, latency_s=1.0) for name in ("a", "b")]
     (cost,) = costs(runs).costs
     assert cost.tokens_per_s is None
-    assert telling.as_json(costs(runs))["costs"][0]["tokens_per_s"] is None
+    assert cost_text.as_json(costs(runs))["costs"][0]["tokens_per_s"] is None
 
 
 def test_answers_are_told_by_how_well_they_are_grounded_too(tmp_path: Path) -> None:

@@ -184,7 +184,9 @@ def test_what_a_judge_says_is_a_score_and_what_it_fails_to_say_a_rate(
     assert sum_up(run).rates["judge_failure"] == 0.5
 
 
-def test_a_run_that_is_told_to_end_ends_cleanly(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_run_that_is_told_to_end_ends_cleanly(
+    kb: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     task = task_of(kb, HOLIDAY, CHINESE, UNKNOWN)
     ask, asked = knowledge_ask(kb), list[str]()
 
@@ -198,11 +200,13 @@ def test_a_run_that_is_told_to_end_ends_cleanly(kb: KnowledgeBase, tmp_path: Pat
     before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("the signal went past the run"))
     try:
         with pytest.raises(SystemExit) as ended:
-            run_task(task, told, model_of(kb), tmp_path / "run.jsonl")
+            run_task(task, told, model_of(kb), tmp_path / "run.jsonl", quiet=False)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 143
     assert len(asked) == 2
+    said = f"ragkit: stopped; the same command goes on from what is in {tmp_path / 'run.jsonl'}\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_a_run_is_gone_on_with(kb: KnowledgeBase, tmp_path: Path) -> None:

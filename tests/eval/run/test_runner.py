@@ -395,3 +395,12 @@ def test_a_key_holds_all_that_may_change_an_outcome() -> None:
         key_maker(header())(TASK, replace(item, extra={"tests": "pass"})),
     ]
     assert len({base, *others}) == 10
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_run_is_never_written_over(tmp_path: Path, overwrite: bool) -> None:
+    mine = tmp_path / "exam.toml"
+    mine.write_text("title = 'mine'")
+    with pytest.raises(UsageError, match=r"is there and is no run: name another file$"):
+        RunFile.open(mine, Header((), {"name": "m"}), overwrite=overwrite)
+    assert mine.read_text() == "title = 'mine'"

@@ -7,9 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from ragkit.cli import app
+from ragkit_eval.item import Scored
 from ragkit_eval.retrieval import evaluate_run
 from ragkit_eval.selftest import answers, retrieval, selftest, tasks, texts
 from ragkit_eval.selftest.check import agreement
+from ragkit_eval.tasks.scorers.choice import ChoiceScorer
 
 runner = CliRunner()
 
@@ -19,7 +21,7 @@ def test_everything_is_reproduced(data: Path) -> None:
     checks = list(selftest(data))
     assert [check for check in checks if check.passed is False] == []
     assert [check.subject for check in checks if check.passed is None] == ["humaneval, sandbox"]
-    assert len(checks) == 21
+    assert len(checks) == 22
 
 
 @pytest.mark.slow
@@ -100,3 +102,11 @@ def test_oracles_that_cannot_be_read_fail_and_the_others_are_checked(tmp_path: P
     assert "No such file" in checks["ROUGE"].reproduced
     assert "qrels.test:1: is not UTF-8" in checks["retrieval metrics"].reproduced
     assert checks["character spans"].passed is True
+
+
+def test_a_scorer_that_believes_everything_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tasks.scorers().passed is True
+    always = Scored("B", {"acc": 1.0})
+    monkeypatch.setattr(ChoiceScorer, "score", lambda self, item, response: always)
+    assert "not letter" in tasks.scorers().reproduced
+    assert tasks.scorers().passed is False

@@ -7,7 +7,7 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.record import Run
-from ragkit_eval.sweep import telling
+from ragkit_eval.sweep import choose_text
 from ragkit_eval.sweep.choose import Outcome, choose
 from ragkit_eval.sweep.grid import Cell
 from tests.eval.runs import records, write_run
@@ -53,11 +53,11 @@ def test_a_cell_that_is_better_on_both_halves_wins(tmp_path: Path) -> None:
     assert found.chosen.cell.label == "good"
     # The other cells are never shown the half that confirms.
     assert asked[3:] == [("plain", "confirm"), ("good", "confirm")]
-    said = list(telling.verdict(found))
+    said = list(choose_text.verdict(found))
     assert said[0] == "Chosen on the first half: good"
     assert said[1].startswith("On the other half: good is better by 0.400 (95% 0.2")
     assert said[2] == "Winner: good"
-    assert [row[:2] for row in telling.rows(found)] == [
+    assert [row[:2] for row in choose_text.rows(found)] == [
         ["chosen", "good"],
         ["", "lucky"],
         ["baseline", "plain"],
@@ -75,7 +75,7 @@ def test_one_that_was_lucky_does_not(tmp_path: Path) -> None:
         },
     )
     assert found.verdict == "no significant winner"
-    values = telling.as_json(found, (40, 40))
+    values = choose_text.as_json(found, (40, 40))
     assert (values["winner"], values["chosen"]) == (None, {"name": "lucky"})
     assert values["says"][-1] == (
         "No significant winner: this data does not show that it is better than plain."
@@ -89,8 +89,8 @@ def test_nothing_is_confirmed_where_the_baseline_is_best(tmp_path: Path) -> None
     )
     assert (found.verdict, found.chosen) == ("no significant winner", None)
     assert [stage for _, stage in asked] == ["choose", "choose"]
-    assert "no cell had a higher acc than the baseline, plain" in next(telling.verdict(found))
-    written = telling.markdown(found, (40, 40))
+    assert "no cell had a higher acc than the baseline, plain" in next(choose_text.verdict(found))
+    written = choose_text.markdown(found, (40, 40))
     assert "| baseline | plain | 0.250 (" in written
 
 

@@ -16,6 +16,7 @@ from ragkit_eval.cli import app
 from ragkit_eval.sets import LabelledSet, Question
 from ragkit_eval.sweep.grid import Grid
 from ragkit_eval.sweep.run import sweep
+from tests.eval.endpoint.scripted import ScriptedServer, error
 
 LINES = [
     {"question": "How many days of paid holiday?", "answers": ["28 days"], "group": "leave"},
@@ -60,6 +61,22 @@ def test_the_command_tries_cells_and_goes_on_where_it_was(
     again = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert again["says"] == kept["says"]
     assert {path.name: path.read_bytes() for path in sorted(out.glob("*.jsonl"))} == runs
+
+
+def test_answers_written_at_another_temperature_are_another_run(
+    settings: Settings, tmp_path: Path
+) -> None:
+    questions = tuple(
+        Question(f"q{n}", f"How many days of paid holiday in {n}?", answers=("28 days",))
+        for n in range(4)
+    )
+    grid = Grid({"passages": (1, 2)})
+    with ScriptedServer(lambda _: error(400, "not today")) as server:
+        served = {"llm_url": server.url, "llm_model": "tiny"}
+        for temperature, said in ((0.0, "not today"), (0.7, "another run: model decoding was")):
+            asked = settings.model_copy(update={**served, "llm_temperature": temperature})
+            with pytest.raises(UsageError, match=said):
+                sweep(grid, LabelledSet("set", {}, questions), tmp_path / "out", asked)
 
 
 def labelled(documents: dict[str, str]) -> LabelledSet:

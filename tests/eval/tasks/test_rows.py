@@ -1,6 +1,7 @@
 """Reading rows: bytes kept as they are, and mistakes with file and line."""
 
 import gzip
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -60,6 +61,15 @@ def test_mistakes_have_a_place(path: Path, text: str | bytes, format: str, messa
     with pytest.raises(UsageError) as caught:
         _values(path, text, format, key="rows" if format == "json" else "")
     assert f"{path}{message}" in str(caught.value)
+
+
+def test_a_damaged_gzip_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    whole = gzip.compress(json.dumps({"a": list(range(5000))}).encode())
+    for damaged in (b"no gzip", whole[:100], whole[:60] + b"\xff" * 40 + whole[100:]):
+        path.write_bytes(damaged)
+        with pytest.raises(NotFoundError, match=r"cannot read .*rows.jsonl.gz: "):
+            list(read_rows(path, "jsonl"))
 
 
 def test_json_lines_gzipped(tmp_path: Path) -> None:
