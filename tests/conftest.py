@@ -1,4 +1,6 @@
-"""What tests of every part share: a real PostgreSQL, a database of one's own, the test data."""
+"""What tests of every part share: a real PostgreSQL, a database of one's own, the test data, and
+a real browser.
+"""
 
 import os
 import shutil
@@ -6,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,6 +17,7 @@ from psycopg import sql
 from ragkit.store.embedded import EmbeddedServer, status, stop
 
 ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +52,18 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"there is no test data in {folder}: set RAGKIT_TEST_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, one for the whole run: Playwright allows no second one beside it."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()

@@ -18,7 +18,6 @@ from tests.eval.report import runs
 from tests.eval.report.test_page import hostile
 
 pytestmark = pytest.mark.browser
-CHROMIUM = Path("/usr/bin/chromium")
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "report.html"
 WATCH = """
 window.violations = [];
@@ -27,20 +26,6 @@ document.addEventListener("securitypolicyviolation", (event) =>
 """
 COLOURS = "ground raised text soft link good bad warn good-fill bad-fill warn-fill quote".split()
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 def report_file(out: Path, *paths: Path, title: str = "") -> Path:
@@ -77,14 +62,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def open_report(chromium: Any, reports: dict[str, Path]) -> Iterator[Open]:
+def open_report(browser: Any, reports: dict[str, Path]) -> Iterator[Open]:
     """Open a page as a file, offline. At the end nothing may have been asked for or failed."""
     contexts: list[Any] = []
     asked: list[str] = []
     wrong: list[str] = []
 
     def opened(name: str, width: int = 1280, **options: Any) -> Any:
-        context = chromium.new_context(
+        context = browser.new_context(
             viewport={"width": width, "height": 800}, offline=True, **options
         )
         contexts.append(context)
@@ -219,8 +204,8 @@ def test_tables_are_sorted_by_a_column(open_report: Open) -> None:
     assert page.get_attribute("th:has(button:has-text('B − A'))", "aria-sort") == "descending"
 
 
-def test_page_is_whole_without_scripts(chromium: Any, reports: dict[str, Path]) -> None:
-    context = chromium.new_context(java_script_enabled=False, offline=True)
+def test_page_is_whole_without_scripts(browser: Any, reports: dict[str, Path]) -> None:
+    context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     page.goto(reports["answers"].as_uri())
     assert page.locator("article.item").count() == 160

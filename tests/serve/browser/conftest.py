@@ -37,7 +37,6 @@ from ragkit_serve.services import Services
 from ragkit_serve.stub import Fault, Reply, quote_first_source
 from ragkit_serve.web import DrainingServer
 
-CHROMIUM = Path("/usr/bin/chromium")
 HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
 SENT = {
     "leave.md": "en/leave.md",
@@ -154,20 +153,6 @@ def site(running: Site) -> Site:
     running.says = quote_first_source
     running.services.library.conversations(running.caller()).delete_all()
     return running
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
 
 
 WATCH = """
