@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit_eval import strict_json
 
 FORMAT = 1
 Status = Literal["ok", "wrong", "error"]
@@ -158,7 +159,7 @@ def read_lines(path: Path) -> Iterator[Header | Record]:
 
 def _parsed(line: bytes, where: str, *, first: bool) -> Header | Record:
     try:
-        values = json.loads(line, parse_constant=_no_number)
+        values = strict_json.loads(line)
     except ValueError as error:
         raise UsageError(f"{where}: not a line of JSON: {error}") from error
     kind = values.pop("type", None) if isinstance(values, dict) else None
@@ -194,10 +195,6 @@ def _slim(record: Record) -> Record:
     from dataclasses import replace
 
     return replace(record, prompt="", output="", question="", detail={})
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _dumps(value: Mapping[str, Any] | Sequence[Any]) -> str:

@@ -36,7 +36,7 @@ def load_pipeline(folder: Path, device: str, dtype: torch.dtype) -> PipelineEnco
     from sentence_transformers import SentenceTransformer
 
     try:
-        with _quiet():
+        with quiet_loading():
             model = SentenceTransformer(
                 str(folder),
                 device=device,
@@ -53,7 +53,7 @@ def load_pipeline(folder: Path, device: str, dtype: torch.dtype) -> PipelineEnco
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_loading() -> Iterator[None]:
     """Silence the library's bars and reports while loading, and leave it as it was."""
     from transformers.utils import logging as library_logging
 

@@ -6,10 +6,10 @@ needs no dictionary and no segmenter. It knows nothing of stop words: idf weighs
 """
 
 import re
-import threading
 import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
+
+from ragkit.text.stemmer import stemmer
 
 ANALYSER = "nfkc-casefold+english-stem+cjk-bigrams/1"  # part of the pipeline fingerprint
 
@@ -45,18 +45,4 @@ def analyse(text: str) -> list[str]:
 def _stem(word: str) -> str:
     if not (word.isascii() and word.isalpha()):
         return word
-    return _stemmers().stem(word)
-
-
-class _Stemmers(threading.local):
-    """A stemmer for each thread: it keeps the word that it works on in itself."""
-
-    def __init__(self) -> None:
-        import snowballstemmer
-
-        self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
-
-
-@lru_cache(maxsize=1)
-def _stemmers() -> _Stemmers:
-    return _Stemmers()
+    return stemmer("english").stem(word)

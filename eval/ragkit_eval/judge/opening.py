@@ -23,34 +23,11 @@ NAMES: Final[dict[str, Dimension]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedJudge:
-    """A judge whose signature ends with what is known of its agreement with people."""
+@dataclass(frozen=True)
+class WrappedJudge:
+    """A judge that does as another does."""
 
     of: Judge
-    mark: str
-
-    @property
-    def signature(self) -> str:
-        """Return the judge's own signature and, last, how far it was checked."""
-        return f"{self.of.signature}|{self.mark}"
-
-    @property
-    def dimension(self) -> Dimension:
-        return self.of.dimension
-
-    def judge(
-        self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
-    ) -> Verdict | ParseFailure:
-        return self.of.judge(question, answer, passages, references)
-
-
-@dataclass(frozen=True, slots=True)
-class PluggedJudge:
-    """A judge from elsewhere, by its name; that it returns what a judge returns is checked."""
-
-    of: Judge
-    name: str
 
     @property
     def signature(self) -> str:
@@ -63,8 +40,32 @@ class PluggedJudge:
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
+        return self.of.judge(question, answer, passages, references)
+
+
+@dataclass(frozen=True)
+class MarkedJudge(WrappedJudge):
+    """A judge whose signature ends with what is known of its agreement with people."""
+
+    mark: str
+
+    @property
+    def signature(self) -> str:
+        """Return the judge's own signature and, last, how far it was checked."""
+        return f"{self.of.signature}|{self.mark}"
+
+
+@dataclass(frozen=True)
+class PluggedJudge(WrappedJudge):
+    """A judge from elsewhere, by its name; that it returns what a judge returns is checked."""
+
+    name: str
+
+    def judge(
+        self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
+    ) -> Verdict | ParseFailure:
         """Judge one answer. Raises UsageError when what comes is neither verdict nor failure."""
-        said: object = self.of.judge(question, answer, passages, references)
+        said: object = super().judge(question, answer, passages, references)
         if not isinstance(said, Verdict | ParseFailure):
             raise UsageError(
                 f"the judge {self.name!r} returned {said!r:.60}: return a Verdict or a ParseFailure"

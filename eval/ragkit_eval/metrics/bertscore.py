@@ -5,13 +5,13 @@ It loads any model that ragkit embeds with; the one that comes with ragkit reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragkit.embed.find import DEFAULT_MODEL, find_model
+from ragkit.embed.pipeline import quiet_loading
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.metrics.rouge import Rouge, balanced
@@ -82,7 +82,7 @@ def _load(folder: Path) -> Any:
     from transformers import AutoModel
 
     try:
-        with _quiet():
+        with quiet_loading():
             model = AutoModel.from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True
             )
@@ -92,23 +92,6 @@ def _load(folder: Path) -> Any:
             f"model folder {folder} cannot be loaded for BERTScore ({reason}): name another"
         ) from error
     return model.eval()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the library's bars and reports while loading, and leave it as it was."""
-    from transformers.utils import logging as library_logging
-
-    logging: Any = library_logging  # partly unannotated
-    bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _pieces(tokens: Tokens, text: str) -> list[list[int]]:

@@ -4,12 +4,11 @@ On ASCII they are exactly ROUGE-1.5.5's words. It knows nothing of any metric.
 """
 
 import re
-import threading
 import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
 
 from ragkit.text.analyse import CJK
+from ragkit.text.stemmer import stemmer
 from ragkit_eval.metrics.wordnet import WordNet
 
 TOKENS = "words+cjk-characters"  # in signatures
@@ -60,7 +59,7 @@ def porter(word: str) -> str:
     """
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    return _stemmers().stem(word)
+    return stemmer("porter").stem(word)
 
 
 def is_cjk(text: str) -> bool:
@@ -73,17 +72,3 @@ def is_cjk(text: str) -> bool:
         return False
     found = _WORD.findall(text)
     return 2 * sum(1 for word in found if _CJK.match(word)) > len(found)
-
-
-class _Stemmers(threading.local):
-    """A stemmer for each thread: it keeps the word that it works on in itself."""
-
-    def __init__(self) -> None:
-        import snowballstemmer
-
-        self.stem: Callable[[str], str] = snowballstemmer.stemmer("porter").stemWord
-
-
-@lru_cache(maxsize=1)
-def _stemmers() -> _Stemmers:
-    return _Stemmers()

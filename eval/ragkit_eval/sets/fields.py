@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit_eval import strict_json
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ def read_text(path: Path) -> str:
 def parsed(text: str, where: str) -> Any:
     """Parse JSON that stands at `where`."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)  # of a file that is one JSON value
         where = where if line == 1 else f"{where}:{line}"
@@ -99,7 +100,3 @@ def only(values: Mapping[str, Any], names: Iterable[str], where: str) -> None:
 def _shown(value: object) -> str:
     shown = json.dumps(value, ensure_ascii=False)
     return shown if len(shown) <= 60 else shown[:57] + "..."
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")

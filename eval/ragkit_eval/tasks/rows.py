@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit_eval import strict_json
 
 HUB = "hf:"
 
@@ -123,16 +124,12 @@ def _json(file: TextIO, path: Path, key: str) -> Iterator[Row]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return strict_json.loads(text)
     except json.JSONDecodeError as error:
         place = where if error.lineno == 1 else f"{where}:{error.lineno}"
         raise UsageError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{where}: not JSON: {error}") from error
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _undecodable(path: Path) -> int:

@@ -21,6 +21,7 @@ from ragkit_serve.stub import StubServer, quote_first_source
 from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, completion, letters
 from tests.eval.run.fake import FakeTask, items
 from tests.eval.runs import records, write_run
+from tests.eval.tasks.conftest import PLAIN
 
 
 def always_right(asked: Asked) -> Reply:
@@ -106,20 +107,8 @@ def test_the_command_compares_run_files_and_writes_what_it_found(tmp_path: Path)
     assert kept["runs"] == [str(base), str(small)]
 
 
-OWN = """
-method = "generate"
-scorer = "first-line"
-metric = "exact_match"
-[data]
-files = ["rows.jsonl"]
-[fields]
-question = "question"
-target = "answer"
-"""
-
-
 def test_the_command_asks_servers_a_task_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(OWN)
+    (tmp_path / "own.toml").write_text(PLAIN)
     rows = [json.dumps({"question": f"{n}+1?", "answer": f"{n + 1}"}) for n in range(10)]
     (tmp_path / "rows.jsonl").write_text("\n".join(rows))
 

@@ -13,20 +13,11 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.item import Item, Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.task import DeclaredTask
+from tests.eval.tasks.conftest import PLAIN
 
 Own = Callable[..., DeclaredTask]
 Write = Callable[..., Path]
 
-PLAIN = """
-method = "generate"
-scorer = "first-line"
-metric = "exact_match"
-[data]
-files = ["rows.jsonl"]
-[fields]
-question = "question"
-target = "answer"
-"""
 CHOICE = """
 method = "letter"
 scorer = "choice"
