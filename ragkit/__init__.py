@@ -41,13 +41,16 @@ if TYPE_CHECKING:
     from ragkit.types import Draft as Draft
     from ragkit.types import EmbeddingSpace as EmbeddingSpace
     from ragkit.types import Finish as Finish
+    from ragkit.types import Found as Found
     from ragkit.types import Hit as Hit
     from ragkit.types import Message as Message
     from ragkit.types import NewDocument as NewDocument
     from ragkit.types import Page as Page
     from ragkit.types import ParsedText as ParsedText
+    from ragkit.types import Query as Query
     from ragkit.types import Reasoning as Reasoning
     from ragkit.types import Span as Span
+    from ragkit.types import Stage as Stage
     from ragkit.types import Turn as Turn
     from ragkit.types import Usage as Usage
 else:
@@ -62,7 +65,7 @@ else:
             "ragkit.knowledge": "KnowledgeBase",
             "ragkit.settings": "Settings load_settings",
             "ragkit.types": "Answer Block Chunk Citation Claim Collection Decoding Document Draft"
-            " EmbeddingSpace Finish Hit Message NewDocument Page ParsedText Reasoning Span Turn"
-            " Usage",
+            " EmbeddingSpace Finish Found Hit Message NewDocument Page ParsedText Query Reasoning"
+            " Span Stage Turn Usage",
         },
     )

@@ -164,11 +164,17 @@ class Reader(Protocol):
     """One consistent view of a store, for the length of one search."""
 
     def nearest(
-        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+        self,
+        collection: str,
+        space: EmbeddingSpace,
+        vector: Vectors,
+        k: int,
+        where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
         """Find the k chunks of highest cosine: (chunk id, cosine), best first.
 
-        Always k of them when the collection has k vectors in that space.
+        Always k of them when the collection has k vectors in that space, of documents that the
+        filter is true of.
         """
         ...
 
@@ -183,6 +189,14 @@ class Reader(Protocol):
 
         See `ragkit.filters.matches` for what a filter means.
         """
+        ...
+
+    def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
+        """Return those of these chunks whose documents a filter is true of, in the given order."""
+        ...
+
+    def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
+        """Fetch the vectors of these chunks, each of shape (dimension,); absent where none is."""
         ...
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
@@ -202,6 +216,22 @@ class Retriever(Protocol):
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first. Raises QueryError for a query without content."""
+        ...
+
+
+class Refinement(Protocol):
+    """A step that reorders, drops or widens the hits of a search, after both legs were fused."""
+
+    @property
+    def name(self) -> str:
+        """Name the step, as traces show it."""
+        ...
+
+    def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the hits that are left, best first; none for none. It never adds a document.
+
+        No transaction is open meanwhile: a hit's document may have changed since it was found.
+        """
         ...
 
 

@@ -18,10 +18,10 @@ from ragkit.contracts import Embedder, Generator, Store
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.weights import term_weights
 from ragkit.text.pages import page_at
-from ragkit.types import Answer, Citation, Decoding, Draft, Hit, Mode, Reasoning, Turn
+from ragkit.types import Answer, Citation, Decoding, Draft, Found, Hit, Mode, Reasoning, Turn
 
 if TYPE_CHECKING:
-    from ragkit.retrieve.search import HybridRetriever
+    from ragkit.retrieve.pipeline import Pipeline
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
@@ -157,15 +157,21 @@ class KnowledgeBase(Closing):
 
         Raises QueryError, and NotFoundError for an unknown collection.
         """
-        return self.retriever(mode).search(query, k=self.top_k if k is None else k)
+        return self.find(query, k=k, mode=mode).hits
 
-    def retriever(self, mode: Mode | None = None) -> HybridRetriever:
+    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
+        """Search as `search` does; return the hits with the steps that led to them."""
+        return self.retriever(mode).find(query, k=self.top_k if k is None else k)
+
+    def retriever(self, mode: Mode | None = None) -> Pipeline:
         """Return what searches the collection, by this knowledge base's mode unless told."""
+        from ragkit.retrieve.pipeline import Pipeline
         from ragkit.retrieve.search import HybridRetriever
 
-        return HybridRetriever(
+        legs = HybridRetriever(
             self.store, self.embedder, self.collection, mode or self.mode, self._where
         )
+        return Pipeline(legs)
 
     def ask(self, question: str, *, k: int | None = None, mode: Mode | None = None) -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""

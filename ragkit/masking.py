@@ -10,7 +10,8 @@ from typing import Final
 
 from pydantic import SecretStr
 
-_SECRETS: Final = frozenset({"database_url", "llm_api_key", "key", "oidc_client_secret"})
+_DATABASES: Final = frozenset({"database_url", "database_owner_url", "database_replica_url"})
+_SECRETS: Final = frozenset({"llm_api_key", "reranker_api_key", "key", "oidc_client_secret"})
 
 
 def masked(name: str, value: object) -> str:
@@ -20,9 +21,9 @@ def masked(name: str, value: object) -> str:
     'http://***@host/v1?***'
     """
     text = str(value.get_secret_value() if isinstance(value, SecretStr) else value)
-    if name == "llm_url":
+    if name in {"llm_url", "reranker"}:
         return " ".join(_masked_url(url) for url in text.split()) or text
-    if name == "database_url":
+    if name in _DATABASES:
         return _masked_database_url(text)
     return "***" if name in _SECRETS else text
 

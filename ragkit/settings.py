@@ -66,6 +66,15 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: user_data_path("ragkit"))
     # None: the embedded database. Otherwise a PostgreSQL server's address.
     database_url: SecretStr | None = None
+    # The same database as the role that owns its tables, for migrations and indexes. None: the role
+    # above owns them.
+    database_owner_url: SecretStr | None = None
+    # A standby that searches are sent to, as soon as it has what this program wrote.
+    database_replica_url: SecretStr | None = None
+    # What stands between: nothing, or PgBouncer in transaction mode.
+    database_pooler: Literal["none", "transaction"] = "none"
+    # on: row-level security keeps tenants apart, and a role that could see past it is refused.
+    tenants: Literal["off", "on"] = "off"
 
     # None: answers are quoted sentences. Otherwise the base URLs of OpenAI-compatible servers with
     # spaces between them, or local:MODEL, or provider:NAME (see ragkit.model.open).
@@ -99,6 +108,8 @@ class Settings(BaseSettings):
     # The model that comes with the installation.
     embed_model: str = "all-MiniLM-L6-v2"
     embed_device: str | None = None  # None: sentence-transformers chooses
+    # None: all of the model's. Otherwise only the first so many, of a Matryoshka model.
+    embed_dimension: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
     tenant: str = "default"
     principal: str = "default"  # whose conversations
@@ -152,6 +163,40 @@ class Settings(BaseSettings):
     # What nDCG@10 and recall@10 look at. pgvector's hnsw.ef_search ends at 1000.
     top_k: int = Field(default=10, ge=1, le=1000)
 
+    # Vectors of spaces made from now on: how they are stored, compared and indexed. auto: HNSW
+    # above 10,000 rows.
+    vector_type: Literal["halfvec", "vector", "bit"] = "halfvec"
+    vector_metric: Literal["cosine", "ip", "l2"] = "cosine"
+    vector_index: Literal["auto", "none", "hnsw", "ivfflat"] = "auto"
+    # Words: the analyser of collections made from now on, and BM25's constants. What indexes them:
+    # ragkit's own postings, or an extension that the server has.
+    stem: Literal["english", "none"] = "english"
+    cjk: Literal["bigrams", "rjieba"] = "bigrams"
+    bm25_k1: float = Field(default=1.2, ge=0, le=100)
+    bm25_b: float = Field(default=0.75, ge=0, le=1)
+    lexical_index: Literal["ragkit", "pg_textsearch", "pg_search"] = "ragkit"
+    # How both are fused; the weight is the dense leg's in a weighted sum.
+    fusion: Literal["calibrated", "rrf", "weighted"] = "calibrated"
+    fusion_dense_weight: float = Field(default=0.5, ge=0, le=1)
+    # None: no reranking. Otherwise cosine, a cross-encoder's folder or hub name, late:MODEL for a
+    # multi-vector model, or the URL of a /rerank endpoint.
+    reranker: str | None = Field(default=None, repr=False)  # may hold a password
+    reranker_model: str | None = None  # as the endpoint knows it
+    reranker_api_key: SecretStr | None = None
+    rerank_candidates: int = Field(default=20, ge=1, le=1000)
+    # Hits: how many of one document, how far likeness to better hits counts against one, whether
+    # passages with the same text are shown once, what is shown around a hit.
+    max_per_document: Annotated[int, Field(ge=1, le=1000)] | None = None
+    diversity: float = Field(default=0, ge=0, le=1)
+    duplicates: Literal["collapse", "keep"] = "collapse"
+    expand: Literal["none", "neighbours", "section", "parent"] = "none"
+    expand_tokens: Count = 1024  # arbitrary: what a hit may be widened to
+    # What a language model does with a question before it is searched for.
+    queries: Literal["one", "multi", "hyde"] = "one"
+    infer_filters: Literal["off", "on"] = "off"
+    # Versions of a document kept when a newer one replaces it.
+    keep_versions: int = Field(default=0, ge=0, le=1_000_000)
+
     # A toolkit was seen to need 1.18 GB for a hostile .docx of 449 KiB: such a file is refused.
     # The rest is arbitrary: an office document takes about a second and tens of MB.
     parse_memory_mb: int = Field(default=1024, ge=64, le=1_000_000)
@@ -192,7 +237,7 @@ class Settings(BaseSettings):
             raise ValueError("it is empty, or holds a NUL character")
         return value
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_owner_url", "database_replica_url")
     @classmethod
     def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not is_database_url(url.get_secret_value()):

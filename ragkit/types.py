@@ -136,6 +136,43 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for: the words as asked, and what a language model may add to them.
+
+    `variants` are other wordings, searched besides and fused; `passage` is a hypothetical answer
+    that is embedded in the question's place. Both are empty without a language model.
+    """
+
+    text: str
+    variants: tuple[str, ...] = ()
+    passage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a search: seconds, the chunks that it left, best first with their scores, and
+    what else it says of itself."""
+
+    name: str
+    seconds: float
+    ranked: tuple[tuple[int, float], ...] = ()
+    notes: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A search's hits, best first, and the steps that led to them."""
+
+    hits: tuple[Hit, ...]
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds by the name of the stage."""
+        return {stage.name: stage.seconds for stage in self.stages}
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """A numbered pointer from an answer to `start:end` of a document's stored text."""
 

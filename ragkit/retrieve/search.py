@@ -5,21 +5,18 @@ It composes an embedder, a store's snapshot and the two legs; it knows nothing o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ragkit.errors import QueryError
-from ragkit.retrieve.bm25 import bm25, idf_mass, scores_of, top_k
 from ragkit.retrieve.fusion import Fused, background, fuse
+from ragkit.retrieve.lexical import lexical
 from ragkit.text.analyse import analyse
-from ragkit.types import Hit, Mode
+from ragkit.types import Found, Hit, Mode, Query, Stage
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ragkit.contracts import Embedder, Reader, Store, Vectors
     from ragkit.filters import Filter
 
@@ -57,30 +54,28 @@ class HybridRetriever:
         hybrid mode. Raises QueryError for a query without a word or of more than 32,000
         characters and for a k outside 1..1000, NotFoundError for an unknown collection.
         """
-        return self.search_timed(query, k=k)[0]
+        return self.find(Query(query), k=k).hits
 
-    def search_timed(self, query: str, *, k: int) -> tuple[Sequence[Hit], Mapping[str, float]]:
-        """Search, and return the hits with the seconds of each stage that there was."""
-        terms = _checked(query, k)
-        clock = _Clock()
+    def find(self, query: Query, *, k: int) -> Found:
+        """Search, and return the hits with the steps that led to them."""
+        check(query.text, k)
+        trace = _Trace()
         vector = None
-        if self._reads(query):
+        if self._reads(query.text):
             self.embedder.load()
-            vector = self.embedder.embed_query(query)
-            clock.stop("embed")
+            vector = self.embedder.embed_query(query.passage or query.text)
+            trace.step("embed")
         with self.store.snapshot() as reader:
             if vector is None:
-                found = self._lexical(reader, terms, k)
-                clock.stop("lexical")
+                found = self._lexical(reader, query, k, trace)
             elif self.mode == "dense":
-                found = self._dense(reader, vector, k)
-                clock.stop("dense")
+                found = self._dense(reader, vector, k, trace)
             else:
-                found = self._hybrid(reader, query, terms, vector, k, clock)
+                found = self._hybrid(reader, query, vector, k, trace)
             hits = {hit.chunk: hit for hit in reader.hits([fused.chunk for fused in found])}
-        clock.stop("fetch")
         scored = [_scored(hits[fused.chunk], fused) for fused in found if fused.chunk in hits]
-        return scored, clock.seconds
+        trace.step("fetch", [(hit.chunk, hit.score) for hit in scored])
+        return Found(tuple(scored), tuple(trace.stages))
 
     def _reads(self, query: str) -> bool:
         """Tell whether the dense leg is asked: hybrid search spares it what its model cannot read.
@@ -89,100 +84,64 @@ class HybridRetriever:
         """
         return self.mode == "dense" or (self.mode == "hybrid" and self.embedder.reads(query) > 0)
 
-    def _dense(self, reader: Reader, vector: Vectors, k: int) -> list[Fused]:
-        nearest = self._nearest(reader, self._allowed(reader), vector, k)
+    def _dense(self, reader: Reader, vector: Vectors, k: int, trace: _Trace) -> list[Fused]:
+        nearest = reader.nearest(self.collection, self.embedder.space, vector, k, self.where)
+        trace.step("dense", nearest)
         return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]
 
-    def _allowed(self, reader: Reader) -> Sequence[int] | None:
-        """List the chunks that the filter leaves; None without one."""
-        return None if self.where is None else reader.matching(self.collection, self.where)
-
-    def _nearest(
-        self, reader: Reader, allowed: Sequence[int] | None, vector: Vectors, k: int
-    ) -> Sequence[tuple[int, float]]:
-        """Find the nearest chunks; with a filter exactly, among those that it leaves."""
-        space = self.embedder.space
-        if allowed is None:
-            return reader.nearest(self.collection, space, vector, k)
-        found = reader.similarities(space, vector, allowed)
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
-
-    def _lexical(self, reader: Reader, terms: Sequence[str], k: int) -> list[Fused]:
-        postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
-        found = top_k(*_among(self._allowed(reader), *bm25(postings, terms)), k)
-        return [Fused(chunk, score, None, score) for chunk, score in found]
+    def _lexical(self, reader: Reader, query: Query, k: int, trace: _Trace) -> list[Fused]:
+        found = lexical(reader, self.collection, query.text, k, self.where)
+        trace.step("lexical", found.best)
+        return [Fused(chunk, score, None, score) for chunk, score in found.best]
 
     def _hybrid(
-        self,
-        reader: Reader,
-        query: str,
-        terms: Sequence[str],
-        vector: Vectors,
-        k: int,
-        clock: _Clock,
+        self, reader: Reader, query: Query, vector: Vectors, k: int, trace: _Trace
     ) -> list[Fused]:
         space, depth = self.embedder.space, max(DENSE_CANDIDATES, k)
-        allowed = self._allowed(reader)
-        nearest = self._nearest(reader, allowed, vector, depth)
-        clock.stop("dense")
-        postings = reader.postings(self.collection, list(dict.fromkeys(terms)))
-        ids, scores = _among(allowed, *bm25(postings, terms))
-        best = top_k(ids, scores, max(LEXICAL_CANDIDATES, k))
-        clock.stop("lexical")
+        nearest = reader.nearest(self.collection, space, vector, depth, self.where)
+        trace.step("dense", nearest)
+        words = lexical(reader, self.collection, query.text, max(LEXICAL_CANDIDATES, k), self.where)
+        trace.step("lexical", words.best)
         dense = dict(nearest)
-        beyond = [chunk for chunk, _ in best if chunk not in dense]
+        beyond = [chunk for chunk, _ in words.best if chunk not in dense]
         if beyond:
             dense |= reader.similarities(space, vector, beyond)
         # Fewer than asked for are all that the collection has in this space.
-        chunks = postings.chunks if len(nearest) == depth else len(nearest)
+        chunks = words.chunks if len(nearest) == depth else len(nearest)
         fused = fuse(
             dense,
-            scores_of(list(dense.keys() | dict(best).keys()), ids, scores),
+            words.scores(list(dense.keys() | dict(words.best).keys())),
             background=background([cosine for _, cosine in nearest], chunks),
-            coverage=best[0][1] / idf_mass(postings, terms) if best else 0.0,
-            readable=self.embedder.reads(query),
-        )
-        clock.stop("fuse")
-        return fused[:k]
+            coverage=words.coverage,
+            readable=self.embedder.reads(query.text),
+        )[:k]
+        trace.step("fuse", [(one.chunk, one.score) for one in fused])
+        return fused
 
 
-class _Clock:
-    """Seconds since the last stop, by stage."""
+class _Trace:
+    """The stages so far; each step's seconds are those since the last."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.stages: list[Stage] = []
         self._last = perf_counter()
 
-    def stop(self, stage: str) -> None:
+    def step(self, name: str, ranked: Sequence[tuple[int, float]] = ()) -> None:
         now = perf_counter()
-        self.seconds[stage] = now - self._last
+        self.stages.append(Stage(name, now - self._last, tuple(ranked)))
         self._last = now
 
 
-def _checked(query: str, k: int) -> list[str]:
-    """Return the query's terms, or say what is wrong with it."""
+def check(query: str, k: int) -> None:
+    """Raise QueryError for what cannot be searched for."""
     if not 1 <= k <= MAX_K:
         raise QueryError(f"k is {k}: ask for 1 to {MAX_K} passages")
     if len(query) > MAX_QUERY_CHARS:
         raise QueryError(
             f"the query has {len(query):,} characters: ask with at most {MAX_QUERY_CHARS:,}"
         )
-    terms = analyse(query)
-    if not terms:
+    if not analyse(query):
         raise QueryError(f"the query {query[:40]!r} has no word: ask with at least one")
-    return terms
-
-
-def _among(
-    allowed: Sequence[int] | None, ids: NDArray[np.int64], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Leave out the chunks that a filter leaves out."""
-    if allowed is None:
-        return ids, scores
-    import numpy as np
-
-    kept = np.isin(ids, np.asarray(allowed, np.int64))
-    return ids[kept], scores[kept]
 
 
 def _scored(hit: Hit, fused: Fused) -> Hit:

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection, Cursor, IsolationLevel
 
-from ragkit.contracts import Postings
 from ragkit.errors import UsageError
 from ragkit.store import documents, jobs, postings
 from ragkit.store import vectors as spaces
 from ragkit.store.lending import connection, transaction
-from ragkit.store.where import matching
+from ragkit.store.reader import PostgresReader
 from ragkit.text.analyse import analyse
-from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
+from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument, Page
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
-    from ragkit.filters import Filter
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
@@ -193,55 +191,6 @@ class PostgresStore:
             if not self._durable:
                 cursor.execute("SET LOCAL synchronous_commit = off")
             yield cursor
-
-
-class PostgresReader:
-    """One repeatable-read view of the store."""
-
-    def __init__(self, cursor: Cursor[Any], tenant: str) -> None:
-        self._cursor = cursor
-        self._tenant = tenant
-
-    def nearest(
-        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
-    ) -> Sequence[tuple[int, float]]:
-        owner = self._collection(collection)
-        found = spaces.nearest(self._cursor, space, self._tenant, owner, vector, k)
-        if not found:
-            self._refuse_other_space(collection, owner, space)
-        return found
-
-    def similarities(
-        self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
-    ) -> Mapping[int, float]:
-        return spaces.similarities(self._cursor, space, self._tenant, vector, chunks)
-
-    def matching(self, collection: str, where: Filter) -> Sequence[int]:
-        return matching(self._cursor, self._tenant, self._collection(collection), where)
-
-    def postings(self, collection: str, terms: Sequence[str]) -> Postings:
-        return postings.read(self._cursor, self._tenant, self._collection(collection), terms)
-
-    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        return documents.hits(self._cursor, self._tenant, chunks)
-
-    def _collection(self, name: str) -> int:
-        return documents.collection_id(self._cursor, self._tenant, name)
-
-    def _refuse_other_space(self, name: str, collection: int, space: EmbeddingSpace) -> None:
-        """Say so when the collection has vectors, but none that this model can be compared with."""
-        rows = self._cursor.execute("SELECT id, model FROM embedding_space").fetchall()
-        models = {
-            str(model)
-            for space_id, model in rows
-            if spaces.count(self._cursor, space_id, self._tenant, collection)
-        }
-        if models:
-            raise UsageError(
-                f"Collection {name!r} was embedded with {' and '.join(sorted(models))}, not with"
-                f" {space.model} (revision {space.revision}): set RAGKIT_EMBED_MODEL, or ingest"
-                " again."
-            )
 
 
 def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:

@@ -59,6 +59,10 @@ _SIMILARITIES = """
     SELECT chunk_id, 1 - (embedding <=> %(vector)s::halfvec) FROM {table}
     WHERE tenant = %(tenant)s AND chunk_id = ANY(%(chunks)s)
 """
+_VECTORS = """
+    SELECT chunk_id, embedding::vector::real[] FROM {table}
+    WHERE tenant = %s AND chunk_id = ANY(%s)
+"""
 _COUNT = "SELECT count(*) FROM {table} WHERE tenant = %s AND collection_id = %s"
 _INDEX_STATE = """
     SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -148,6 +152,19 @@ def similarities(
         return {}
     values = {"vector": literal, "tenant": tenant, "chunks": list(chunks)}
     return dict(_search(cursor, _SIMILARITIES, space_id, values))
+
+
+def vectors(
+    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, chunks: Sequence[int]
+) -> dict[int, Vectors]:
+    """Fetch the vectors of these chunks, each of shape (dimension,), float32."""
+    import numpy as np
+
+    space_id = find_space(cursor, space)
+    if space_id is None:
+        return {}
+    rows = cursor.execute(_statement(_VECTORS, space_id), (tenant, list(chunks))).fetchall()
+    return {int(chunk): np.array(values, np.float32) for chunk, values in rows}
 
 
 def count(cursor: Cursor[Any], space_id: int, tenant: str, collection: int) -> int:

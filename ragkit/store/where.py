@@ -6,6 +6,7 @@ It says the same as `ragkit.filters.matches`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from psycopg import Cursor
@@ -27,13 +28,52 @@ _MATCHING: Final = SQL("""
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND {} ORDER BY c.id
 """)
 
+_ALLOWED: Final = SQL("""
+    SELECT c.id FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id = ANY(%(chunks)s)
+        AND {}
+""")
+
 
 def matching(cursor: Cursor[Any], tenant: str, collection: int, where: Filter) -> list[int]:
     """List the chunks of a collection whose documents a filter is true of, in their order."""
+    among = restriction(where)
+    assert among is not None
+    values = {"tenant": tenant, "collection": collection, **among.values}
+    return [int(row[0]) for row in cursor.execute(_MATCHING.format(among.condition), values)]
+
+
+def allowed(
+    cursor: Cursor[Any], tenant: str, collection: int, chunks: Sequence[int], where: Filter
+) -> list[int]:
+    """Return those of these chunks whose documents a filter is true of, in the given order."""
+    among = restriction(where)
+    assert among is not None
+    values = {
+        "tenant": tenant,
+        "collection": collection,
+        "chunks": list(chunks),
+        **among.values,
+    }
+    rows = cursor.execute(_ALLOWED.format(among.condition), values)
+    left = {int(row[0]) for row in rows}
+    return [chunk for chunk in chunks if chunk in left]
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """A condition on the row `d` of a document, never NULL, and the parameters that it names."""
+
+    condition: Composable
+    values: Mapping[str, Any]
+
+
+def restriction(where: Filter | None) -> Restriction | None:
+    """Write what may be found as SQL; None when everything may."""
+    if where is None:
+        return None
     condition = _Condition()
-    statement = _MATCHING.format(condition.of(where))
-    values = {"tenant": tenant, "collection": collection, **condition.values}
-    return [int(row[0]) for row in cursor.execute(statement, values)]
+    return Restriction(condition.of(where), condition.values)
 
 
 class _Condition:

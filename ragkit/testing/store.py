@@ -143,12 +143,17 @@ class FakeReader:
         self._state = state
 
     def nearest(
-        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+        self,
+        collection: str,
+        space: EmbeddingSpace,
+        vector: Vectors,
+        k: int,
+        where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
         found = [
             (chunk, float(row @ vector))
             for stored in self._state.within(collection)
-            if stored.space == space
+            if stored.space == space and (where is None or matches(where, _fields(stored)))
             for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
         ]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
@@ -172,6 +177,20 @@ class FakeReader:
             if matches(where, _fields(stored))
             for chunk in stored.chunks
         )
+
+    def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
+        left = set(self.matching(collection, where))
+        return [chunk for chunk in chunks if chunk in left]
+
+    def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
+        wanted = set(chunks)
+        return {
+            chunk: row
+            for stored in self._state.stored.values()
+            if stored.space == space
+            for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
+            if chunk in wanted
+        }
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np

@@ -70,10 +70,11 @@ def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, 
     state = request.app.state.ragkit
     kb = state.services.library.open(caller, asked.collection)
     audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
-    retriever = kb.adapted(where=asked.filter).retriever(asked.mode)
-    hits, timings = retriever.search_timed(asked.query, k=asked.k)
+    found = kb.adapted(where=asked.filter).find(asked.query, k=asked.k, mode=asked.mode)
     return {
         "object": "list",
-        "data": [hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in hits],
-        "timings": {stage: round(seconds, 6) for stage, seconds in timings.items()},
+        "data": [
+            hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in found.hits
+        ],
+        "timings": {stage: round(seconds, 6) for stage, seconds in found.timings.items()},
     }

@@ -37,7 +37,8 @@ def search(
     """
     where = {"in": {"document": list(documents)}} if documents else None
     kb = services.library.open(caller, collection).adapted(mode=mode, where=where)
-    hits, seconds = kb.retriever().search_timed(query, k=k)
+    found = kb.find(query, k=k)
+    hits, seconds = found.hits, found.timings
     times = [
         [words.get(f"stage_{stage}", stage), f"{spent * 1000:.1f}"]
         for stage, spent in seconds.items()

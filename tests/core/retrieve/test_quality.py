@@ -70,7 +70,7 @@ class Memory:
         yield self
 
     def nearest(
-        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int
+        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int, where: None = None
     ) -> Sequence[tuple[int, float]]:
         cosines = self.vectors @ vector
         best = np.argsort(-cosines, kind="stable")[:k]

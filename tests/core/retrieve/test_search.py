@@ -12,7 +12,7 @@ from ragkit.errors import ModelError, NotFoundError, QueryError
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, RetrieverConformance, fill
 from ragkit.testing.corpus import new_document
-from ragkit.types import EmbeddingSpace, Hit, Mode
+from ragkit.types import EmbeddingSpace, Hit, Mode, Query
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -184,7 +184,8 @@ def test_timings_name_the_stages_there_were(
     store: FakeStore, mode: Mode, stages: list[str]
 ) -> None:
     retriever = HybridRetriever(store, FakeEmbedder(), "default", mode=mode)
-    hits, timings = retriever.search_timed("wing", k=1)
+    found = retriever.find(Query("wing"), k=1)
+    hits, timings = found.hits, found.timings
     assert hits == retriever.search("wing", k=1)
     assert list(timings) == stages
     assert all(seconds >= 0 for seconds in timings.values())

@@ -1,0 +1,2 @@
+-- Vectors: what each embedding space's table looks like and what of it is not indexed yet.
+SELECT 1;

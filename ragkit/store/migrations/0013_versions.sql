@@ -1,0 +1,2 @@
+-- Old versions of documents.
+SELECT 1;
