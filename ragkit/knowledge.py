@@ -157,7 +157,7 @@ class KnowledgeBase(Closing):
 
         Raises QueryError, and NotFoundError for an unknown collection.
         """
-        return self.find(query, k=k, mode=mode).hits
+        return list(self.find(query, k=k, mode=mode).hits)
 
     def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
         """Search as `search` does; return the hits with the steps that led to them."""

@@ -40,7 +40,7 @@ class Pipeline:
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first; raises what `HybridRetriever.search` does."""
-        return self.find(query, k=k).hits
+        return list(self.find(query, k=k).hits)
 
     def find(self, query: str, *, k: int) -> Found:
         """Search, and return the hits with the steps that led to them."""

@@ -54,7 +54,7 @@ class HybridRetriever:
         hybrid mode. Raises QueryError for a query without a word or of more than 32,000
         characters and for a k outside 1..1000, NotFoundError for an unknown collection.
         """
-        return self.find(Query(query), k=k).hits
+        return list(self.find(Query(query), k=k).hits)
 
     def find(self, query: Query, *, k: int) -> Found:
         """Search, and return the hits with the steps that led to them."""

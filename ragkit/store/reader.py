@@ -74,6 +74,9 @@ class PostgresReader:
 
     def _refuse_other_space(self, name: str, collection: int, space: EmbeddingSpace) -> None:
         """Say so when the collection has vectors, but none that this model can be compared with."""
+        own = spaces.find_space(self._cursor, space)
+        if own is not None and spaces.count(self._cursor, own, self._tenant, collection):
+            return  # it has: a filter left none of them
         rows = self._cursor.execute("SELECT id, model FROM embedding_space").fetchall()
         models = {
             str(model)

@@ -16,9 +16,9 @@ PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit
 NAMES = (
     "AccessError Answer Block BusyError Chunk Citation Claim Client Collection Conversation"
     " DatabaseError Decoding Document Draft"
-    " EmbeddingSpace Finish Hit IncompleteAnswerError IngestError KnowledgeBase Message"
+    " EmbeddingSpace Finish Found Hit IncompleteAnswerError IngestError KnowledgeBase Message"
     " MigrationError ModelError ModelServerError NewDocument NotFoundError OverloadedError Page"
-    " ParsedText QueryError RagkitError Reasoning ServerError Settings SettingsError Span Turn"
+    " ParsedText Query QueryError RagkitError Reasoning ServerError Settings SettingsError Span Stage Turn"
     " Usage UsageError"
     " load_settings"
 )

@@ -113,7 +113,7 @@ def test_settings_made_by_hand_are_checked_too() -> None:
     [
         ("topk = 5", ["ragkit.toml", "'topk'", "write top_k"]),
         ("[llm]\nurl = 'x'", ["'llm'", "write llm_url"]),
-        ("xyzzy = 5", ["'xyzzy'", "use one of home, database_url, llm_url"]),
+        ("xyzzy = 5", ["'xyzzy'", "use one of home, database_url, database_owner_url"]),
         ("top_k = = 1", ["ragkit.toml is not TOML", "line 1"]),
         ("top_k = 'ten'", ["ragkit.toml: top_k = 'ten'", "integer", "Correct it"]),
         ("top_k = 0", ["top_k = 0", "greater than or equal to 1"]),
@@ -335,7 +335,15 @@ def test_refused_secret_of_a_file_is_named_and_not_shown(
 def test_every_secret_is_masked() -> None:
     fields = Settings.model_fields.items()
     secrets = [name for name, field in fields if "SecretStr" in str(field.annotation)]
-    assert secrets == ["database_url", "llm_api_key", "key", "oidc_client_secret"]
+    assert secrets == [
+        "database_url",
+        "database_owner_url",
+        "database_replica_url",
+        "llm_api_key",
+        "key",
+        "oidc_client_secret",
+        "reranker_api_key",
+    ]
     for name in secrets:
         assert "hunter2" not in masked(name, SecretStr("hunter2"))
         assert "hunter2" not in masked(name, "hunter2")

@@ -186,7 +186,7 @@ def test_timings_name_the_stages_there_were(
     retriever = HybridRetriever(store, FakeEmbedder(), "default", mode=mode)
     found = retriever.find(Query("wing"), k=1)
     hits, timings = found.hits, found.timings
-    assert hits == retriever.search("wing", k=1)
+    assert list(hits) == retriever.search("wing", k=1)
     assert list(timings) == stages
     assert all(seconds >= 0 for seconds in timings.values())
 
