@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 SECTIONS = (
-    *("ingestion", "retrieval", "answers", "packing", "serving", "http"),
-    *("metrics", "inflight", "startup"),
+    *("ingestion", "retrieval", "hybrid", "rerank", "answers", "packing", "serving", "http"),
+    *("lexical", "dense", "metrics", "inflight", "startup"),
 )
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(__file__).resolve().parent / "out"

@@ -1,5 +1,6 @@
 """The labelled sets that the benchmarks measure on, and a knowledge base filled with one."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -8,10 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from ragkit import KnowledgeBase, Settings
-from ragkit_eval.sets import LabelledSet, beir, clapnq, corpus_of, excerpts, squad
+from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, corpus_of, excerpts, squad
 from ragkit_ingest import ingest
 
 ROOT = Path(__file__).resolve().parent.parent
+READING = {
+    "English": ("sat-en", "lsat-rc", "logiqa-en", "gaokao-english"),
+    "Chinese": ("logiqa-zh", "gaokao-chinese"),
+}
 
 
 def data() -> Path:
@@ -45,6 +50,29 @@ def clapnq_unanswerable() -> LabelledSet:
 @lru_cache
 def chunking() -> LabelledSet:
     return excerpts(data() / "retrieval/chunking_evaluation", "chunking_evaluation")
+
+
+@lru_cache
+def reading(language: str) -> LabelledSet:
+    """AGIEval's exam questions about a text, each with its right option, as queries for the text.
+
+    Nobody labelled it for retrieval: a passage counts as relevant to the questions printed under
+    it, and what else would answer them does not.
+    """
+    documents: dict[str, str] = {}
+    questions = []
+    for task in READING[language]:
+        lines = (data() / f"tasks/agieval/{task}.jsonl").read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            asked = json.loads(line)
+            passage, right = asked["passage"], "ABCDE".find(asked["label"][0])
+            if not passage or not 0 <= right < len(asked["options"]):
+                continue
+            name = documents.setdefault(passage, f"{task}-{number}")
+            text = f"{asked['question']} {asked['options'][right][3:]}"
+            questions.append(Question(f"{task}-{number}", text, relevant={name: 1}))
+    by_name = {name: passage for passage, name in documents.items()}
+    return LabelledSet(f"AGIEval passages, {language}", by_name, tuple(questions))
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ragkit.contracts import Embedder, Generator, LanguageModel, Reranker, Store
-from ragkit.types import Decoding
+from ragkit.contracts import Embedder, Generator, LanguageModel, Refinement, Reranker, Store
+from ragkit.types import Decoding, Fields, Query
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
+    from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
 
 
@@ -16,7 +18,9 @@ def embedder(settings: Settings) -> Embedder:
     """Return the embedding model of the settings, not yet loaded."""
     from ragkit.embed.local import LocalEmbedder
 
-    return LocalEmbedder(settings.embed_model, device=settings.embed_device)
+    return LocalEmbedder(
+        settings.embed_model, device=settings.embed_device, dimension=settings.embed_dimension
+    )
 
 
 def language_model(settings: Settings) -> LanguageModel | None:
@@ -67,8 +71,67 @@ def entailment(settings: Settings) -> Entails | None:
     return open_entailment(settings.nli_model)
 
 
-def reranker(embedder: Embedder) -> Reranker:
-    """Return what puts passages in order for a query, not yet loaded."""
-    from ragkit.retrieve.rerank import CosineReranker
+def scoring(settings: Settings) -> Scoring:
+    """Return how the settings want words to be scored, and both legs fused."""
+    from ragkit.retrieve.search import Scoring
 
-    return CosineReranker(embedder)
+    return Scoring(
+        fusion=settings.fusion,
+        dense_weight=settings.fusion_dense_weight,
+        k1=settings.bm25_k1,
+        b=settings.bm25_b,
+    )
+
+
+def reranker(settings: Settings, embedder: Embedder) -> Reranker | None:
+    """Return what puts passages in order for a query, not yet loaded; None when none is named."""
+    from ragkit.rerank.open import open_reranker
+
+    return open_reranker(settings, embedder)
+
+
+def refinements(settings: Settings, store: Store, embedder: Embedder) -> list[Refinement]:
+    """Return what is done to hits in their final order; nothing unless the settings say so."""
+    from ragkit.retrieve.diversity import Diversify, PerDocument
+
+    steps: list[Refinement] = []
+    if settings.diversity:
+        steps.append(Diversify(store, embedder, weight=settings.diversity))
+    if settings.max_per_document is not None:
+        steps.append(PerDocument(settings.max_per_document))
+    return steps
+
+
+def distinct(settings: Settings) -> Refinement | None:
+    """Return what shows passages with the same text once; None: each as often as it is there."""
+    from ragkit.retrieve.duplicates import Collapse
+
+    return Collapse() if settings.duplicates == "collapse" else None
+
+
+def widening(settings: Settings, store: Store) -> list[Refinement]:
+    """Return what shows more of a document around each hit; nothing unless the settings say so."""
+    if settings.expand == "none":
+        return []
+    from ragkit.retrieve.expand import Widen
+
+    return [Widen(store, settings.expand, max_tokens=settings.expand_tokens)]
+
+
+def plan(settings: Settings, store: Store, collection: str) -> Callable[[str], Query]:
+    """Return what makes a query of a question, with the settings' language model where it helps."""
+    if settings.queries == "one" and settings.infer_filters == "off":
+        return Query
+    from ragkit.answer.templates import Templates
+    from ragkit.retrieve.plan import Planner
+
+    def fields() -> Fields:
+        with store.snapshot() as reader:
+            return reader.fields(collection)
+
+    return Planner(
+        queries=settings.queries,
+        model=language_model(settings),
+        templates=Templates(settings.prompts, collection),
+        fields=fields if settings.infer_filters == "on" else None,
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragkit.answer.cutoff import Cutoff, Signals, signals
+from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
 from ragkit.answer.logistic import auc_interval, cross_validated
 from ragkit.answer.question import read
 from ragkit.errors import NotFoundError, UsageError
@@ -135,9 +135,12 @@ def fit(
 
     The threshold is `cutoff`, or the highest that refuses at most `max_false_refusals` of the
     answerable questions. A question for which nothing is found scores 0: it is refused anyhow.
+    With a reranker the cut-off is on its score alone, so that it holds for each passage.
     Raises UsageError for fewer than 20 questions of a kind.
     """
     _check_enough(labelled)
+    kb = kb.adapted(refusal_threshold=0)  # what is fitted already drops nothing here
+    names = SIGNALS if kb.reranker is None else RERANKED
     found: list[Signals | None] = []
     refused_before: list[bool] = []
     for item in labelled:
@@ -147,7 +150,7 @@ def fit(
         progress(len(found))
     labels = [item.answerable for item in labelled]
     groups = [item.group for item in labelled]
-    made, scores = cross_validated(found, labels, groups)
+    made, scores = cross_validated(found, labels, groups, names=names)
     auc, low, high = auc_interval(scores, labels, groups)
     before = Point(
         0.0,
@@ -194,12 +197,12 @@ def calibration(
     kb: KnowledgeBase, fitted: Fit, labelled: Sequence[Labelled], mode: Mode
 ) -> Calibration:
     """Put a fit together with what it holds for."""
-    from ragkit.store.calibration import Calibration, space_of
+    from ragkit.store.calibration import Calibration, name_of, space_of
 
     answerable = sum(fitted.answerable)
     return Calibration(
         space=space_of(kb.embedder, mode),
-        reranker="",
+        reranker=name_of(kb.reranker),
         mode=mode,
         cutoff=fitted.cutoff,
         data_hash=data_hash(labelled),

@@ -16,6 +16,7 @@ COMMANDS = {
     "worker": Entry("ragkit_ingest.cli_worker:worker", "Take in uploaded files as they come."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
+    "why": Entry("ragkit.cli_why:why", "Tell which stage lost a document that was not cited."),
     "agent": Entry("ragkit.cli_agent:agent", "Answer by searching several times, step by step."),
     "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
     "conversations": Entry(
@@ -26,6 +27,13 @@ COMMANDS = {
     ),
     "documents": Entry("ragkit.cli_documents:app", "List, show and delete documents."),
     "collections": Entry("ragkit.cli_collections:app", "List, create and delete collections."),
+    "reembed": Entry(
+        "ragkit.cli_reembed:reembed", "Move a collection to another embedding model, and back."
+    ),
+    "index": Entry("ragkit.cli_index:index", "Show the vector index, or build it anew."),
+    "recall": Entry(
+        "ragkit.cli_recall:recall", "Compare the vector index with exact search, and tune it."
+    ),
     "calibrate": Entry(
         "ragkit.cli_calibrate:calibrate", "Fit when to refuse, from labelled questions."
     ),

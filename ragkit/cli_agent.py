@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.cli_where import Where
+
 if TYPE_CHECKING:
     from ragkit.agent.run import Step
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 def agent(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
     collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
+    where: Where = None,
     max_steps: Annotated[
         int, typer.Option(min=1, max=50, help="Calls of the language model, at most.")
     ] = 6,
@@ -36,7 +39,7 @@ def agent(
     chats = chat_models(settings)
     with KnowledgeBase.open(settings, collection=collection) as kb:
         asked = Agent(
-            kb,
+            kb.adapted(where=where),
             chats,
             templates=Templates(settings.prompts, kb.collection),
             max_steps=max_steps,

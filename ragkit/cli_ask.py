@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import cli_decoding as d
+from ragkit.cli_where import Where
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
     collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
+    where: Where = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     show_reasoning: Annotated[
         bool,
@@ -54,7 +56,8 @@ def ask(
         json_schema=json_schema,
         regex=regex,
     )
-    with KnowledgeBase.open(settings, collection=collection) as kb:
+    with KnowledgeBase.open(settings, collection=collection) as opened:
+        kb = opened.adapted(where=where)
         kb.generator = build.generator(settings, kb.store, kb.collection, decoding=decoding)
         if json:
             _print_json(kb, question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,7 +98,7 @@ def _show(kb: KnowledgeBase, known: Sequence[Calibration], *, json: bool) -> Non
             f"{one.auc:.3f}",
             f"{one.fitted_at:%Y-%m-%d}",
             f"{one.chunks}, now {chunks}",
-            "in use" if _is_current(kb, one) else "not used: fitted with another model",
+            "in use" if _is_current(kb, one) else "not used: fitted with another model or reranker",
         ]
         for one in known
     ]
@@ -117,9 +118,9 @@ def _reset(kb: KnowledgeBase, kept: Calibrations, *, json: bool) -> None:
 
 
 def _is_current(kb: KnowledgeBase, one: Calibration) -> bool:
-    from ragkit.store.calibration import space_of
+    from ragkit.store.calibration import name_of, space_of
 
-    return one.fits(space_of(kb.embedder, one.mode), "")
+    return one.fits(space_of(kb.embedder, one.mode), name_of(kb.reranker))
 
 
 def _calibration_json(kb: KnowledgeBase, one: Calibration) -> dict[str, Any]:
@@ -133,6 +134,7 @@ def _fit_json(fitted: Fit) -> dict[str, Any]:
     chosen = fitted.at(fitted.cutoff.threshold)
     return {
         "cutoff": _rounded(chosen),
+        "least_rerank_score": _finite(fitted.cutoff.least),
         "auc": [round(value, 4) for value in (fitted.auc, fitted.auc_low, fitted.auc_high)],
         "answerable": sum(fitted.answerable),
         "unanswerable": len(fitted.answerable) - sum(fitted.answerable),
@@ -141,6 +143,10 @@ def _fit_json(fitted: Fit) -> dict[str, Any]:
             name: value for name, value in _rounded(fitted.before).items() if name != "cutoff"
         },
     }
+
+
+def _finite(score: float | None) -> float | None:
+    return None if score is None or not isfinite(score) else round(score, 6)
 
 
 def _rounded(point: Point) -> dict[str, float]:
@@ -163,6 +169,9 @@ def _print_fit(fitted: Fit, collection: str, *, kept: bool) -> None:
     render.print_table(
         ["cut-off", "answerable, refused", "unanswerable, let through"], rows, empty=""
     )
+    least = fitted.cutoff.least
+    if least is not None:
+        typer.echo(f"\nPassages that the reranker scores below {least:.4g} are dropped.")
     done = "From now on it decides here" if kept else "Nothing was kept"
     typer.echo(f"\n{done}: collection {collection!r}.")
 

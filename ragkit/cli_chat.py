@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from copy import copy
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from ragkit.cli_where import Where
 
 if TYPE_CHECKING:
     from ragkit.conversation import Conversation
@@ -34,6 +37,7 @@ def chat(
     new: Annotated[
         bool, typer.Option("--new", help="Begin a new one instead of going on with the latest.")
     ] = False,
+    where: Where = None,
     show_reasoning: Annotated[
         bool,
         typer.Option(
@@ -51,6 +55,9 @@ def chat(
     settings = load_settings()
     with Conversation.open(settings, id=conversation, collection=collection) as opened:
         talk = opened if new or conversation is not None else _latest(opened)
+        if where is not None:
+            talk = copy(talk)  # the one that was opened closes its database
+            talk.kb = talk.kb.adapted(where=where)
         chatting = _Chat(talk, show_reasoning=show_reasoning)
         chatting.greet()
         for line in _lines(chatting):

@@ -1,15 +1,22 @@
-"""`ragkit collections`: list, create and delete collections."""
+"""`ragkit collections`: list, create and delete collections; share them, and declare their keys."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragkit import render
+from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
 from ragkit.settings import load_settings
 
+if TYPE_CHECKING:
+    from ragkit.filters import KeyType
+    from ragkit.store.sharing import Change, Sharing
+
 app = typer.Typer(
-    help="List, create and delete collections.", no_args_is_help=True, rich_markup_mode=None
+    help="List, create, share and delete collections.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 NameArgument = Annotated[str, typer.Argument(help="The collection's name.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -17,17 +24,25 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command("list")
 def list_(json: JsonOption = False) -> None:
-    """List the collections with what is in them."""
+    """List the collections with what is in them and who may read them."""
     from ragkit.store.open import open_database
+    from ragkit.store.sharing import Shares, Sharing
 
     settings = load_settings()
     with open_database(settings) as database:
         found = database.store(settings.tenant).collections()
+        shared = Shares(database.pool, settings.tenant).collections()
+    sharing = [shared.get(one.name, Sharing()) for one in found]
     if json:
-        render.print_json({"collections": [asdict(collection) for collection in found]})
+        listed = [asdict(one) | sharing_json(its) for one, its in zip(found, sharing, strict=True)]
+        render.print_json({"collections": listed})
         return
-    rows = [[c.name, str(c.documents), str(c.chunks)] for c in found]
-    render.print_table(["name", "documents", "chunks"], rows, empty="There are no collections yet.")
+    rows = [
+        [one.name, str(one.documents), str(one.chunks), *shown(its)]
+        for one, its in zip(found, sharing, strict=True)
+    ]
+    columns = ["name", "documents", "chunks", "owner", "readers"]
+    render.print_table(columns, rows, empty="There are no collections yet.")
 
 
 @app.command()
@@ -65,3 +80,95 @@ def delete(
         render.print_json({"deleted": name, "documents": documents})
     else:
         typer.echo(f"Deleted collection {name!r} with {documents} documents.")
+
+
+@app.command()
+def share(
+    name: NameArgument,
+    principals: Principals = None,
+    everybody: Everybody = False,
+    json: JsonOption = False,
+) -> None:
+    """Let users and groups read a collection, and nobody else of the tenant.
+
+    A document can be limited further by `ragkit documents share`.
+    """
+    from ragkit.store.sharing import to_readers
+
+    change = to_readers(principals or (), everybody=everybody)
+    _change(name, change, json=json)
+
+
+@app.command()
+def unshare(name: NameArgument, principals: Principals = None, json: JsonOption = False) -> None:
+    """Take users and groups out of those who may read a collection; without any, take out all."""
+    from ragkit.store.sharing import Change
+
+    _change(name, Change(remove=tuple(principals)) if principals else Change(readers=()), json=json)
+
+
+@app.command()
+def owner(name: NameArgument, principal: Owner, json: JsonOption = False) -> None:
+    """Give a collection another owner, who may read and share it."""
+    from ragkit.store.sharing import Change
+
+    _change(name, Change(owner=principal), json=json)
+
+
+@app.command()
+def declare(
+    name: NameArgument,
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY[:text|number|date]...",
+            help="Metadata keys that filters compare; text unless told.",
+        ),
+    ] = None,
+    forget: Annotated[
+        list[str] | None, typer.Option(help="A key to declare no more; several one by one.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Declare metadata keys, so that filters on them use an index; list those declared."""
+    from ragkit.store.metadata import MetadataKeys
+    from ragkit.store.open import open_database
+
+    wanted = dict(_declared(text) for text in keys or ())
+    settings = load_settings()
+    with open_database(settings) as database:
+        declaring = MetadataKeys(database.pool, settings.tenant)
+        if forget:
+            declaring.forget(name, forget)
+        if wanted:
+            declaring.declare(name, wanted)
+        found = declaring.declared(name)
+    if json:
+        render.print_json({"collection": name, "keys": [asdict(one) for one in found]})
+        return
+    rows = [[one.key, one.type, str(one.documents), str(one.others)] for one in found]
+    columns = ["key", "type", "documents", "of another type"]
+    render.print_table(columns, rows, empty=f"Collection {name!r} declares no keys.")
+
+
+def _declared(text: str) -> "tuple[str, KeyType]":
+    """Read KEY or KEY:TYPE."""
+    from ragkit.errors import UsageError
+    from ragkit.store.metadata import TYPES
+
+    key, colon, kind = text.rpartition(":")
+    if not colon:
+        return text, "text"
+    if kind not in TYPES:
+        raise UsageError(f"{kind!r} of {text!r} is no type: use {', '.join(TYPES)}")
+    return key, kind
+
+
+def _change(name: str, change: "Change", *, json: bool) -> None:
+    from ragkit.store.open import open_database
+    from ragkit.store.sharing import Shares
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        made: Sharing = Shares(database.pool, settings.tenant).collection(name, change)
+    tell(f"Collection {name!r}", {"collection": name}, made, json=json)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +15,7 @@ from ragkit.errors import UsageError
 from ragkit.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from ragkit.store.backup import Content
     from ragkit.store.embedded import ServerStatus
 
 app = typer.Typer(
@@ -27,7 +31,8 @@ def status(json: JsonOption = False) -> None:
 
     settings = load_settings()
     if settings.database_url is not None:
-        _print(_server_by_url(settings.database_url.get_secret_value()), json)
+        pooler = settings.database_pooler == "transaction"
+        _print(_server_by_url(settings.database_url.get_secret_value(), pooler=pooler), json)
     else:
         _print(_shape(embedded.status(settings.home)), json)
 
@@ -56,6 +61,75 @@ def stop(json: JsonOption = False) -> None:
         typer.echo(f"Stopped the embedded database in {before.folder}{cut_text}.")
 
 
+@app.command()
+def prepare(json: JsonOption = False) -> None:
+    """Bring the tables up to date, and give the role that programs run as its rights.
+
+    The owner is RAGKIT_DATABASE_OWNER_URL's role, the other one RAGKIT_DATABASE_URL's. With
+    RAGKIT_TENANTS=on row-level security is put in force.
+    """
+    from ragkit.store.open import prepare_database
+
+    done = prepare_database(load_settings())
+    if json:
+        render.print_json({"done": done})
+    else:
+        for line in done:
+            typer.echo(line)
+
+
+@app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder, made for the backup.")],
+    json: JsonOption = False,
+) -> None:
+    """Save the whole database, and what it holds and finds, while it is in use."""
+    from ragkit.store import backup as backups
+
+    with _address() as url:
+        _print_content(backups.back_up(url, folder), "Saved", folder, json)
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(help="A folder that `ragkit db backup` made.")],
+    json: JsonOption = False,
+) -> None:
+    """Fill an empty database from a backup, and check that it holds and finds the same."""
+    from ragkit.store import backup as backups
+
+    backups.read_content(folder)  # before a database is made for it
+    with _address() as url:
+        _print_content(backups.restore(url, folder), "Restored", folder, json)
+
+
+@contextmanager
+def _address() -> Iterator[str]:
+    """Lend the address of the settings' database, as the role that owns its tables."""
+    settings = load_settings()
+    given = settings.database_owner_url or settings.database_url
+    if given is not None:
+        yield given.get_secret_value()
+        return
+    from ragkit.store.embedded import EmbeddedServer
+
+    with EmbeddedServer.open(settings.home) as server:
+        yield server.url
+
+
+def _print_content(found: Content, done: str, folder: Path, json: bool) -> None:
+    rows = {name: rows for name, (rows, _) in found.tables.items()}
+    if json:
+        shown = {"folder": str(folder), "tables": rows, "searches": len(found.searches)}
+        render.print_json(shown)
+        return
+    counted = ", ".join(f"{rows.get(name, 0):,} {name}s" for name in ("document", "chunk"))
+    typer.echo(
+        f"{done} {folder}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted};"
+        f" {len(found.searches)} searches compared."
+    )
+
+
 def _own(settings: Settings) -> Settings:
     if settings.database_url is not None:
         raise UsageError(
@@ -69,10 +143,10 @@ def _shape(found: ServerStatus) -> dict[str, Any]:
     return {"kind": "embedded"} | asdict(found) | {"folder": str(found.folder)}
 
 
-def _server_by_url(url: str) -> dict[str, Any]:
+def _server_by_url(url: str, *, pooler: bool) -> dict[str, Any]:
     from ragkit.store.connect import connect, describe
 
-    with connect(url) as conn:
+    with connect(url, pooler=pooler) as conn:
         facts = describe(conn)
         row = conn.execute("SELECT pg_database_size(current_database())").fetchone()
         info = conn.info

@@ -1,16 +1,20 @@
-"""`ragkit documents`: list, show and delete documents."""
+"""`ragkit documents`: list, show, share and delete documents."""
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragkit import render
+from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
 from ragkit.settings import load_settings
 
+if TYPE_CHECKING:
+    from ragkit.store.sharing import Change
+
 app = typer.Typer(
-    help="List, show and delete documents.", no_args_is_help=True, rich_markup_mode=None
+    help="List, show, share and delete documents.", no_args_is_help=True, rich_markup_mode=None
 )
 CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -21,16 +25,24 @@ DocumentArgument = Annotated[int, typer.Argument(help="The document's number, as
 def list_(collection: CollectionOption = None, json: JsonOption = False) -> None:
     """List a collection's documents."""
     from ragkit.store.open import open_database
+    from ragkit.store.sharing import Shares, Sharing
 
     settings = load_settings()
+    name = collection or settings.collection
     with open_database(settings) as database:
-        found = database.store(settings.tenant).documents(collection or settings.collection)
+        found = database.store(settings.tenant).documents(name)
+        shared = Shares(database.pool, settings.tenant).documents(name)
+    sharing = [shared.get(one.id, Sharing()) for one in found]
     if json:
-        render.print_json({"documents": [asdict(document) for document in found]})
+        listed = [asdict(one) | sharing_json(its) for one, its in zip(found, sharing, strict=True)]
+        render.print_json({"documents": listed})
         return
     columns = ["id", "title", "language", "version", "chunks", "chars", "uri"]
-    rows = [[str(getattr(document, column)) for column in columns] for document in found]
-    render.print_table(columns, rows, empty="The collection is empty.")
+    rows = [
+        [*(str(getattr(one, column)) for column in columns), *shown(its)]
+        for one, its in zip(found, sharing, strict=True)
+    ]
+    render.print_table([*columns, "owner", "readers"], rows, empty="The collection is empty.")
 
 
 @app.command()
@@ -67,3 +79,48 @@ def delete(
         render.print_json({"deleted": documents})
     else:
         typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
+
+
+@app.command()
+def share(
+    document: DocumentArgument,
+    principals: Principals = None,
+    everybody: Everybody = False,
+    json: JsonOption = False,
+) -> None:
+    """Let users and groups read a document, and nobody else of those who may read the collection.
+
+    They must be able to read its collection as well.
+    """
+    from ragkit.store.sharing import to_readers
+
+    _change(document, to_readers(principals or (), everybody=everybody), json=json)
+
+
+@app.command()
+def unshare(
+    document: DocumentArgument, principals: Principals = None, json: JsonOption = False
+) -> None:
+    """Take users and groups out of those who may read a document; without any, take out all."""
+    from ragkit.store.sharing import Change
+
+    change = Change(remove=tuple(principals)) if principals else Change(readers=())
+    _change(document, change, json=json)
+
+
+@app.command()
+def owner(document: DocumentArgument, principal: Owner, json: JsonOption = False) -> None:
+    """Give a document another owner, who may read and share it."""
+    from ragkit.store.sharing import Change
+
+    _change(document, Change(owner=principal), json=json)
+
+
+def _change(document: int, change: "Change", *, json: bool) -> None:
+    from ragkit.store.open import open_database
+    from ragkit.store.sharing import Shares
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        made = Shares(database.pool, settings.tenant).document(document, change)
+    tell(f"Document {document}", {"document": document}, made, json=json)

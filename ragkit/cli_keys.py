@@ -33,6 +33,10 @@ def create(
         list[str] | None,
         typer.Option(help="A collection it may use; give several one by one. Default: all."),
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="A group whose documents it may read; give several one by one."),
+    ] = None,
     expires: Annotated[
         str | None, typer.Option(metavar="90d|DATE", help="Default: when it is revoked.")
     ] = None,
@@ -53,6 +57,7 @@ def create(
             scopes=scope or ("read",),
             collections=collection or None,
             expires_at=expires_at,
+            groups=group or (),
         )
     if json:
         shown = asdict(made.access) | {"name": name, "expires_at": _time(expires_at)}
@@ -80,9 +85,10 @@ def list_(
     if json:
         render.print_json({"keys": [_key_json(key) for key in found]})
         return
-    columns = ["id", "name", "tenant", "principal", "scopes", "collections", "state", "expires"]
+    columns = ["id", "name", "tenant", "principal", "groups", "scopes", "collections", "state"]
     rows = [_row(key) for key in found]
-    render.print_table([*columns, "last used"], rows, empty="There are no keys yet.")
+    columns += ["expires", "last used"]
+    render.print_table(columns, rows, empty="There are no keys yet.")
 
 
 @app.command()
@@ -108,6 +114,7 @@ def _row(key: "StoredKey") -> list[str]:
         key.name,
         key.tenant,
         key.principal,
+        ", ".join(key.groups),
         " ".join(key.scopes),
         "all" if key.collections is None else ", ".join(key.collections),
         key.state,

@@ -1,10 +1,16 @@
 """`ragkit search`: passages for a query, for people and as JSON."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ragkit.cli_where import Where
 from ragkit.types import Mode
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
 
 
 def search(
@@ -14,15 +20,43 @@ def search(
     ] = None,
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
     collection: Annotated[str | None, typer.Option(help="The collection to search.")] = None,
+    where: Where = None,
+    expand: Annotated[
+        Literal["none", "neighbours", "section", "parent"] | None,
+        typer.Option(help="What to show around each passage; RAGKIT_EXPAND unless told."),
+    ] = None,
+    rerank: Annotated[
+        bool | None,
+        typer.Option(help="Use RAGKIT_RERANKER, or leave it out; it is used when it is set."),
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Print each stage and its time.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find passages by meaning and by words."""
     from ragkit import render
     from ragkit.knowledge import KnowledgeBase
+    from ragkit.settings import load_settings
 
-    with KnowledgeBase.open(collection=collection) as kb:
-        hits = kb.search(query, k=k, mode=mode)
+    settings = _changed(load_settings(), expand, rerank)
+    with KnowledgeBase.open(settings, collection=collection) as kb:
+        found = kb.adapted(where=where).find(query, k=k, mode=mode)
     if json:
-        render.print_json({"hits": [render.hit_json(hit) for hit in hits]})
-    else:
-        render.print_hits(hits)
+        stages = {"stages": [render.stage_json(stage) for stage in found.stages]}
+        hits = [render.hit_json(hit) for hit in found.hits]
+        render.print_json({"hits": hits, **(stages if trace else {})})
+        return
+    render.print_hits(found.hits)
+    if trace:
+        render.print_stages(found.stages)
+
+
+def _changed(settings: Settings, expand: str | None, rerank: bool | None) -> Settings:
+    """Let options take the place of settings, for one search."""
+    from ragkit.errors import SettingsError
+
+    if rerank and settings.reranker is None:
+        raise SettingsError("there is no reranker to use: set RAGKIT_RERANKER, such as to cosine")
+    changes: dict[str, object] = {} if expand is None else {"expand": expand}
+    if rerank is False:
+        changes["reranker"] = None
+    return settings.model_copy(update=changes)

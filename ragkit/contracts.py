@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ragkit.postings import Postings
 from ragkit.types import (
+    Chunk,
     Collection,
     Decoding,
     Document,
     Draft,
     EmbeddingSpace,
+    Fields,
     Finish,
     Hit,
     Message,
@@ -80,27 +82,22 @@ class Embedder(Protocol):
 class Reranker(Protocol):
     """Scores passages against a query, more exactly and more slowly than a retriever."""
 
+    @property
+    def name(self) -> str:
+        """Name the model and its version: of equal names, scores mean the same. Needs `load`."""
+        ...
+
     def load(self) -> None:
         """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
         ...
 
     def rerank(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """Score each passage, higher is better, in the given order; none for no passages."""
+        """Score each passage, higher is better, in the given order; none for no passages.
+
+        Of a passage that is too long for the model, the best part counts. Raises ModelError, or
+        ModelServerError naming the server that failed.
+        """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """What exact BM25 needs of one query: collection statistics and each term's postings.
-
-    `terms` maps a query term to three arrays of equal length, ordered by chunk id: chunk ids
-    (int64), term frequencies (int32) and chunk lengths in terms (int32). A term that is in no
-    chunk is absent.
-    """
-
-    chunks: int
-    total_length: int
-    terms: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]]
 
 
 class Store(Protocol):
@@ -127,8 +124,13 @@ class Store(Protocol):
     ) -> Document:
         """Add a document, or replace the one with the same URI; `vectors` has a row per chunk.
 
-        A document that is refused leaves the version before it intact.
+        A document that is refused leaves the version before it intact. Raises OtherModelError for
+        another space than the one that the collection's passages are in.
         """
+        ...
+
+    def active_space(self, collection: str) -> EmbeddingSpace | None:
+        """Return the space that a collection is searched in; None for one without passages."""
         ...
 
     def delete_document(self, collection: str, document: int) -> None:
@@ -163,6 +165,11 @@ class Store(Protocol):
 class Reader(Protocol):
     """One consistent view of a store, for the length of one search."""
 
+    @property
+    def moment(self) -> object:
+        """Name what the view sees: two of a store that are of equal moments see the same."""
+        ...
+
     def nearest(
         self,
         collection: str,
@@ -174,7 +181,7 @@ class Reader(Protocol):
         """Find the k chunks of highest cosine: (chunk id, cosine), best first.
 
         Always k of them when the collection has k vectors in that space, of documents that the
-        filter is true of.
+        filter is true of. Raises OtherModelError when it is searched in another space.
         """
         ...
 
@@ -187,7 +194,8 @@ class Reader(Protocol):
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         """List the chunks of documents that a filter is true of, by their ids in ascending order.
 
-        See `ragkit.filters.matches` for what a filter means.
+        See `ragkit.filters.matches` for what a filter means. Here and wherever else there is one,
+        raises QueryError for a field that no document of a collection with documents has.
         """
         ...
 
@@ -199,8 +207,30 @@ class Reader(Protocol):
         """Fetch the vectors of these chunks, each of shape (dimension,); absent where none is."""
         ...
 
+    def analyser(self, collection: str) -> str:
+        """Name the analyser of a collection's words: see `ragkit.text.analysers`."""
+        ...
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         """Fetch the postings of the given terms."""
+        ...
+
+    def lexical_index(self, collection: str) -> str:
+        """Name what indexes a collection's words: "ragkit", or an extension of the server."""
+        ...
+
+    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
+        """Let the extension rank the k best chunks for these terms, best first."""
+        ...
+
+    def ranks(
+        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        """Let the extension score these chunks; one that has none of the terms is absent."""
+        ...
+
+    def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
+        """List the indexed terms of two characters that begin or end with this one, and itself."""
         ...
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
@@ -208,6 +238,20 @@ class Reader(Protocol):
 
         Chunks that are gone are left out.
         """
+        ...
+
+    def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
+        """Describe what stands around each of these chunks, by ordinal, the chunk itself included:
+        the chunks of its document at most `reach` ordinals away. A chunk that is gone is absent.
+        """
+        ...
+
+    def excerpts(self, places: Sequence[tuple[int, Span]]) -> Sequence[str]:
+        """Cut pieces out of documents' stored texts, in the given order; "" of one that is gone."""
+        ...
+
+    def fields(self, collection: str) -> Fields:
+        """Gather what the collection's latest documents have, the latest thousand or more."""
         ...
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit import build
-from ragkit.errors import NotFoundError, RagkitError
+from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.store import inspect
 
 if TYPE_CHECKING:
@@ -51,22 +51,27 @@ def _model(embedder: Embedder) -> Check:
 
 
 def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
+    from ragkit.store.lending import transaction
     from ragkit.store.open import open_database
 
     try:
-        with open_database(settings) as database, database.pool.connection() as conn:
+        with open_database(settings) as database:
             where = "embedded" if settings.database_url is None else "by RAGKIT_DATABASE_URL"
-            with conn.cursor() as cursor:
+            with transaction(database.pool, settings.tenant) as cursor:
                 found = inspect.versions(cursor)
                 yield Check("database", True, f"PostgreSQL {found.postgres}, {where}")
                 yield Check("pgvector", True, found.pgvector)
+                if settings.tenants == "on":  # or it would not be open
+                    role = cursor.connection.info.user
+                    said = f"kept apart by row-level security, which binds the role {role}"
+                    yield Check("tenants", True, said)
                 yield _indexes(cursor, settings.tenant)
                 yield _orphans(cursor, settings.tenant)
                 yield _failed_jobs(cursor, settings.tenant)
                 if embedder is not None:
                     yield _truncated(cursor, settings.tenant, embedder.max_tokens)
             if embedder is not None:
-                yield from _calibration(database, settings, embedder)
+                yield from _collection(database, settings)
     except RagkitError as error:
         yield Check("database", False, str(error), "`ragkit db status` says more")
 
@@ -102,6 +107,26 @@ def _truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> Check:
     found = f"{count} longer than the {max_tokens} tokens that the model reads" if count else "none"
     remedy = "ingest again with this RAGKIT_EMBED_MODEL" if count else ""
     return Check("truncated chunks", not count, found, remedy)
+
+
+def _collection(database: Database, settings: Settings) -> Iterator[Check]:
+    """Look at the collection's own model, and at what was fitted with it."""
+    from ragkit.embedders import CollectionEmbedder, Embedders, check_collection
+
+    spaces = database.store(settings.tenant).spaces
+    try:
+        check_collection(settings, database)
+        kept = spaces.active(settings.collection)
+    except NotFoundError:  # nothing was ingested yet
+        return
+    except (ModelError, OtherModelError) as error:
+        yield Check("collection's model", False, str(error), "put that model back, or reembed")
+        return
+    if kept is not None:
+        found = f"{kept.space.model}, {kept.space.dimension} dimensions"
+        yield Check("collection's model", True, found)
+    embedder = CollectionEmbedder(Embedders(settings), spaces, settings.collection)
+    yield from _calibration(database, settings, embedder)
 
 
 def _calibration(database: Database, settings: Settings, embedder: Embedder) -> Iterator[Check]:

@@ -6,6 +6,7 @@ RagkitError
 │   ├── NotFoundError     a path, collection or document that is not there
 │   ├── BusyError         what is asked for is in use at the moment
 │   ├── QueryError        a query that cannot be searched with
+│   ├── OtherModelError   vectors of one model were to meet those of another
 │   └── AccessError       a server of ragkit's lets nobody do this without a key that may
 ├── DatabaseError         PostgreSQL cannot be reached, or is not fit for use
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
@@ -48,6 +49,10 @@ class BusyError(UsageError):
 
 class QueryError(UsageError):
     """A query that cannot be searched with."""
+
+
+class OtherModelError(UsageError):
+    """Vectors of one model were to meet those of another, or its model is not the same any more."""
 
 
 class AccessError(UsageError):

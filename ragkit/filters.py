@@ -2,29 +2,45 @@
 
 {"and": [{"eq": {"language": "en"}}, {"gte": {"year": 2020}}]}: operators eq, ne, in, lt, lte, gt,
 gte, exists, contains, and, or, not. A field is one of a document's own or else a key of its
-metadata. It knows nothing of SQL.
+metadata, whose values are texts. It knows nothing of SQL; how a filter is written as text is in
+`ragkit.filter_text`.
 """
 
 from __future__ import annotations
 
+import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, TypeGuard
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TypeGuard
 
 from ragkit.errors import QueryError
 
 Value = str | int | float
-OWN_FIELDS: Final = frozenset({"document", "uri", "title", "language", "media_type", "version"})
+KeyType = Literal["text", "number", "date"]  # what a collection declares of a metadata key
+OWN_NUMBERS: Final = frozenset({"document", "version"})
+OWN_TIMES: Final = frozenset({"created_at", "updated_at"})  # in UTC, as 2026-01-31T09:30:00Z
+OWN_FIELDS: Final = OWN_NUMBERS | OWN_TIMES | {"uri", "title", "language", "media_type"}
 METADATA: Final = "metadata."  # before a key that is named like one of a document's own fields
 NUMBER: Final = r"^-?[0-9]{1,100}(\.[0-9]{1,100})?$"  # a text that is compared with numbers
 MAX_NODES: Final = 200  # arbitrary, and so are the others: a filter is written by people
 MAX_DEPTH: Final = 10
 MAX_VALUES: Final = 1000
 MAX_CHARS: Final = 1000
+MAX_SHOWN: Final = 20  # fields in a message
 
+_TYPES: Final[Mapping[KeyType, str]] = {
+    "text": "a text",
+    "number": "a number",
+    "date": "a date, written 2026-01-31",
+}
+
+# In UTC and without parts of a second: then texts are in the order of time.
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\dZ?)?)?", re.ASCII)
 _COMPARE: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "in", "exists")
 
 
@@ -62,12 +78,16 @@ class Not:
 Filter = Comparison | Every | Some | Not
 
 
-def parse(tree: Mapping[str, Any]) -> Filter:
-    """Read a filter. Raises QueryError, which names what cannot be read.
+def parse(tree: Mapping[str, Any] | str) -> Filter:
+    """Read a filter, as a tree or as text. Raises QueryError, which names what cannot be read.
 
     >>> parse({"eq": {"language": "en"}})
     Comparison(op='eq', field='language', values=('en',), wanted=True)
     """
+    if isinstance(tree, str):
+        from ragkit.filter_text import read
+
+        tree = read(tree)
     left = iter(range(MAX_NODES))
     return _parse(tree, MAX_DEPTH, left)
 
@@ -86,6 +106,66 @@ def matches(where: Filter, fields: Mapping[str, str | int]) -> bool:
     if isinstance(where, Not):
         return not matches(where.of, fields)
     return _holds(where, fields.get(full_name(where.field)))
+
+
+def texts_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Name a document's metadata as `matches` takes it, each value as the text that it counts as.
+
+    >>> texts_of({"year": 2020, "draft": True, "author": None})
+    {'metadata.year': '2020', 'metadata.draft': 'true'}
+    """
+    return {
+        METADATA + key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in metadata.items()
+        if value is not None
+    }
+
+
+def comparisons(where: Filter) -> Iterator[Comparison]:
+    """Yield the comparisons of a filter, from left to right."""
+    if isinstance(where, Comparison):
+        yield where
+    elif isinstance(where, Not):
+        yield from comparisons(where.of)
+    else:
+        for one in where.of:
+            yield from comparisons(one)
+
+
+def key_of(field: str) -> str | None:
+    """Return the metadata key that a field is; None for one of a document's own."""
+    return None if field in OWN_FIELDS else field.removeprefix(METADATA)
+
+
+def unknown(field: str, keys: Collection[str]) -> QueryError:
+    """Say that no document has a field, with the ones that may be meant: `keys` are there."""
+    known = sorted(OWN_FIELDS | set(keys))
+    close = get_close_matches(field, known, n=2, cutoff=0.6)
+    shown = close or known[:MAX_SHOWN]
+    more = ", ..." if len(shown) < len(known) and not close else ""
+    remedy = f"use {' or '.join(shown)}" if close else f"there are {', '.join(shown)}{more}"
+    return QueryError(f"no document of the collection has the field {_short(field)}: {remedy}")
+
+
+def check_type(where: Comparison, declared: KeyType) -> None:
+    """Raise QueryError where a declared key is compared with what it cannot be."""
+    for value in where.values:
+        fits = _is_number(value) if declared == "number" else isinstance(value, str)
+        if declared == "date" and where.op != "contains":
+            fits = isinstance(value, str) and is_date(value)
+        if not fits:
+            raise _wrong_type(where.field, _TYPES[declared], value)
+
+
+def is_date(text: str) -> bool:
+    """Tell whether a text is a date, or a date and a time in UTC, as 2026-01-31T09:30:00Z."""
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _holds(where: Comparison, found: str | int | None) -> bool:
@@ -153,10 +233,23 @@ def _comparison(op: str, field: object, value: object) -> Comparison:
     if op == "in":
         if not isinstance(value, list | tuple) or len(value) > MAX_VALUES:
             raise QueryError(f"'in' of a filter takes a list of at most {MAX_VALUES} values")
-        return Comparison(op, name, tuple(_value(one) for one in value))
+        return _own_checked(Comparison(op, name, tuple(_value(one) for one in value)))
     if op == "contains" and not isinstance(value, str):
         raise QueryError(f"'contains' of a filter takes a text, not {_short(value)}")
-    return Comparison(op, name, (_value(value),))
+    return _own_checked(Comparison(op, name, (_value(value),)))
+
+
+def _own_checked(where: Comparison) -> Comparison:
+    """Refuse to compare a document's own numbers and times with what they cannot be."""
+    if where.field in OWN_NUMBERS:
+        if where.op == "contains":
+            raise QueryError(f"{where.field!r} is a number: 'contains' looks into texts")
+        check_type(where, "number")
+    if where.field in OWN_TIMES:
+        if where.op not in {"lt", "lte", "gt", "gte"}:
+            raise QueryError(f"{where.field!r} is a time: compare it by lt, lte, gt or gte")
+        check_type(where, "date")
+    return where
 
 
 def _field(name: object) -> str:
@@ -166,9 +259,15 @@ def _field(name: object) -> str:
 
 
 def _value(value: object) -> Value:
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as metadata has it
     if _is_number(value) or (isinstance(value, str) and _storable(value)):
         return value
     raise QueryError(f"a filter compares with texts and numbers, not with {_short(value)}")
+
+
+def _wrong_type(field: str, expected: str, value: Value) -> QueryError:
+    return QueryError(f"the field {_short(field)} is {expected}: {_short(value)} is none")
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -38,6 +38,7 @@ class Access:
     principal: str
     scopes: tuple[str, ...]
     collections: tuple[str, ...] | None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,11 @@ def create(
     scopes: Sequence[str] = ("read",),
     collections: Sequence[str] | None = None,
     expires_at: datetime | None = None,
+    groups: Sequence[str] = (),
 ) -> NewKey:
     """Make a key. Scopes are "read", "write", "admin" and "metrics"; none includes another.
+
+    `groups` are those whose documents it may read besides its principal's.
 
     Raises UsageError for a name that is none, an unknown scope or a time that has passed.
     """
@@ -68,6 +72,8 @@ def create(
         _check_name(what, value)
     for collection in collections or ():
         _check_name("collection", collection)
+    for group in groups:
+        _check_name("group", group)
     wanted = tuple(scope for scope in SCOPES if scope in scopes)
     strange = [scope for scope in scopes if scope not in SCOPES]
     if strange or not wanted:
@@ -78,6 +84,7 @@ def create(
             f"a key cannot expire at {expires_at:%Y-%m-%d %H:%M} UTC, which has passed"
         )
     kept = tuple(dict.fromkeys(collections)) if collections else None
+    member = tuple(dict.fromkeys(groups))
     secret = PREFIX + secrets.token_hex(32)
     number = Keys(database.pool).add(
         tenant=tenant,
@@ -87,8 +94,9 @@ def create(
         collections=kept,
         sha256=_digest(secret),
         expires_at=expires_at,
+        groups=member,
     )
-    return NewKey(secret, Access(number, tenant, principal, wanted, kept))
+    return NewKey(secret, Access(number, tenant, principal, wanted, kept, member))
 
 
 def verify(database: Database, presented: str) -> Access | None:
@@ -105,14 +113,15 @@ def verify(database: Database, presented: str) -> Access | None:
     found = Keys(database.pool).find(digest)
     if found is None or not hmac.compare_digest(found.sha256, digest):
         return None
-    return Access(found.id, found.tenant, found.principal, found.scopes, found.collections)
+    who = (found.id, found.tenant, found.principal)
+    return Access(*who, found.scopes, found.collections, found.groups)
 
 
 def list_keys(database: Database, *, tenant: str | None = None) -> Sequence[StoredKey]:
     """List the keys of a tenant, or of all tenants, with their states and never their secrets."""
     from ragkit.store.keys import Keys
 
-    return Keys(database.pool).all(tenant)
+    return Keys(database.pool, database.owner).all(tenant)
 
 
 def any_valid(database: Database) -> bool:
@@ -127,7 +136,8 @@ def revoke(database: Database, number: int, *, tenant: str | None = None) -> Non
     from ragkit.store.keys import Keys
 
     # PostgreSQL's bigint; a larger number is no key's.
-    if not 0 < number < 2**63 or not Keys(database.pool).revoke(number, tenant):
+    keys = Keys(database.pool, database.owner)
+    if not 0 < number < 2**63 or not keys.revoke(number, tenant):
         raise NotFoundError(f"there is no key {number}: `ragkit keys list` shows those there are")
 
 

@@ -14,18 +14,35 @@ from ragkit.answer.strays import without_strays
 from ragkit.answer.verify import Entails, Verified, verify
 from ragkit.clock import Clock
 from ragkit.closing import Closing
-from ragkit.contracts import Embedder, Generator, Store
+from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
+from ragkit.errors import NotFoundError, OtherModelError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.weights import term_weights
 from ragkit.text.pages import page_at
-from ragkit.types import Answer, Citation, Decoding, Draft, Found, Hit, Mode, Reasoning, Turn
+from ragkit.types import (
+    Answer,
+    Citation,
+    Decoding,
+    Draft,
+    Found,
+    Hit,
+    Mode,
+    Query,
+    Reasoning,
+    Turn,
+)
 
 if TYPE_CHECKING:
+    from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
+    from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
     from ragkit.store.open import Database
+    from ragkit.store.where import Readers
+    from ragkit.why.steps import Why
 
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
+_MOVES = 20  # of a collection to other models, during one search: arbitrary, more are not meant
 
 
 @runtime_checkable
@@ -55,6 +72,7 @@ class KnowledgeBase(Closing):
         database: Database | None = None,
         gate: Gate | None = None,
         entails: Entails | None = None,
+        scoring: Scoring | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
@@ -67,6 +85,13 @@ class KnowledgeBase(Closing):
         self._owns_database = False
         self._gate = gate or Gate(lambda terms: term_weights(store, collection, terms))
         self._entails = entails
+        self._scoring = scoring
+        self.distinct: Refinement | None = None
+        self.reranker: Reranker | None = None
+        self.refinements: Sequence[Refinement] = ()
+        self.candidates = 0  # hits that are reranked and refined
+        self.widening: Sequence[Refinement] = ()
+        self.plan: Callable[[str], Query] = Query
         self._where: Filter | None = None
         self._on_found: Callable[[Sequence[Hit]], None] = lambda hits: None
 
@@ -94,20 +119,28 @@ class KnowledgeBase(Closing):
         tenant: str | None = None,
         collection: str | None = None,
         embedder: Embedder | None = None,
+        embedders: Embedders | None = None,
+        reranker: Reranker | None = None,
+        readers: Readers = None,
     ) -> Self:
         """Compose what the settings name over an open database, which stays its opener's to close.
 
-        What is given takes the place of the settings' own. Raises SettingsError.
+        What is given takes the place of the settings' own. Without an embedder the collection is
+        searched with its own model, one of `embedders`. Of documents there are only those that the
+        principals `readers` may read, None for all. Raises SettingsError.
         """
         from ragkit import build
+        from ragkit.embedders import CollectionEmbedder, Embedders
         from ragkit.store.calibration import Calibrations, CurrentCutoff
 
         tenant = tenant or settings.tenant
         name = collection or settings.collection
-        store = database.store(tenant)
-        model = embedder or build.embedder(settings)
-        cutoff = CurrentCutoff(Calibrations(database.pool, tenant), name, model)
-        return cls(
+        store = database.store(tenant, readers=readers)
+        model = embedder or CollectionEmbedder(embedders or Embedders(settings), store.spaces, name)
+        reranker = reranker or build.reranker(settings, model)
+        kept = Calibrations(database.pool, tenant)
+        cutoff = CurrentCutoff(kept, name, model, reranker=reranker)
+        kb = cls(
             store,
             model,
             build.generator(settings, store, name),
@@ -116,14 +149,22 @@ class KnowledgeBase(Closing):
             database=database,
             gate=Gate(lambda terms: term_weights(store, name, terms), cutoff),
             entails=build.entailment(settings),
+            scoring=build.scoring(settings),
         )
+        kb.distinct = build.distinct(settings)
+        kb.reranker = reranker
+        kb.refinements = build.refinements(settings, store, model)
+        kb.candidates = settings.rerank_candidates
+        kb.widening = build.widening(settings, store)
+        kb.plan = build.plan(settings, store, name)
+        return kb
 
     def adapted(
         self,
         *,
         passages: int | None = None,
         mode: Mode | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | str | None = None,
         refusal_threshold: float | None = None,
         decoding: Decoding | None = None,
         instructions: str = "",
@@ -155,23 +196,76 @@ class KnowledgeBase(Closing):
     ) -> Sequence[Hit]:
         """Find the k best passages, `top_k` unless told.
 
-        Raises QueryError, and NotFoundError for an unknown collection.
+        Raises QueryError, and NotFoundError for an unknown collection or one without a document.
         """
         return list(self.find(query, k=k, mode=mode).hits)
 
     def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
         """Search as `search` does; return the hits with the steps that led to them."""
-        return self.retriever(mode).find(query, k=self.top_k if k is None else k)
+        found = self._found(query, k, mode)
+        if not found.hits:
+            self._refuse_if_empty()
+        return found
 
-    def retriever(self, mode: Mode | None = None) -> Pipeline:
-        """Return what searches the collection, by this knowledge base's mode unless told."""
+    def _found(self, query: str, k: int | None, mode: Mode | None) -> Found:
+        from ragkit.embedders import CollectionEmbedder
+        from ragkit.retrieve.search import check
+
+        k = self.top_k if k is None else k
+        check(query, k)  # before any model is looked for
+        for attempt in range(_MOVES):
+            try:
+                return self.retriever(mode, fresh=attempt > 0).find(query, k=k)
+            except OtherModelError:  # the collection was moved since the query was embedded
+                if not isinstance(self.embedder, CollectionEmbedder):
+                    raise
+        return self.retriever(mode).find(query, k=k)
+
+    def _refuse_if_empty(self) -> None:
+        """Raise NotFoundError when nothing can be found: that is no answer to a query."""
+        own = (c for c in self.store.collections() if c.name == self.collection)
+        if not any(found.documents for found in own):
+            raise NotFoundError(
+                f"Collection {self.collection!r} has no documents: take some in with `ragkit ingest"
+                f" PATH --collection {self.collection}`, or name another one."
+            )
+
+    def retriever(self, mode: Mode | None = None, *, fresh: bool = True) -> Pipeline:
+        """Return what searches the collection, by this knowledge base's mode unless told.
+
+        It keeps the model that the collection has now: for one search, not for later. Without
+        `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
+        """
+        from ragkit.embedders import current, latest
         from ragkit.retrieve.pipeline import Pipeline
-        from ragkit.retrieve.search import HybridRetriever
+        from ragkit.retrieve.search import HybridRetriever, Scoring
 
+        mode = mode or self.mode
+        # Words need no model. A search keeps to the one that its query is embedded with.
+        embedder = self.embedder
+        if mode != "lexical":
+            embedder = current(embedder) if fresh else latest(embedder)
+        scoring = self._scoring or Scoring()
         legs = HybridRetriever(
-            self.store, self.embedder, self.collection, mode or self.mode, self._where
+            self.store, embedder, self.collection, mode, self._where, scoring=scoring
         )
-        return Pipeline(legs)
+        refinements = [*self._reranking(mode), *self.refinements]
+        return Pipeline(
+            legs,
+            distinct=self.distinct,
+            refinements=refinements,
+            depth=self.candidates if refinements else 0,
+            widening=self.widening,
+            plan=self.plan,
+        )
+
+    def _reranking(self, mode: Mode) -> list[Refinement]:
+        """Return the reranker's steps: a new order, cut off where `ragkit calibrate` says so."""
+        from ragkit.rerank.refine import CutOff, Rerank
+
+        if self.reranker is None:
+            return []
+        return [Rerank(self.reranker, self.candidates), CutOff(lambda: self._gate.least(mode))]
 
     def ask(self, question: str, *, k: int | None = None, mode: Mode | None = None) -> Answer:
         """Answer a question from the collection, every citation verified, or refuse and say why."""
@@ -198,9 +292,9 @@ class KnowledgeBase(Closing):
         """
         clock = Clock()
         mode = mode or self.mode
-        found = self.search(query or question, k=k or self.passages, mode=mode)
-        known = {hit.chunk for hit in found}
-        hits = [*found, *(hit for hit in candidates if hit.chunk not in known)]
+        found = self._found(query or question, self.passages if k is None else k, mode)
+        known = {hit.chunk for hit in found.hits}
+        hits = [*found.hits, *(hit for hit in candidates if hit.chunk not in known)]
         clock.stop("retrieve")
         self._on_found(hits)
         decision = self._gate.judge(query or question, hits, mode)
@@ -213,7 +307,39 @@ class KnowledgeBase(Closing):
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield self.verified(draft, question, hits, clock)
+        yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+
+    def why(
+        self,
+        question: str,
+        document: str | int,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        answer: bool = True,
+    ) -> Why:
+        """Tell what became of a document on the way to an answer, and which stage lost it.
+
+        `document` is its id, its URI, or an end of its URI that no other has. Without `answer`
+        nothing is generated: the way ends with the passages. Raises UsageError for a name of
+        several documents, and what `find` raises.
+        """
+        from ragkit.why.walk import walk
+
+        def drafted(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
+            *_, last = self._drafted(decision, question, hits, ())
+            assert isinstance(last, Draft), "a generator ends with a Draft"
+            return last
+
+        return walk(
+            self,
+            question,
+            str(document),
+            k=self.passages if k is None else k,
+            mode=mode or self.mode,
+            judge=self._gate.judge,
+            draft=drafted if answer else None,
+        )
 
     def _drafted(
         self, decision: Decision, question: str, hits: Sequence[Hit], history: Sequence[Turn]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
-BATCH = 1000  # documents of one transaction; arbitrary
+BATCH = 1000  # documents of one transaction or statement; what a filter may list
+WHOLE = "langchain"  # the metadata as JSON, where not all of it is text
 
 
 class RagkitRetriever(BaseRetriever):
@@ -166,10 +167,13 @@ class RagkitVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        numbers = self._store.named(self._collection, list(ids))
-        where = parse({"in": {"document": list(numbers.values())}})
+        numbers = iter(self._store.named(self._collection, list(ids)).values())
+        hits: dict[str, Hit] = {}
         with self._store.snapshot() as reader:
-            hits = {hit.uri: hit for hit in reader.hits(reader.matching(self._collection, where))}
+            while batch := list(islice(numbers, BATCH)):
+                where = parse({"in": {"document": batch}})
+                found = reader.hits(reader.matching(self._collection, where))
+                hits |= {hit.uri: hit for hit in found}
         return [_document(hits[name]) for name in ids if name in hits]
 
     def similarity_search(
@@ -316,26 +320,31 @@ def _unit(rows: Sequence[Sequence[float] | Vectors]) -> Vectors:
 
 def _new(name: str, text: str, metadata: Mapping[str, Any]) -> NewDocument:
     try:
-        kept = {
+        texts = {
             key: value if isinstance(value, str) else json.dumps(value)
             for key, value in metadata.items()
         }
-    except TypeError as error:
+        if texts != metadata:
+            texts[WHOLE] = json.dumps(metadata)
+    except (TypeError, ValueError) as error:
         raise UsageError(f"The metadata of {name!r} are no JSON: {error}.") from error
-    whole = json.dumps([text, kept], sort_keys=True)
+    whole = json.dumps([text, texts], sort_keys=True)
     return NewDocument(
         uri=name,
         content_hash=hashlib.sha256(whole.encode()).hexdigest(),
         fingerprint="langchain",
         text=text,
         chunks=(Chunk(0, 0, len(text), len(text.split())),),
-        metadata=kept,
+        metadata=texts,
     )
 
 
 def _document(hit: Hit) -> Document:
     """Return what was kept here as it was given."""
-    return Document(page_content=hit.text, metadata=dict(hit.metadata), id=hit.uri)
+    metadata = hit.metadata
+    if WHOLE in metadata:
+        metadata = json.loads(metadata[WHOLE])
+    return Document(page_content=hit.text, metadata=dict(metadata), id=hit.uri)
 
 
 def _passage(hit: Hit) -> Document:

@@ -13,9 +13,11 @@ from uuid import UUID
 
 from ragkit.errors import NotFoundError
 from ragkit.knowledge import KnowledgeBase
+from ragkit.store.sharing import principals
+from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, LanguageModel
+    from ragkit.contracts import Embedder, LanguageModel, Reranker
     from ragkit.conversation.dialogue import Conversation
     from ragkit.settings import Settings
     from ragkit.store.conversations import Conversations
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
     from ragkit.types import Collection
 
-MAX_KEPT: Final = 64  # arbitrary; composed knowledge bases are small
+MAX_KEPT: Final = 256  # arbitrary; composed knowledge bases are small
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who calls: whose documents, what he may do, and with which collections; None means all.
 
-    `key` is the number of the key he came with, if any.
+    `key` is the number of the key he came with, if any. He reads what is for everybody, for him
+    and for his groups; an operator, whoever runs the database, reads all.
     """
 
     tenant: str
@@ -38,6 +41,13 @@ class Caller:
     collections: tuple[str, ...] | None = None
     scopes: tuple[str, ...] = ("read",)
     key: int | None = None
+    groups: tuple[str, ...] = ()
+    operator: bool = False
+
+    @property
+    def readers(self) -> Readers:
+        """The principals that he goes by; None for an operator."""
+        return None if self.operator else principals(self.principal, self.groups)
 
     def may_see(self, collection: str) -> bool:
         """Tell whether a collection of this name is there for him."""
@@ -45,14 +55,18 @@ class Caller:
 
 
 class Library:
-    """Knowledge bases for many callers over one database and one embedding model."""
+    """Knowledge bases for many callers over one database and one set of models.
+
+    `embedder` is the settings' own; a collection is searched with the one it was embedded with.
+    """
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        from ragkit import build
+        from ragkit.embedders import Embedders
 
         self.settings = settings
         self.database = database
-        self.embedder: Embedder = build.embedder(settings)
+        self.embedders = Embedders(settings)
+        self.embedder: Embedder = self.embedders.default
         # Kept, so that what a model server's health is known to be is not forgotten at each call.
         self._kept = lru_cache(MAX_KEPT)(self._compose)
 
@@ -62,6 +76,23 @@ class Library:
         from ragkit import build
 
         return build.language_model(self.settings)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker that all collections share; None without one, or where each has its own."""
+        from ragkit import build
+
+        own = self.settings.reranker == "cosine"  # of the collection's embedding model
+        return None if own else build.reranker(self.settings, self.embedder)
+
+    def load(self) -> None:
+        """Load the models that a search needs, so that the first one need not wait.
+
+        Raises ModelError.
+        """
+        self.embedder.load()
+        if self.reranker is not None:
+            self.reranker.load()
 
     def name(self, caller: Caller, collection: str | None) -> str:
         """Say which collection a caller means; None: his only one, or the settings'.
@@ -76,11 +107,11 @@ class Library:
 
     def open(self, caller: Caller, collection: str | None = None) -> KnowledgeBase:
         """Compose the knowledge base of a caller's collection. Raises NotFoundError."""
-        return self._kept(caller.tenant, self.name(caller, collection))
+        return self._kept(caller.tenant, self.name(caller, collection), caller.readers)
 
     def store(self, caller: Caller) -> PostgresStore:
-        """Return the documents of a caller's tenant; his collections are for the asker to check."""
-        return self.database.store(caller.tenant)
+        """Return the documents that a caller may read; his collections are the asker's to check."""
+        return self.database.store(caller.tenant, readers=caller.readers)
 
     def collections(self, caller: Caller) -> Sequence[Collection]:
         """List the collections that are there for a caller."""
@@ -90,7 +121,8 @@ class Library:
         """Return a caller's conversations."""
         from ragkit.store.conversations import Conversations
 
-        return Conversations(self.database.pool, caller.tenant, caller.principal)
+        who = (caller.tenant, caller.principal, caller.readers)
+        return Conversations(self.database.pool, *who)
 
     def conversation(
         self, caller: Caller, *, collection: str | None = None, id: UUID | None = None
@@ -114,11 +146,13 @@ class Library:
             id=id,
         )
 
-    def _compose(self, tenant: str, collection: str) -> KnowledgeBase:
+    def _compose(self, tenant: str, collection: str, readers: Readers) -> KnowledgeBase:
         return KnowledgeBase.over(
             self.database,
             self.settings,
             tenant=tenant,
             collection=collection,
-            embedder=self.embedder,
+            embedders=self.embedders,
+            reranker=self.reranker,
+            readers=readers,
         )

@@ -32,6 +32,7 @@ def begin(
     scopes: Sequence[str],
     collections: Sequence[str] | None = None,
     key: int | None = None,
+    groups: Sequence[str] = (),
 ) -> str:
     """Log somebody in and return the token for his cookie. Raises DatabaseError."""
     from ragkit.store.logins import Logins
@@ -45,6 +46,7 @@ def begin(
         collections=collections,
         key=key,
         lasts_s=LASTS_S,
+        groups=groups,
     )
     return token
 
@@ -59,7 +61,8 @@ def verify(database: Database, token: str) -> Access | None:
     found = Logins(database.pool).find(digest)
     if found is None or not hmac.compare_digest(found.sha256, digest):
         return None
-    return Access(found.id, found.tenant, found.principal, found.scopes, found.collections)
+    who = (found.id, found.tenant, found.principal)
+    return Access(*who, found.scopes, found.collections, found.groups)
 
 
 def end(database: Database, token: str) -> None:

@@ -90,12 +90,13 @@ def run_http(library: Library, database: Database, host: str, port: int) -> None
 
 
 def caller_of(settings: Settings, database: Database) -> Caller:
-    """Return whom the settings act for: their key's tenant and principal, or without one their own.
+    """Return whom the settings act for: their key's tenant and principal, or without one their own,
+    who runs the database and reads all of it.
 
     Raises SettingsError for a key that is not valid or may not read.
     """
     if settings.key is None:
-        return Caller(settings.tenant, settings.principal)
+        return Caller(settings.tenant, settings.principal, operator=True)
     access = keys.verify(database, settings.key.get_secret_value())
     if access is None or READ not in access.scopes:
         raise SettingsError(
@@ -169,7 +170,7 @@ def _caller_of_request() -> Caller:
 
 
 def _caller(access: Access) -> Caller:
-    return Caller(access.tenant, access.principal, access.collections)
+    return Caller(access.tenant, access.principal, access.collections, groups=access.groups)
 
 
 def _read_only() -> Any:

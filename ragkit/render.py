@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ragkit.errors import IncompleteAnswerError
-from ragkit.types import Answer, Citation, Hit
+from ragkit.types import Answer, Citation, Hit, Stage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
@@ -44,6 +44,28 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "score": round(hit.score, 6),
         "scores": {leg: round(score, 6) for leg, score in hit.scores.items()},
         "headings": list(hit.headings),
+        "duplicates": [
+            {
+                "document": copy.document,
+                "uri": copy.uri,
+                "title": copy.title,
+                "page": copy.page,
+                "start": copy.start,
+                "end": copy.end,
+                "chunk": copy.chunk,
+            }
+            for copy in hit.duplicates
+        ],
+    }
+
+
+def stage_json(stage: Stage) -> dict[str, Any]:
+    """Write a step of a search: the chunks that it left, best first, each with its score."""
+    return {
+        "name": stage.name,
+        "seconds": round(stage.seconds, 6),
+        "ranked": [[chunk, round(score, 6)] for chunk, score in stage.ranked],
+        "notes": {name: _rounded(note) for name, note in stage.notes.items()},
     }
 
 
@@ -89,6 +111,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             }
             for hit in answer.used
         ],
+        "searched": dict(answer.searched),
         "reasoning": answer.reasoning,
         "incomplete": False,
         "usage": None if answer.usage is None else asdict(answer.usage),
@@ -117,11 +140,32 @@ def print_hits(hits: Sequence[Hit]) -> None:
         if len(snippet) > _SNIPPET_CHARS:
             snippet = snippet[: _SNIPPET_CHARS - 1] + "…"
         typer.echo(textwrap.indent(snippet, "   ") + "\n")
+        if hit.duplicates:
+            names = ", ".join(dict.fromkeys(PurePath(copy.uri).name for copy in hit.duplicates))
+            typer.echo(textwrap.indent(printable(f"The same text: {names}"), "   ") + "\n")
+
+
+def print_stages(stages: Sequence[Stage]) -> None:
+    """Print the steps of a search with their time, how many passages each left, and its notes."""
+    rows = [
+        (
+            stage.name,
+            f"{1000 * stage.seconds:.1f} ms",
+            str(len(stage.ranked)) if stage.ranked else "",
+            ", ".join(f"{name} {_rounded(note)}" for name, note in stage.notes.items()),
+        )
+        for stage in stages
+    ]
+    print_table(("stage", "time", "passages", "notes"), rows, empty="Nothing was searched.")
 
 
 def print_citations(answer: Answer) -> None:
     """Print what stands below an answer: its sources, and what in it they do not support."""
     typer.echo("")
+    if "filter" in answer.searched:
+        dropped = f", but {answer.searched['dropped']}" if "dropped" in answer.searched else ""
+        said = f"Taken to mean documents with {answer.searched['filter']}{dropped}"
+        typer.echo(printable(said))
     if answer.refused and answer.reason:
         typer.echo(f"Reason: {answer.reason}")
     if answer.citations:
@@ -156,6 +200,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
         table.add_row(*(Text(printable(cell)) for cell in row))
     # A pipe has no width: its reader should get one line per row.
     Console(width=None if sys.stdout.isatty() else 100_000).print(table)
+
+
+def _rounded(note: float | str) -> float | str:
+    return note if isinstance(note, str) else round(note, 6)
 
 
 def _place(found: Hit | Citation) -> str:

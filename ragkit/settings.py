@@ -156,6 +156,7 @@ class Settings(BaseSettings):
     oidc_client_secret: SecretStr | None = None
     oidc_principal_claim: str = "sub"  # what names a person for good; e-mail addresses are reused
     oidc_scopes: str = "read"  # what people who log in so may do: read, write, admin
+    oidc_groups_claim: str | None = None  # what names their groups, whose documents they may read
 
     # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None

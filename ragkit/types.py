@@ -6,7 +6,10 @@ They know nothing of where they are stored or how they were found. All offsets a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from ragkit.filters import Filter
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Verdict = Literal["verified", "unverified"]
@@ -118,6 +121,19 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """Where else a passage's text stands, word for word."""
+
+    document: int
+    chunk: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A chunk found for a query: where it is, what it says, and each leg's own score."""
 
@@ -133,6 +149,8 @@ class Hit:
     scores: Mapping[str, float] = field(default_factory=dict)
     headings: tuple[str, ...] = ()
     version: int = 1
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # the document's
+    duplicates: tuple[Copy, ...] = ()  # left out for this one: they say the same, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +158,30 @@ class Query:
     """What is searched for: the words as asked, and what a language model may add to them.
 
     `variants` are other wordings, searched besides and fused; `passage` is a hypothetical answer
-    that is embedded in the question's place. Both are empty without a language model.
+    that is embedded in the question's place. Both are empty without a language model. `where` is
+    what the question itself says of the documents it means, and is heard as long as there are any.
+    `notes` say what was made of the question, for the trace.
     """
 
     text: str
     variants: tuple[str, ...] = ()
     passage: str = ""
+    where: "Filter | None" = None
+    notes: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What a collection's documents have that a filter may compare, commonest values first.
+
+    `keys` maps each metadata key to the type that is declared for it, None where none is; `values`
+    to values that documents have of it.
+    """
+
+    languages: tuple[str, ...]
+    media_types: tuple[str, ...]
+    keys: Mapping[str, str | None]
+    values: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +206,12 @@ class Found:
     def timings(self) -> dict[str, float]:
         """Seconds by the name of the stage."""
         return {stage.name: stage.seconds for stage in self.stages}
+
+    @property
+    def planned(self) -> dict[str, float | str]:
+        """What was made of the question before it was searched for, and what was given up again."""
+        told = (s.notes for s in self.stages if s.name in {"plan", "filter dropped"})
+        return {name: note for notes in told for name, note in notes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +328,8 @@ class Answer:
 
     `claims` judges each sentence of the text, and `unverified` lists the quotations, names and
     numbers in it that no cited source contains. `hits` were retrieved, `used` were shown to the
-    generator, `citations` are what the answer cites. `timings` holds seconds per stage.
+    generator, `citations` are what the answer cites. `timings` holds seconds per stage, `searched`
+    what was made of the question for the search, such as a filter that it implies.
     """
 
     text: str
@@ -301,3 +344,4 @@ class Answer:
     used: tuple[Hit, ...] = ()
     reasoning: str = ""
     prompt: str = ""
+    searched: Mapping[str, float | str] = field(default_factory=dict)

@@ -13,26 +13,36 @@ from ragkit.text.analyse import ANALYSER
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
+    from ragkit.types import EmbeddingSpace
 
 # To be raised when parsers or chunker come to give other results: documents are then made anew.
 PARSING = 1
 CHUNKING = 1
 
 
-def fingerprint(settings: Settings) -> str:
+def fingerprint(
+    settings: Settings,
+    space: EmbeddingSpace | None = None,
+    first: int | None = None,
+    *,
+    analyser: str = ANALYSER,
+) -> str:
     """Hash everything that turns a file's bytes into chunks, terms and vectors.
 
-    Raises ModelError when the embedding model cannot be found.
+    `space` takes the place of the settings' model, and `first` of their dimension; `analyser` is
+    the collection's. Raises ModelError when the settings' model cannot be found.
     """
-    from ragkit.embed.find import find_model
-    from ragkit.embed.models import model_card
+    from ragkit.embed.local import identify
 
-    model = find_model(settings.embed_model)
-    parts = {
+    if space is None:
+        space, first = identify(settings.embed_model), settings.embed_dimension
+    parts: dict[str, object] = {
         "parsing": PARSING,
         "chunking": [CHUNKING, settings.chunk_tokens, settings.chunk_overlap_tokens],
-        "analyser": ANALYSER,
-        "model": [model.name, model.revision],
-        "prefix": model_card(model.name, model.folder).passage_prefix,
+        "analyser": analyser,
+        "model": [space.model, space.revision],
+        "prefix": space.passage_prefix,
     }
+    if first is not None:
+        parts["dimension"] = first
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragkit.errors import IngestError
+from ragkit.errors import IngestError, OtherModelError
 from ragkit.types import Document, NewDocument, ParsedText
 from ragkit_ingest.discover import discover
-from ragkit_ingest.fingerprint import fingerprint
+from ragkit_ingest.models import adopt, steps_of
 from ragkit_ingest.report import Failure, IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 from ragkit_ingest.steps import Source, Steps, read
@@ -58,9 +58,10 @@ def ingest(
     """Take files and folders into a collection; files that did not change cost one hash.
 
     `jobs` is the number of parser processes. A file that fails is in the report's `failures` and
-    never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError.
+    never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError, and
+    OtherModelError when the settings name another model than the collection's on purpose.
     """
-    from ragkit import build
+    from ragkit.embedders import Embedders
     from ragkit.settings import load_settings
     from ragkit.store.open import open_database
 
@@ -68,20 +69,26 @@ def ingest(
     settings = settings or load_settings()
     name = collection or settings.collection
     found = discover([Path(path) for path in paths])
-    embedder = build.embedder(settings)
-    steps = Steps(embedder, fingerprint(settings), settings)
+    embedders = Embedders(settings)
     with open_database(settings) as database:
         store = database.store(settings.tenant, durable=False)
         owner = store.create_collection(name)
+        steps = steps_of(embedders, store, name, strict=True)
         with (
             ParserPool(jobs or settings.jobs or parser_count(), limits(settings)) as parsers,
             store.job_ledger.worker(owner.id, JOB_KIND) as worker,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragkit-write") as writer,
         ):
-            run = _Run(store, name, steps, parsers, worker, writer, on_progress)
-            run.files(found.files)
+            run = _Run(store, name, steps, settings, parsers, worker, writer, on_progress)
+            try:
+                run.files(found.files)
+            except OtherModelError as error:
+                raise OtherModelError(
+                    f"collection {name!r} was moved to another embedding model while files were"
+                    " taken in: what is stored stays; run the same command again"
+                ) from error
         if run.added or run.updated:
-            store.finish_load(name, embedder.space)
+            store.finish_load(name, steps.embedder.space)
     return IngestReport(
         added=run.added,
         updated=run.updated,
@@ -102,6 +109,7 @@ class _Run:
         store: PostgresStore,
         collection: str,
         steps: Steps,
+        settings: Settings,
         parsers: ParserPool,
         worker: Worker,
         writer: ThreadPoolExecutor,
@@ -112,6 +120,7 @@ class _Run:
         self._store = store
         self._collection = collection
         self._steps = steps
+        self._settings = settings
         self._parsers = parsers
         self._worker = worker
         self._writer = writer
@@ -164,8 +173,9 @@ class _Run:
 
     def _is_stored(self, source: Source) -> bool:
         """Tell whether the store has the file as it is."""
-        content = (source.content_hash, self._steps.fingerprint)
-        return not source.error and self._known.get(source.uri) == content
+        content, made = self._known.get(source.uri, ("", ""))
+        same = content == source.content_hash and made in self._steps.fingerprints
+        return same and not source.error
 
     def _take(self, sources: Sequence[Source]) -> None:
         """Open and claim jobs, and start parsing what was claimed."""
@@ -226,6 +236,8 @@ class _Run:
             for chunk in ready.document.chunks
         ]
         embedder = self._steps.embedder
+        if self._steps.new and not self.embedded:
+            adopt(self._steps, self._settings, self._store, self._collection)
         vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
         first = done = 0
         while self._ready:

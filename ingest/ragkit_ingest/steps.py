@@ -58,11 +58,25 @@ def read(path: Path, *, max_bytes: int) -> Source:
 
 
 class Steps:
-    """What makes a document of a parsed file: sizes, model, fingerprint."""
+    """What makes a document of a parsed file: sizes, model, fingerprint.
 
-    def __init__(self, embedder: Embedder, fingerprint: str, settings: Settings) -> None:
+    `earlier` are fingerprints whose documents need not be made anew; `new` says that what the
+    collection's model is loaded by is not noted with it yet.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        fingerprint: str,
+        settings: Settings,
+        *,
+        earlier: frozenset[str] = frozenset(),
+        new: bool = False,
+    ) -> None:
         self.embedder = embedder
         self.fingerprint = fingerprint
+        self.fingerprints = earlier | {fingerprint}
+        self.new = new
         self.max_file_bytes = settings.max_file_mb << 20
         self._settings = settings
 

@@ -15,7 +15,6 @@ from ragkit.errors import NotFoundError
 if TYPE_CHECKING:
     from ragkit.store.open import Database
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
-    from ragkit_ingest.steps import Steps
 
 log = logging.getLogger("ragkit.worker")
 
@@ -27,9 +26,8 @@ _FORGET_EVERY_S: Final = 3600.0
 class Tidying:
     """Sees to the indexes of the collections that have changed, when there is time for it."""
 
-    def __init__(self, database: Database, steps: Steps) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._steps = steps
         self._lock = threading.Lock()
         self._changed: dict[tuple[str, str], int] = {}
         self._noted = time.monotonic()
@@ -64,6 +62,8 @@ class Tidying:
     def _finish(self, tenant: str, collection: str) -> None:
         try:
             store = self._database.store(tenant)
-            store.finish_load(collection, self._steps.embedder.space)
+            space = store.active_space(collection)
+            if space is not None:
+                store.finish_load(collection, space)
         except NotFoundError:
             log.info("a collection was deleted before its indexes were seen to")

@@ -13,16 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import IngestError
+from ragkit.errors import IngestError, ModelError, OtherModelError
 from ragkit.types import NewDocument, ParsedText
 from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.steps import Source, Steps
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
+    from collections.abc import Callable
+
+    from ragkit.contracts import Embedder, Vectors
     from ragkit.store.open import Database
+    from ragkit.store.postgres import PostgresStore
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
     from ragkit_ingest.sandbox import ParserPool
+
+    StepsOf = Callable[[PostgresStore, str], Steps]  # for a collection
 
 # Embedded together: about a second of work, then there is a look at whether to stop.
 _FEWEST_CHUNKS: Final = 16
@@ -41,13 +46,13 @@ class Uploads:
     def __init__(
         self,
         database: Database,
-        steps: Steps,
+        steps_of: StepsOf,
         parsers: ParserPool,
         queue: UploadWorker,
         stop: threading.Event,
     ) -> None:
         self._database = database
-        self._steps = steps
+        self._steps_of = steps_of
         self._parsers = parsers
         self._queue = queue
         self._stop = stop
@@ -56,9 +61,16 @@ class Uploads:
     def take_in(self, job: TakenUpload) -> str:
         """Make a document of an upload and finish its job; say what came of it, without its text.
 
-        Raises IngestError for a file that cannot be taken in, NotFoundError when a later one has
-        taken its place, BrokenOff when the work is to be given up.
+        When its collection is moved to another model meanwhile it begins again. Raises IngestError
+        for a file that cannot be taken in, NotFoundError when a later one has taken its place,
+        BrokenOff when the work is to be given up.
         """
+        try:
+            return self._take_in(job)
+        except OtherModelError:
+            return self._take_in(job)
+
+    def _take_in(self, job: TakenUpload) -> str:
         from ragkit.store.sources import Sources
 
         suffix = Path(job.name).suffix.lower()
@@ -68,20 +80,28 @@ class Uploads:
         store = self._database.store(job.tenant)
         sources = Sources(self._database.pool, job.tenant)
         source = sources.get(job.source)
-        known_as = (source.sha256, self._steps.fingerprint)
-        same = store.put_source(job.collection, job.uri, known_as, source=job.source, job=job.id)
-        if same is not None:
-            return f"document {same} is unchanged"
+        steps = self._steps(store, job.collection)
+        for made in sorted(steps.fingerprints):
+            pair = (source.sha256, made)
+            same = store.put_source(job.collection, pair, source=job.source, job=job.id)
+            if same is not None:
+                return f"document {same} is unchanged"
         data = b"".join(sources.parts(source))
         parsed = self._parsed(job, data, suffix)
-        document = self._steps.document(Source(Path(job.name), data), parsed)
+        document = steps.document(Source(Path(job.name), data), parsed)
         document = replace(document, uri=job.uri)
-        vectors = self._embedded(job, document)
-        space = self._steps.embedder.space
+        vectors = self._embedded(job, document, steps.embedder)
+        space = steps.embedder.space
         stored = store.put_document(
             job.collection, document, space, vectors, job=job.id, source=job.source
         )
         return f"document {stored.id}, version {stored.version}, {stored.chunks} chunks"
+
+    def _steps(self, store: PostgresStore, collection: str) -> Steps:
+        try:
+            return self._steps_of(store, collection)
+        except (ModelError, OtherModelError) as error:  # which quote no document
+            raise IngestError("embed", str(error)) from error
 
     def _parsed(self, job: TakenUpload, data: bytes, suffix: str) -> ParsedText:
         """Parse a file in a process of its own; the lease is renewed meanwhile."""
@@ -92,11 +112,10 @@ class Uploads:
             except StillParsing:
                 self._progress(job, 0, 0)
 
-    def _embedded(self, job: TakenUpload, document: NewDocument) -> Vectors:
+    def _embedded(self, job: TakenUpload, document: NewDocument, embedder: Embedder) -> Vectors:
         """Embed a document's chunks a few at a time, so that short files need not wait for long."""
         import numpy as np
 
-        embedder = self._steps.embedder
         texts = [document.text[chunk.start : chunk.end] for chunk in document.chunks]
         vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
         done, together = 0, _FEWEST_CHUNKS

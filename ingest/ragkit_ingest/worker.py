@@ -10,23 +10,33 @@ import logging
 import threading
 import time
 import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 
 from ragkit.errors import DatabaseError, IngestError, MigrationError, NotFoundError
-from ragkit.store.acting import act_for
-from ragkit_ingest.fingerprint import fingerprint
+from ragkit.store.acting import act_for, keeps_sessions
+from ragkit_ingest.models import adopt, steps_of
 from ragkit_ingest.run import limits, parser_count
 from ragkit_ingest.sandbox import ParserPool
-from ragkit_ingest.steps import Steps
 from ragkit_ingest.tidying import Tidying
 from ragkit_ingest.upload import BrokenOff, Uploads
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+    from ragkit.embedders import Embedders
     from ragkit.settings import Settings
     from ragkit.store.open import Database
+    from ragkit.store.postgres import PostgresStore
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
+    from ragkit_ingest.steps import Steps
+    from ragkit_ingest.upload import StepsOf
 
 log = logging.getLogger("ragkit.worker")
 
@@ -42,12 +52,11 @@ def work(settings: Settings) -> None:
 
     Raises ModelError without an embedding model, MigrationError for a database that is newer.
     """
-    from ragkit import build
+    from ragkit.embedders import Embedders
     from ragkit.store.open import open_database
 
-    embedder = build.embedder(settings)
-    embedder.load()
-    steps = Steps(embedder, fingerprint(settings), settings)
+    embedders = Embedders(settings)
+    embedders.default.load()
     lost: list[int] = []  # workers that this process was when the database went away
     wait_s = _FIRST_WAIT_S
     while True:
@@ -55,7 +64,7 @@ def work(settings: Settings) -> None:
         try:
             with open_database(settings) as database:
                 log.info("ready for uploads")
-                Shift(database, settings, steps, lost).run()
+                Shift(database, settings, partial(_steps, embedders), lost).run()
         except MigrationError:
             raise
         except (DatabaseError, psycopg.OperationalError, psycopg.InterfaceError) as error:
@@ -65,31 +74,39 @@ def work(settings: Settings) -> None:
         time.sleep(wait_s)
 
 
+def _steps(embedders: Embedders, store: PostgresStore, collection: str) -> Steps:
+    """Return the steps for a collection, with its own model."""
+    steps = steps_of(embedders, store, collection, strict=False)
+    if steps.new:
+        steps.embedder.load()
+        adopt(steps, embedders.settings, store, collection)
+    return steps
+
+
 class Shift:
     """The work from one opening of the database to its end or the process's."""
 
     def __init__(
-        self, database: Database, settings: Settings, steps: Steps, lost: list[int]
+        self, database: Database, settings: Settings, steps_of: StepsOf, lost: list[int]
     ) -> None:
         self._database = database
-        self._steps = steps
+        self._steps_of = steps_of
         self._lost = lost
         self._at_once = min(settings.jobs or max(2, parser_count()), _MOST_AT_ONCE)
         self._parsers = ParserPool(self._at_once, limits(settings))
         self._stop = threading.Event()
         self._bell = _Bell()
         self._errors: list[Exception] = []
-        self._tidy = Tidying(database, steps)
+        self._tidy = Tidying(database)
 
     def run(self) -> None:
         """Work until the process is told to end or something fails; then give everything back."""
-        from ragkit.store.sources import CHANNEL
         from ragkit.store.upload_worker import UploadWorker
 
         pool = self._database.pool
-        with pool.connection() as own, pool.connection() as listening:
+        with pool.connection() as own, _told(pool) as wait:
             queue = UploadWorker(own)
-            uploads = Uploads(self._database, self._steps, self._parsers, queue, self._stop)
+            uploads = Uploads(self._database, self._steps_of, self._parsers, queue, self._stop)
             threads = [
                 threading.Thread(
                     target=self._work, args=(queue, uploads), daemon=True, name=f"upload-{n}"
@@ -99,17 +116,14 @@ class Shift:
             try:
                 queue.give_back(self._lost)
                 self._lost.clear()
-                listening.execute(f"LISTEN {CHANNEL}")
                 for thread in threads:
                     thread.start()
                 while not self._errors:
-                    for _ in listening.notifies(timeout=POLL_S, stop_after=1):
-                        pass
+                    wait()
                     self._bell.ring()
                 raise self._errors[0]
             finally:
                 self._end(queue, threads)
-                listening.close()  # it listens: not for others to use
 
     def _end(self, queue: UploadWorker, threads: list[threading.Thread]) -> None:
         self._stop.set()
@@ -175,6 +189,22 @@ class Shift:
         log.error("job %d: %s\n%s", job.id, kind, frames.rstrip())
         again = queue.retry(job, "worker", f"{kind}: the worker's log says where")
         return f"{kind}, to be tried again" if again else f"failed by {kind}"
+
+
+@contextmanager
+def _told(pool: ConnectionPool[Connection[Any]]) -> Iterator[Callable[[], None]]:
+    """Lend what waits until an upload is told of, or for POLL_S; a pooler passes nothing on."""
+    from ragkit.store.sources import CHANNEL
+
+    with pool.connection() as conn:
+        if not keeps_sessions(conn):
+            yield lambda: time.sleep(POLL_S)
+            return
+        try:
+            conn.execute(f"LISTEN {CHANNEL}")
+            yield lambda: deque(conn.notifies(timeout=POLL_S, stop_after=1), maxlen=0).clear()
+        finally:
+            conn.close()  # it listens: not for others to use
 
 
 class _Bell:

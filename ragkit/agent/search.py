@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.prompt import source_block
 from ragkit.errors import QueryError
-from ragkit.types import Hit
+from ragkit.types import Hit, Query
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -32,7 +33,8 @@ class SearchTool:
     """
 
     def __init__(self, knowledge: KnowledgeBase, *, max_searches: int) -> None:
-        self._knowledge = knowledge
+        self._knowledge = copy(knowledge)
+        self._knowledge.plan = Query  # the agent words its queries itself
         self._left = max_searches
         self._numbers: dict[int, int] = {}
         self.hits: list[Hit] = []

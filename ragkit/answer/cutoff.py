@@ -1,4 +1,4 @@
-"""What a search says about whether its passages answer: two signals, and a cut-off on them.
+"""What a search says about whether its passages answer: signals, and a cut-off on them.
 
 Signals come from scores and words; it knows neither the store nor how a cut-off was fitted.
 """
@@ -13,6 +13,7 @@ from ragkit.answer.question import Question, terms
 from ragkit.types import Hit
 
 SIGNALS = ("cosine", "share")
+RERANKED = ("rerank",)  # of a reranker its score alone, so that it means the same for each passage
 
 # Where nobody has calibrated, a language model is asked unless both signals are this low: 0.33% of
 # CLAPNQ's and 0.25% of CMRC 2018's questions are refused wrongly, 71% of Cranfield's asked of
@@ -24,13 +25,20 @@ LOW_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The best cosine, and the most that one passage holds of the question's idf, both 0 to 1.
+    """The best cosine, and the most that one passage holds of the question's idf, both 0 to 1;
+    and the best score of a reranker.
 
-    None: the dense leg was not asked, or the question has no content word.
+    None: the dense leg was not asked, the question has no content word, nothing was reranked.
     """
 
     cosine: float | None
     share: float | None
+    rerank: float | None = None
+
+    def of(self, names: Sequence[str]) -> list[float | None]:
+        """List the signals of these names, all of SIGNALS or RERANKED."""
+        values = {"cosine": self.cosine, "share": self.share, "rerank": self.rerank}
+        return [values[name] for name in names]
 
     @property
     def are_low(self) -> bool:
@@ -47,7 +55,10 @@ def signals(question: Question, hits: Sequence[Hit], weights: Mapping[str, float
         math.fsum(weights[term] for term in question.content & holds(hit)) / whole
         for hit in (hits if whole else ())
     )
-    return Signals(max(cosines, default=None), max(shares, default=None))
+    reranked = [hit.scores["rerank"] for hit in hits if "rerank" in hit.scores]
+    return Signals(
+        max(cosines, default=None), max(shares, default=None), max(reranked, default=None)
+    )
 
 
 def holds(hit: Hit) -> frozenset[str]:
@@ -67,10 +78,11 @@ class Cutoff:
     weights: tuple[float, ...]
     means: tuple[float, ...]
     threshold: float
+    signals: tuple[str, ...] = SIGNALS
 
     def score(self, found: Signals) -> float:
         """Return the score of a question's signals, 0 to 1."""
-        values = (found.cosine, found.share)
+        values = found.of(self.signals)
         logit = self.bias + math.fsum(
             weight * (value - mean)
             for weight, value, mean in zip(self.weights, values, self.means, strict=True)
@@ -81,3 +93,16 @@ class Cutoff:
     def refuses(self, found: Signals) -> bool:
         """Tell whether the score is below the threshold."""
         return self.score(found) < self.threshold
+
+    @property
+    def least(self) -> float | None:
+        """The reranker's score that the threshold stands for: a passage below it is refused.
+
+        None where the cut-off is not on such a score, or a higher one is no better sign.
+        """
+        if self.signals != RERANKED or self.weights[0] <= 0:
+            return None
+        if not 0 < self.threshold < 1:
+            return math.copysign(math.inf, self.threshold - 0.5)
+        logit = math.log(self.threshold / (1 - self.threshold))
+        return self.means[0] + (logit - self.bias) / self.weights[0]

@@ -51,7 +51,10 @@ class Gate:
     def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
         """Decide on a question and the passages found for it."""
         if not hits:
-            return Decision(refusal.nothing_found(question))
+            least = self.least(mode)
+            if least is None:
+                return Decision(refusal.nothing_found(question))
+            return Decision(refusal.all_below(question, least), calibrated=True)
         asked = read(question)
         weights = self._weigh(asked.content)
         found = signals(asked, hits, weights)
@@ -70,6 +73,16 @@ class Gate:
             score=None if cutoff is None else (cutoff.score(found), cutoff.threshold),
         )
         return Decision(reason, calibrated=cutoff is not None)
+
+    def least(self, mode: Mode) -> float | None:
+        """Return the reranker's score below which a passage is dropped, None where none is.
+
+        Raises QueryError for a threshold without a cut-off that was fitted.
+        """
+        if self._threshold == 0:
+            return None
+        cutoff = self._cutoff(mode)
+        return None if cutoff is None else cutoff.least
 
     def _cutoff(self, mode: Mode) -> Cutoff | None:
         cutoff = self._cutoffs(mode)

@@ -19,7 +19,14 @@ from ragkit.answer.links import Cleaning
 from ragkit.answer.markers import markers
 from ragkit.answer.numbers import numbers
 from ragkit.answer.packing import RecentOrders
-from ragkit.answer.prompt import REFUSAL, Prompt, build_prompt, default_budget, neutralise
+from ragkit.answer.prompt import (
+    REFUSAL,
+    Prompt,
+    build_prompt,
+    default_budget,
+    neutralise,
+    source_block,
+)
 from ragkit.answer.templates import Templates
 from ragkit.errors import IncompleteAnswerError, ModelServerError
 from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
@@ -113,10 +120,7 @@ class ChatGenerator:
     ) -> Prompt | None:
         if not passages and not any(turn.used for turn in history):
             return None
-        context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
-        if self._instructions:
-            context -= self._model.count_tokens([self._instructions])[0]
-        answer = self._decoding.max_tokens
+        context, answer = self._context(), self._decoding.max_tokens
         budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
         prompt = build_prompt(
             question,
@@ -130,6 +134,20 @@ class ChatGenerator:
             order=self._order,
         )
         return prompt if not self._instructions else _instructed(prompt, self._instructions)
+
+    def costs(self, passages: Sequence[Hit]) -> tuple[int, Sequence[int]]:
+        """Return how many tokens passages may take of a prompt, and how many each takes."""
+        context, answer = self._context(), self._decoding.max_tokens
+        budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
+        blocks = [source_block(n, hit) for n, hit in enumerate(passages, 1)]
+        return budget, self._model.count_tokens(blocks) if blocks else []
+
+    def _context(self) -> int:
+        """Count the context's tokens, without those of the instructions."""
+        context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
+        if self._instructions:
+            context -= self._model.count_tokens([self._instructions])[0]
+        return context
 
     def _draft(self, text: str, reasoning: str, finish: Finish | None, prompt: Prompt) -> Draft:
         if finish is None:

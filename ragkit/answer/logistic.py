@@ -23,28 +23,38 @@ RIDGE = 1.0  # keeps the weights finite where a signal tells the kinds apart wit
 
 
 def cross_validated(
-    found: Sequence[Signals | None], labels: Sequence[bool], groups: Sequence[str]
+    found: Sequence[Signals | None],
+    labels: Sequence[bool],
+    groups: Sequence[str],
+    *,
+    names: Sequence[str] = SIGNALS,
 ) -> tuple[Cutoff, list[float]]:
-    """Fit on all questions, and score each by the fit on the folds that its group is not in."""
+    """Fit on all questions, and score each by the fit on the folds that its group is not in.
+
+    `names` are the signals to fit on.
+    """
     import numpy as np
 
-    names = sorted(set(groups))
-    order = np.random.default_rng(SEED).permutation(len(names))
-    fold_of = {names[place]: number % FOLDS for number, place in enumerate(order)}
+    distinct = sorted(set(groups))
+    order = np.random.default_rng(SEED).permutation(len(distinct))
+    fold_of = {distinct[place]: number % FOLDS for number, place in enumerate(order)}
     folds = [fold_of[group] for group in groups]
     scores = [0.0] * len(found)
     for fold in range(FOLDS):
         kept = [i for i, number in enumerate(folds) if number != fold and found[i] is not None]
-        cutoff = logistic([found[i] for i in kept], [labels[i] for i in kept])
+        cutoff = logistic([found[i] for i in kept], [labels[i] for i in kept], names=names)
         for i, number in enumerate(folds):
             one = found[i]
             if number == fold and one is not None:
                 scores[i] = cutoff.score(one)
     there = [i for i, one in enumerate(found) if one is not None]
-    return logistic([found[i] for i in there], [labels[i] for i in there]), scores
+    whole = logistic([found[i] for i in there], [labels[i] for i in there], names=names)
+    return whole, scores
 
 
-def logistic(found: Sequence[Signals | None], labels: Sequence[bool]) -> Cutoff:
+def logistic(
+    found: Sequence[Signals | None], labels: Sequence[bool], *, names: Sequence[str] = SIGNALS
+) -> Cutoff:
     """Fit a logistic regression with a ridge of 1 on standardised signals, by Newton's method.
 
     A signal that is missing counts as the mean of the others; one that never varies weighs 0. The
@@ -53,9 +63,9 @@ def logistic(found: Sequence[Signals | None], labels: Sequence[bool]) -> Cutoff:
     import numpy as np
 
     values = np.array(
-        [[np.nan if v is None else v for v in (one.cosine, one.share)] for one in found if one],
+        [[np.nan if v is None else v for v in one.of(names)] for one in found if one],
         dtype=np.float64,
-    ).reshape(-1, len(SIGNALS))
+    ).reshape(-1, len(names))
     known = ~np.isnan(values)
     counts = np.maximum(known.sum(0), 1)
     means = np.where(known, values, 0.0).sum(0) / counts
@@ -64,7 +74,7 @@ def logistic(found: Sequence[Signals | None], labels: Sequence[bool]) -> Cutoff:
     scaled = centred / np.where(spread > 1e-9, spread, np.inf)
     bias, *weights = _newton(scaled, np.array(labels, dtype=np.float64))
     raw = np.array(weights) / np.where(spread > 1e-9, spread, np.inf)
-    return Cutoff(float(bias), tuple(map(float, raw)), tuple(map(float, means)), 0.5)
+    return Cutoff(float(bias), tuple(map(float, raw)), tuple(map(float, means)), 0.5, tuple(names))
 
 
 def _newton(x: Floats, y: Floats) -> Floats:

@@ -56,6 +56,17 @@ def nothing_found(question: str) -> str:
     return "没有找到任何段落" if has_cjk(question) else "no passage was found"
 
 
+def all_below(question: str, least: float) -> str:
+    """Say that no passage reaches a cut-off on the reranker's score.
+
+    >>> all_below("Who?", 0.25)
+    "no passage reaches the reranker's cut-off 0.250"
+    """
+    if has_cjk(question):
+        return f"没有段落达到重排序得分的界限{least:.3f}"
+    return f"no passage reaches the reranker's cut-off {least:.3f}"
+
+
 def below(
     question: Question,
     share: float | None,

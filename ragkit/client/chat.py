@@ -23,7 +23,7 @@ def request(
     *,
     stream: bool,
     collection: str | None,
-    filter: Mapping[str, Any] | None,
+    filter: Mapping[str, Any] | str | None,
     top_k: int | None,
     mode: Mode | None,
     refusal_threshold: float | None,

@@ -85,7 +85,7 @@ class Client:
         collection: str | None = None,
         k: int = 10,
         mode: Mode = "hybrid",
-        filter: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | str | None = None,
     ) -> tuple[Hit, ...]:
         """Find the passages that fit a query best. Raises QueryError, NotFoundError."""
         body = {"query": query, "k": k, "mode": mode} | _given(collection=collection, filter=filter)
@@ -96,7 +96,7 @@ class Client:
         question: str,
         *,
         collection: str | None = None,
-        filter: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | str | None = None,
         top_k: int | None = None,
         mode: Mode | None = None,
         refusal_threshold: float | None = None,
@@ -126,7 +126,7 @@ class Client:
         question: str,
         *,
         collection: str | None = None,
-        filter: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | str | None = None,
         top_k: int | None = None,
         mode: Mode | None = None,
         refusal_threshold: float | None = None,

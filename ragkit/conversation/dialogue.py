@@ -6,7 +6,7 @@ No transaction is open while a model is at work.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -21,6 +21,7 @@ from ragkit.conversation.follow_up import expanded
 from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
 from ragkit.conversation.rewrite import Query, rewrite
+from ragkit.conversation.shown import shown
 from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.conversations import (
@@ -222,8 +223,8 @@ class Conversation(Closing):
         if stored.summarised > turns[-1].ordinal:  # it tells of the turn to replace
             stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
-        wanted = {passage.chunk for turn in recent for passage in turn.used}
-        passages = self._passages(sorted(wanted.union(turns[-1].cited)))
+        used = [passage for turn in recent for passage in turn.used]
+        passages = shown(self.kb.store, used, turns[-1].cited)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
             query = expanded(self.kb, question, turns[-1].query)
@@ -240,11 +241,6 @@ class Conversation(Closing):
         rewritten = rewrite(self._model, self._templates, question, remembered.turns)
         clock.stop("rewrite")
         return _Prepared(rewritten, remembered, cited)
-
-    def _passages(self, chunks: Sequence[int]) -> Mapping[int, Hit]:
-        """Fetch passages by chunk; those of documents that were replaced or deleted are gone."""
-        with self.kb.store.snapshot() as reader:
-            return {hit.chunk: hit for hit in reader.hits(chunks)}
 
     def _renew(self, token: UUID, renewed: float) -> float:
         now = monotonic()

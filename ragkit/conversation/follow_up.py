@@ -60,7 +60,7 @@ def expanded(kb: KnowledgeBase, question: str, before: str) -> Query:
     if query == question:
         return Query(question, "as asked")
     own = read(question).content
-    found = kb.search(query, k=PASSAGES)
+    found = kb.retriever().search(query, k=PASSAGES)
     if own and not any(own.intersection(analyse(hit.text)) for hit in found):
         return Query(question, "as asked: with words of the question before its own are lost")
     return Query(query, "with words of the question before")

@@ -28,7 +28,11 @@ def turn_of(question: str, query: Query, memory: Memory, answer: Answer) -> Stor
         used=tuple(_passage(hit) for hit in used),
         first_source=first_source,
         cited=_cited(answer),
-        trace={"query": query.made, "history": memory.note},
+        trace={
+            "query": query.made,
+            "history": memory.note,
+            **{f"search {name}": str(note) for name, note in answer.searched.items()},
+        },
         timings=answer.timings,
     )
 

@@ -6,6 +6,7 @@ It knows nothing of what the text is for.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,12 +17,20 @@ if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
 
 
-def tell(model: LanguageModel, prompt: str, *, max_tokens: int, timeout_s: float) -> str:
+def tell(
+    model: LanguageModel,
+    prompt: str,
+    *,
+    max_tokens: int,
+    timeout_s: float,
+    json_schema: Mapping[str, Any] | None = None,
+) -> str:
     """Return a model's whole text, stripped and without its reasoning.
 
     Raises ModelServerError, also when the text takes too long, is cut off, or is empty.
     """
-    stream = cast("Any", model.stream([Message("user", prompt)], Decoding(max_tokens=max_tokens)))
+    decoding = Decoding(max_tokens=max_tokens, json_schema=json_schema)
+    stream = cast("Any", model.stream([Message("user", prompt)], decoding))
     late = threading.Event()
 
     def stop() -> None:

@@ -18,7 +18,7 @@ from ragkit.errors import ModelError
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _PACKAGED = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
 _ETAG_TIMEOUT_S = 5.0
-_WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
+_WANTED = ("*.json", "*.safetensors", "*.txt", "*.model", "artifact.metadata")
 _UNWANTED = ("onnx/*", "openvino/*", "*.onnx")
 
 
@@ -31,10 +31,10 @@ class ModelFiles:
     revision: str
 
 
-def find_model(model: str) -> ModelFiles:
+def find_model(model: str, *, kind: str = "embedding model") -> ModelFiles:
     """Find a model's files; only a hub name that is not in the local cache needs a network.
 
-    Raises ModelError naming the model and the remedy.
+    Raises ModelError naming the model, of which kind it should be, and the remedy.
     """
     if model in _PACKAGED:
         return _packaged()
@@ -42,8 +42,8 @@ def find_model(model: str) -> ModelFiles:
     if folder.is_dir():
         return ModelFiles(folder, Path(os.path.abspath(folder)).name, _weights_hash(folder))
     if folder.is_absolute() or model.startswith((".", "~")):
-        raise ModelError(f"embedding model folder {model} does not exist: name one that does")
-    return _from_hub(model)
+        raise ModelError(f"{kind} folder {model} does not exist: name one that does")
+    return _from_hub(model, kind)
 
 
 def _packaged() -> ModelFiles:
@@ -57,7 +57,7 @@ def _packaged() -> ModelFiles:
     return ModelFiles(folder, DEFAULT_MODEL, _weights_hash(folder))
 
 
-def _from_hub(model: str) -> ModelFiles:
+def _from_hub(model: str, kind: str) -> ModelFiles:
     from huggingface_hub import snapshot_download
 
     try:
@@ -66,15 +66,15 @@ def _from_hub(model: str) -> ModelFiles:
             return ModelFiles(cached, model, cached.name)
     except ValueError as error:
         raise ModelError(
-            f"embedding model {model!r} is neither a folder nor a hub name: name one of them"
+            f"{kind} {model!r} is neither a folder nor a hub name: name one of them"
         ) from error
     except OSError:  # not in the cache
         pass
-    folder = _download(model)
+    folder = _download(model, kind)
     return ModelFiles(folder, model, folder.name)
 
 
-def _download(model: str) -> Path:
+def _download(model: str, kind: str) -> Path:
     from huggingface_hub import errors, snapshot_download
 
     try:
@@ -89,9 +89,13 @@ def _download(model: str) -> Path:
             )
     except (OSError, errors.HTTPError) as error:  # type: ignore[attr-defined]
         raise ModelError(
-            f"embedding model {model} is not in the local cache and the hub did not give it: "
-            f"check the name and the network, or use a folder or {DEFAULT_MODEL}"
+            f"{kind} {model} is not in the local cache and the hub did not give it: "
+            f"check the name and the network, or use a folder{_instead(kind)}"
         ) from error
+
+
+def _instead(kind: str) -> str:
+    return f" or {DEFAULT_MODEL}" if kind == "embedding model" else ""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ragkit.embed.find import DEFAULT_MODEL, find_model
+from ragkit.embed.find import DEFAULT_MODEL, ModelFiles, find_model
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.errors import ModelError
@@ -34,7 +34,9 @@ class LocalEmbedder:
     """Embed with a sentence-transformers model, by name or folder, on CPU or GPU.
 
     The default model comes with the installation and needs no network. Weights take the number
-    format that the machine is fastest in (`ragkit.embed.precision`).
+    format that the machine is fastest in (`ragkit.embed.precision`). `dimension` keeps the first
+    so many of the model's and makes them unit vectors again: for models trained so that these say
+    the most (Matryoshka, arXiv:2205.13147); others lose much by it.
     """
 
     def __init__(
@@ -43,9 +45,11 @@ class LocalEmbedder:
         *,
         device: str | None = None,
         batch_tokens: int | None = None,
+        dimension: int | None = None,
     ) -> None:
         self.model = model
         self._device = device
+        self._dimension = dimension
         self._batch_tokens = batch_tokens
         self._loaded: _Loaded | None = None
         self._lock = Lock()
@@ -54,7 +58,7 @@ class LocalEmbedder:
         """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self.model, self._device, self._batch_tokens)
+                self._loaded = _load(self.model, self._device, self._batch_tokens, self._dimension)
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -124,7 +128,7 @@ class _Loaded:
         """Run one batch of token ids, (b, d) float32 of length 1."""
         import torch
 
-        vectors = run(self.encoder, rows, self.device)
+        vectors = run(self.encoder, rows, self.device)[:, : self.space.dimension]
         unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit
 
@@ -177,10 +181,25 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _load(model: str, device: str | None, batch_tokens: int | None) -> _Loaded:
+def identify(model: str) -> EmbeddingSpace:
+    """Tell a model's space without loading the model; its dimension is 0: not known yet.
+
+    Raises ModelError when the model cannot be found.
+    """
+    return _space(find_model(model), 0)
+
+
+def _space(files: ModelFiles, dimension: int) -> EmbeddingSpace:
+    card = model_card(files.name, files.folder)
+    prefixes = card.query_prefix, card.passage_prefix
+    return EmbeddingSpace(files.name, files.revision, dimension, *prefixes)
+
+
+def _load(
+    model: str, device: str | None, batch_tokens: int | None, dimension: int | None
+) -> _Loaded:
     files = find_model(model)
     tokens = load_tokens(files.folder)
-    card = model_card(files.name, files.folder)
     import torch
 
     from ragkit.embed.bert import load_bert
@@ -192,15 +211,18 @@ def _load(model: str, device: str | None, batch_tokens: int | None) -> _Loaded:
     encoder: Encoder = load_bert(files.folder, device, dtype) or load_pipeline(
         files.folder, device, dtype
     )
-    dimension = run(encoder, [tokens.cut_ids("a")], device).shape[1]
-    prefix = len(tokens.spans(card.passage_prefix))
+    own = run(encoder, [tokens.cut_ids("a")], device).shape[1]
+    if dimension is not None and dimension > own:
+        raise ModelError(
+            f"embedding model {files.name} has {own} dimensions where the first {dimension} are"
+            f" asked for: set RAGKIT_EMBED_DIMENSION to at most {own}, or not at all"
+        )
+    space = _space(files, dimension or own)
     return _Loaded(
-        space=EmbeddingSpace(
-            files.name, files.revision, dimension, card.query_prefix, card.passage_prefix
-        ),
+        space=space,
         tokens=tokens,
         encoder=encoder,
         device=device,
         batch_tokens=batch_tokens or (_CPU_BATCH_TOKENS if device == "cpu" else _GPU_BATCH_TOKENS),
-        max_tokens=tokens.limit - tokens.special - prefix,
+        max_tokens=tokens.limit - tokens.special - len(tokens.spans(space.passage_prefix)),
     )

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ragkit.contracts import Postings
+from ragkit.postings import Posting, Postings, Segment
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragkit.postings import Integers
+
 K1 = 1.2  # Lucene's defaults, within the ranges of Robertson and Zaragoza, section 3.2
 B = 0.75
 
 
-def bm25(
-    postings: Postings, query_terms: Sequence[str], *, k1: float = K1, b: float = B
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Score every chunk that has a term of the query: ids ascending, and their scores, all > 0.
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """BM25's constants and a collection's mean chunk length, in terms.
 
     score(q, c) = sum over t in q of idf(t) tf / (tf + k1 (1 - b + b length / mean length)),
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5)). A term that stands twice in the query counts
@@ -32,22 +34,71 @@ def bm25(
     Zaragoza 2009, https://doi.org/10.1561/1500000019; Kamphuis et al. 2020,
     https://doi.org/10.1007/978-3-030-45442-5_4.
     """
+
+    k1: float
+    b: float
+    mean_length: float
+
+    def saturated(self, frequencies: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.float64]:
+        """Compute tf / (tf + k1 (1 - b + b length / mean length)); 0 where the term is not."""
+        import numpy as np
+
+        norm: NDArray[np.float64] = lengths * (self.k1 * self.b / self.mean_length)
+        norm += self.k1 * (1 - self.b)
+        norm += frequencies
+        if self.k1 == 0:  # 0 / 0 where the term is not
+            return (frequencies > 0).astype(np.float64)
+        found: NDArray[np.float64] = frequencies / norm
+        return found
+
+    def peak(self, posting: Posting) -> float:
+        """Compute the highest value of `saturated` in a segment, gone chunks included."""
+        return float(self.saturated(posting.peaks[0], posting.peaks[1]).max(initial=0.0))
+
+
+def weighing(postings: Postings, k1: float = K1, b: float = B) -> Weighing:
+    """Weigh by a collection's statistics as they are now."""
+    return Weighing(k1, b, postings.total_length / postings.chunks if postings.total_length else 1)
+
+
+def weights(postings: Postings, query_terms: Sequence[str]) -> dict[str, float]:
+    """Weigh a query's terms by idf and number of times, the rarest first; absent ones left out.
+
+    Scores are sums in this order, wherever they are made: equal ones are equal to the last bit.
+    """
+    found = {term: n for term, n in Counter(query_terms).items() if term in postings.terms}
+    order = sorted(found, key=lambda term: (postings.terms[term].containing, term))
+    return {
+        term: found[term] * idf(postings.chunks, postings.terms[term].containing) for term in order
+    }
+
+
+def bm25(
+    postings: Postings, query_terms: Sequence[str], *, k1: float = K1, b: float = B
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Score every chunk that has a term of the query: ids ascending, and their scores, all > 0.
+
+    See `Weighing` for the formula and its source.
+    """
     import numpy as np
 
-    found: list[NDArray[np.int64]] = []
-    scores: list[NDArray[np.float64]] = []
-    for term, times in Counter(query_terms).items():
-        if term in postings.terms:
-            chunks, frequencies, lengths = postings.terms[term]
-            norm = k1 * (1 - b + b * lengths * (postings.chunks / postings.total_length))
-            weight = times * idf(postings.chunks, len(chunks))
-            found.append(chunks)
-            scores.append(weight * frequencies / (frequencies + norm))
-    if not found:
-        return np.empty(0, np.int64), np.empty(0, np.float64)
-    ids, places = np.unique(np.concatenate(found), return_inverse=True)
-    sums = np.bincount(places, weights=np.concatenate(scores), minlength=len(ids))
-    return ids, sums.astype(np.float64, copy=False)
+    by = weighing(postings, k1, b)
+    ids: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    scores: list[NDArray[np.float64]] = [np.empty(0, np.float64)]
+    for number, segment in enumerate(postings.segments):
+        sums = np.zeros(len(segment.ids))
+        for term, weight in weights(postings, query_terms).items():
+            posting = postings.terms[term].postings[number]
+            if posting is not None:
+                places, frequencies = posting.listed()
+                sums[places] += weight * by.saturated(frequencies, segment.lengths[places])
+        if segment.gone is not None:
+            sums[segment.gone] = 0
+        ids.append(segment.ids[sums > 0])
+        scores.append(sums[sums > 0])
+    everything = np.concatenate(ids)
+    order = np.argsort(everything, kind="stable")
+    return everything[order], np.concatenate(scores)[order]
 
 
 def idf(chunks: int, containing: int) -> float:
@@ -66,7 +117,7 @@ def idf_mass(postings: Postings, query_terms: Sequence[str]) -> float:
     """
     found = postings.terms
     return sum(
-        times * idf(postings.chunks, len(found[term][0]) if term in found else 0)
+        times * idf(postings.chunks, found[term].containing if term in found else 0)
         for term, times in Counter(query_terms).items()
     )
 
@@ -84,16 +135,70 @@ def top_k(ids: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> list[t
 
 
 def scores_of(
-    wanted: Sequence[int], ids: NDArray[np.int64], scores: NDArray[np.float64]
+    postings: Postings, query_terms: Sequence[str], chunks: Sequence[int], by: Weighing
 ) -> dict[int, float]:
-    """Map each wanted chunk to its score; one that has none is absent. `ids` are ascending."""
+    """Map each of these chunks to its score; one that has no term of the query is absent."""
     import numpy as np
 
-    if not len(ids):
-        return {}
-    places = np.searchsorted(ids, np.array(wanted, dtype=np.int64)) % len(ids)
-    return {
-        chunk: float(scores[place])
-        for chunk, place in zip(wanted, places, strict=True)
-        if ids[place] == chunk
-    }
+    wanted = np.array(chunks, np.int64)
+    weighed = weights(postings, query_terms)
+    scores: dict[int, float] = {}
+    for number, segment in enumerate(postings.segments):
+        which, places = places_of(segment, wanted)
+        sums = np.zeros(len(places))
+        for term, weight in weighed.items():
+            posting = postings.terms[term].postings[number]
+            if posting is not None:
+                sums += weight * by.saturated(at(posting, places), segment.lengths[places])
+        found = zip(wanted[which].tolist(), sums.tolist(), strict=True)
+        scores |= {chunk: score for chunk, score in found if score > 0}
+    return scores
+
+
+def occurrences(
+    postings: Postings, term: str
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """List a term's chunks, ascending, how often each has it, and their lengths in terms."""
+    import numpy as np
+
+    ids = [np.empty(0, np.int64)]
+    counts = [np.empty(0, np.int32)]
+    lengths = [np.empty(0, np.int32)]
+    found = postings.terms[term].postings if term in postings.terms else ()
+    for segment, posting in zip(postings.segments, found, strict=bool(found)):
+        if posting is not None:
+            places, frequencies = posting.listed()
+            left = slice(None) if segment.gone is None else ~segment.gone[places]
+            ids.append(segment.ids[places[left]])
+            counts.append(frequencies[left].astype(np.int32))
+            lengths.append(segment.lengths[places[left]])
+    every = np.concatenate(ids)
+    order = np.argsort(every, kind="stable")
+    return every[order], np.concatenate(counts)[order], np.concatenate(lengths)[order]
+
+
+def places_of(
+    segment: Segment, chunks: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the living ones of these chunks in a segment: which of them, and their places."""
+    import numpy as np
+
+    places = np.searchsorted(segment.ids, chunks)
+    which = np.flatnonzero(places < len(segment.ids))
+    which = which[segment.ids[places[which]] == chunks[which]]
+    if segment.gone is not None:
+        which = which[~segment.gone[places[which]]]
+    return which, places[which]
+
+
+def at(posting: Posting, places: Integers) -> Integers:
+    """Look up how often a term stands at these places."""
+    import numpy as np
+
+    if posting.places is None:
+        return posting.frequencies[places]
+    there = np.searchsorted(posting.places, places.astype(np.int32, copy=False))
+    there[there == len(posting.places)] = 0
+    found: Integers = posting.frequencies[there]
+    found[posting.places[there] != places] = 0
+    return found

@@ -5,51 +5,122 @@ It knows nothing of vectors, of fusion or of how postings are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve.bm25 import bm25, idf_mass, scores_of, top_k
-from ragkit.text.analyse import analyse
+from ragkit.retrieve import character, marks
+from ragkit.retrieve.allowed import Search
+from ragkit.retrieve.best import best
+from ragkit.retrieve.bm25 import K1, B, idf_mass, scores_of, weighing
+from ragkit.retrieve.demands import Permission, checks, unindexed
+from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ragkit.contracts import Reader
     from ragkit.filters import Filter
+    from ragkit.retrieve.allowed import Chosen, Masks, Ranked
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalFound:
     """The best chunks by BM25, best first; chunks in the collection; and how well words matched.
 
-    `coverage` is the best score's share of the query's idf mass, 0 to 1.
+    `coverage` is the best score's share of the query's idf mass, 0 to 1. `constrained`: the query
+    has phrases, required or excluded words, which every one of the best meets.
     """
 
     best: Sequence[tuple[int, float]]
     chunks: int
     coverage: float
-    _ids: NDArray[np.int64]
-    _scores: NDArray[np.float64]
+    constrained: bool
+    _scores: Callable[[Sequence[int]], Mapping[int, float]]
+    _permits: Chosen
 
     def scores(self, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Score any chunks exactly; one that has no word of the query is absent."""
-        return scores_of(chunks, self._ids, self._scores)
+        """Score any chunks exactly, whatever the query demands; one that has no word is absent."""
+        return self._scores(chunks)
+
+    def permits(self, chunks: Sequence[int]) -> Sequence[int]:
+        """Return those of these chunks that meet the query's demands, in the given order.
+
+        Reads the chunks' text where postings do not tell: to be called within the search.
+        """
+        return self._permits(chunks) if self.constrained else chunks
 
 
 def lexical(
-    reader: Reader, collection: str, query: str, k: int, where: Filter | None = None
+    reader: Reader,
+    collection: str,
+    query: str,
+    k: int,
+    where: Filter | None = None,
+    *,
+    k1: float = K1,
+    b: float = B,
 ) -> LexicalFound:
-    """Find the k best chunks by BM25, of documents that the filter is true of."""
-    terms = analyse(query)
-    postings = reader.postings(collection, list(dict.fromkeys(terms)))
-    ids, scores = bm25(postings, terms)
-    if where is not None:
-        import numpy as np
+    """Find the k best chunks by BM25, of documents that the filter is true of.
 
-        kept = np.isin(ids, np.asarray(reader.matching(collection, where), np.int64))
-        ids, scores = ids[kept], scores[kept]
-    best = top_k(ids, scores, k)
-    coverage = best[0][1] / idf_mass(postings, terms) if best else 0.0
-    return LexicalFound(best, postings.chunks, coverage, ids, scores)
+    The query is analysed as the collection's documents are. Its marks count: see
+    `ragkit.retrieve.marks`. An extension that indexes the collection scores by its own constants.
+    """
+    by = analyser(reader.analyser(collection))
+    if reader.lexical_index(collection) != "ragkit":
+        return _by_extension(reader, collection, query, k, where, by)
+    marked = marks.read(query)
+
+    def with_character(one: str) -> Sequence[str]:
+        return reader.beginning_or_ending(collection, one)
+
+    found = checks(marked.demands, by, with_character)
+    terms = by(marked.text)
+    alone = by.pairs and character.is_character(terms)
+    wanted = [*(with_character(terms[0]) if alone else terms)]
+    wanted += [term for one in found for term in one.terms]
+    postings = reader.postings(collection, list(dict.fromkeys(wanted)))
+    permission = Permission(found, by, reader, postings)
+    if alone:
+        postings = character.with_character(postings, terms[0])
+    weigh = weighing(postings, k1, b)
+
+    def ranked(number: int, permitted: Masks | None) -> Ranked:
+        return best(postings, terms, number, weigh, permitted)
+
+    search = Search(reader, collection, where, postings, permission, ranked)
+    top = search.best(k)
+    coverage = top[0][1] / idf_mass(postings, terms) if top else 0.0
+
+    def scores(chunks: Sequence[int]) -> Mapping[int, float]:
+        return scores_of(postings, terms, chunks, weigh)
+
+    return LexicalFound(top, postings.chunks, coverage, bool(found), scores, permission.permits)
+
+
+def _by_extension(
+    reader: Reader, collection: str, query: str, k: int, where: Filter | None, by: Analyser
+) -> LexicalFound:
+    """Let an extension rank; what is demanded is looked for in the chunks' text."""
+    marked = marks.read(query)
+    terms = list(dict.fromkeys(by(marked.text)))
+    postings = reader.postings(collection, [])
+    permission = Permission(unindexed(marked.demands, by), by, reader)
+
+    def ranked(number: int, permitted: Masks | None) -> Ranked:
+        if permitted is None:
+            return list(reader.ranked(collection, terms, number))
+        chunks = [c for s, m in zip(postings.segments, permitted, strict=True) for c in s.ids[m]]
+        scores = reader.ranks(collection, terms, [int(chunk) for chunk in chunks])
+        return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:number]
+
+    top = Search(reader, collection, where, postings, permission, ranked).best(k)
+    coverage = 0.0
+    if top:  # its statistics are its own: the share of the query's terms that the best one has
+        text = reader.hits([top[0][0]])[0].text
+        coverage = len(set(terms) & set(by(text))) / len(terms)
+
+    def scores(chunks: Sequence[int]) -> Mapping[int, float]:
+        return reader.ranks(collection, terms, chunks)
+
+    return LexicalFound(
+        top, postings.chunks, coverage, bool(marked.demands), scores, permission.permits
+    )

@@ -6,33 +6,45 @@ A plain composition; it knows nothing of databases or models.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ragkit.contracts import Refinement
-from ragkit.retrieve.search import MAX_K, check
+from ragkit.filters import Every
+from ragkit.retrieve.legs import MAX_K
+from ragkit.retrieve.search import check
 from ragkit.types import Found, Hit, Query, Stage
 
 if TYPE_CHECKING:
+    from ragkit.filters import Filter
     from ragkit.retrieve.search import HybridRetriever
+
+
+SPARE = 10  # hits asked for besides, where some may be duplicates; arbitrary
 
 
 class Pipeline:
     """Search, refine at least `depth` hits, keep the k best, and widen these.
 
-    `plan` makes a query of a question, for example with a language model's wordings.
+    `plan` makes a query of a question, for example with a language model's wordings. `distinct`
+    leaves out what says the same as a better hit: the search goes as deep as it takes to have
+    enough others.
     """
 
     def __init__(
         self,
         retriever: HybridRetriever,
         *,
+        distinct: Refinement | None = None,
         refinements: Sequence[Refinement] = (),
         depth: int = 0,
         widening: Sequence[Refinement] = (),
         plan: Callable[[str], Query] = Query,
     ) -> None:
         self.retriever = retriever
+        self.distinct = distinct
         self.refinements = refinements
         self.depth = depth
         self.widening = widening
@@ -45,15 +57,54 @@ class Pipeline:
     def find(self, query: str, *, k: int) -> Found:
         """Search, and return the hits with the steps that led to them."""
         check(query, k)
-        found = self.retriever.find(self.plan(query), k=min(MAX_K, max(k, self.depth)))
-        hits: Sequence[Hit] = found.hits
-        stages = list(found.stages)
+        stages: list[Stage] = []
+        planned = self._planned(query, stages)
+        wanted = min(MAX_K, max(k, self.depth))
+        hits = self._searched(planned, wanted, stages)
+        if not hits and planned.where is not None:
+            stages.append(Stage("filter dropped", 0.0, notes={"dropped": "nothing is found so"}))
+            hits = self._searched(replace(planned, where=None), wanted, stages)
         for refinement in self.refinements:
             hits = _refined(refinement, query, hits, stages)
         hits = hits[:k]
         for refinement in self.widening:
             hits = _refined(refinement, query, hits, stages)
         return Found(tuple(hits), tuple(stages))
+
+    def _planned(self, query: str, stages: list[Stage]) -> Query:
+        began = perf_counter()
+        planned = self.plan(query)
+        if planned.notes:
+            stages.append(Stage("plan", perf_counter() - began, notes=planned.notes))
+        return planned
+
+    def _searched(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:
+        """Find as many hits as are wanted, if there are so many that differ."""
+        retriever = _within(self.retriever, query.where)
+        if self.distinct is None:
+            found = retriever.find(query, k=wanted)
+            stages += found.stages
+            return found.hits
+        asked = min(MAX_K, wanted + SPARE)
+        while True:
+            began = perf_counter()
+            found = retriever.find(query, k=asked)
+            tried = [*found.stages]
+            hits = _refined(self.distinct, query.text, found.hits, tried)
+            if len(hits) >= wanted or len(found.hits) < asked or asked == MAX_K:
+                stages += tried
+                return hits[:wanted]
+            stages.append(Stage("too many duplicates", perf_counter() - began))
+            asked = min(MAX_K, 4 * asked)
+
+
+def _within(retriever: HybridRetriever, where: Filter | None) -> HybridRetriever:
+    """Narrow a search down to what a question says of its documents."""
+    if where is None:
+        return retriever
+    narrow = copy(retriever)
+    narrow.where = where if retriever.where is None else Every((retriever.where, where))
+    return narrow
 
 
 def _refined(

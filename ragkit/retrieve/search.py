@@ -1,33 +1,38 @@
 """Search of one collection: by meaning, by words, or by both fused.
 
-It composes an embedder, a store's snapshot and the two legs; it knows nothing of databases.
+It says what is searched for and how; how that is done is `legs`'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from time import perf_counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 
 from ragkit.errors import QueryError
-from ragkit.retrieve.fusion import Fused, background, fuse
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.bm25 import K1, B
+from ragkit.retrieve.candidates import Fusion
+from ragkit.retrieve.legs import MAX_K, Search
 from ragkit.text.analyse import analyse
-from ragkit.types import Found, Hit, Mode, Query, Stage
+from ragkit.types import Found, Hit, Mode, Query
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, Reader, Store, Vectors
+    from ragkit.contracts import Embedder, Store
     from ragkit.filters import Filter
 
-MAX_K = 1000
 MAX_QUERY_CHARS = 32_000  # arbitrary: room for a pasted page, none for a file
 
-# Candidates of a hybrid search, each then scored exactly by both legs. nDCG@10 on Cranfield in
-# chunks is 0.421, 0.423, 0.425, 0.424 with 100, 200, 300, 500 dense ones, mostly because more of
-# them make a better estimate of the background; from 50 to 300 lexical ones it stays the same.
-DENSE_CANDIDATES = 300
-LEXICAL_CANDIDATES = 100
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How the words are scored, and both legs fused: by `k1` and `b` of BM25, by a method of fusion
+    and by the dense leg's weight where that is a weighted sum.
+    """
+
+    fusion: Fusion = "calibrated"
+    dense_weight: float = 0.5
+    k1: float = K1
+    b: float = B
 
 
 class HybridRetriever:
@@ -40,12 +45,15 @@ class HybridRetriever:
         collection: str,
         mode: Mode = "hybrid",
         where: Filter | None = None,
+        *,
+        scoring: Scoring = Scoring(),
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.collection = collection
         self.mode = mode
         self.where = where
+        self.scoring = scoring
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first, with the scores of the legs that found each.
@@ -57,79 +65,21 @@ class HybridRetriever:
         return list(self.find(Query(query), k=k).hits)
 
     def find(self, query: Query, *, k: int) -> Found:
-        """Search, and return the hits with the steps that led to them."""
-        check(query.text, k)
-        trace = _Trace()
-        vector = None
-        if self._reads(query.text):
-            self.embedder.load()
-            vector = self.embedder.embed_query(query.passage or query.text)
-            trace.step("embed")
-        with self.store.snapshot() as reader:
-            if vector is None:
-                found = self._lexical(reader, query, k, trace)
-            elif self.mode == "dense":
-                found = self._dense(reader, vector, k, trace)
-            else:
-                found = self._hybrid(reader, query, vector, k, trace)
-            hits = {hit.chunk: hit for hit in reader.hits([fused.chunk for fused in found])}
-        scored = [_scored(hits[fused.chunk], fused) for fused in found if fused.chunk in hits]
-        trace.step("fetch", [(hit.chunk, hit.score) for hit in scored])
-        return Found(tuple(scored), tuple(trace.stages))
+        """Search, and return the hits with the steps that led to them.
 
-    def _reads(self, query: str) -> bool:
-        """Tell whether the dense leg is asked: hybrid search spares it what its model cannot read.
-
-        What it found there would be noise after the last chunk that has a word of the query.
+        Each of the query's variants is searched as well, and all are fused by reciprocal rank.
+        Everything is of one moment: what is written meanwhile is in no part of it, or in all.
         """
-        return self.mode == "dense" or (self.mode == "hybrid" and self.embedder.reads(query) > 0)
-
-    def _dense(self, reader: Reader, vector: Vectors, k: int, trace: _Trace) -> list[Fused]:
-        nearest = reader.nearest(self.collection, self.embedder.space, vector, k, self.where)
-        trace.step("dense", nearest)
-        return [Fused(chunk, cosine, cosine, None) for chunk, cosine in nearest]
-
-    def _lexical(self, reader: Reader, query: Query, k: int, trace: _Trace) -> list[Fused]:
-        found = lexical(reader, self.collection, query.text, k, self.where)
-        trace.step("lexical", found.best)
-        return [Fused(chunk, score, None, score) for chunk, score in found.best]
-
-    def _hybrid(
-        self, reader: Reader, query: Query, vector: Vectors, k: int, trace: _Trace
-    ) -> list[Fused]:
-        space, depth = self.embedder.space, max(DENSE_CANDIDATES, k)
-        nearest = reader.nearest(self.collection, space, vector, depth, self.where)
-        trace.step("dense", nearest)
-        words = lexical(reader, self.collection, query.text, max(LEXICAL_CANDIDATES, k), self.where)
-        trace.step("lexical", words.best)
-        dense = dict(nearest)
-        beyond = [chunk for chunk, _ in words.best if chunk not in dense]
-        if beyond:
-            dense |= reader.similarities(space, vector, beyond)
-        # Fewer than asked for are all that the collection has in this space.
-        chunks = words.chunks if len(nearest) == depth else len(nearest)
-        fused = fuse(
-            dense,
-            words.scores(list(dense.keys() | dict(words.best).keys())),
-            background=background([cosine for _, cosine in nearest], chunks),
-            coverage=words.coverage,
-            readable=self.embedder.reads(query.text),
-        )[:k]
-        trace.step("fuse", [(one.chunk, one.score) for one in fused])
-        return fused
-
-
-class _Trace:
-    """The stages so far; each step's seconds are those since the last."""
-
-    def __init__(self) -> None:
-        self.stages: list[Stage] = []
-        self._last = perf_counter()
-
-    def step(self, name: str, ranked: Sequence[tuple[int, float]] = ()) -> None:
-        now = perf_counter()
-        self.stages.append(Stage(name, now - self._last, tuple(ranked)))
-        self._last = now
+        check(query.text, k)
+        if self.mode not in get_args(Mode):
+            raise QueryError(f"there is no mode {self.mode!r}: use hybrid, dense or lexical")
+        texts = [query.text, *filter(_searchable, query.variants)]
+        search = Search(self, tuple(dict.fromkeys(texts)), query.passage, k)
+        if self.mode == "dense":
+            return search.by_meaning()
+        if self.mode == "hybrid" and search.reads_any():
+            return search.by_both()
+        return search.by_words()
 
 
 def check(query: str, k: int) -> None:
@@ -144,7 +94,5 @@ def check(query: str, k: int) -> None:
         raise QueryError(f"the query {query[:40]!r} has no word: ask with at least one")
 
 
-def _scored(hit: Hit, fused: Fused) -> Hit:
-    legs = {"dense": fused.dense, "lexical": fused.lexical}
-    scores = {leg: score for leg, score in legs.items() if score is not None}
-    return replace(hit, score=fused.score, scores=scores)
+def _searchable(text: str) -> bool:
+    return len(text) <= MAX_QUERY_CHARS and bool(analyse(text))

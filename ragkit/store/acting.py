@@ -1,26 +1,30 @@
-"""For whom the database is asked: tenant and principal travel with every statement.
+"""For whom the database is asked: tenant and principal travel with every transaction.
 
-Each connection says so in its settings ragkit.tenant and ragkit.principal, which row-level security
-and the server's own log can go by. Statements name the tenant besides; this is a second lock.
+Each transaction says so first, in its own settings ragkit.tenant and ragkit.principal, which
+row-level security and the server's log go by. Statements name the tenant besides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import Any, Final
 
-from psycopg_pool import ConnectionPool
-
-if TYPE_CHECKING:
-    from psycopg import Connection
+from psycopg import Connection, sql
 
 NOBODY: Final = ("", "")
-_SAY: Final = (
-    "SELECT set_config('ragkit.tenant', %s, false), set_config('ragkit.principal', %s, false)"
-)
 _acting: ContextVar[tuple[str, str]] = ContextVar("acting", default=NOBODY)
+
+# SET LOCAL, not set_config(): it takes no snapshot, so that a lock may still come before it.
+_BEGIN: Final = "BEGIN{}; SET LOCAL ragkit.tenant = {}; SET LOCAL ragkit.principal = {}"
+_SNAPSHOT: Final = " ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_TAKE: Final = "; SELECT 1"  # the snapshot is of now, not of the first search
+# Transactions are short, and none waits for a model: one idle for so long has been forgotten.
+IDLE: Final = "idle_in_transaction_session_timeout = '5min'"
+
+
+class PooledConnection(Connection[Any]):
+    """A connection through PgBouncer in transaction mode: nothing outlives a transaction on it."""
 
 
 def act_for(tenant: str, principal: str) -> None:
@@ -28,14 +32,30 @@ def act_for(tenant: str, principal: str) -> None:
     _acting.set((tenant, principal))
 
 
-class ActingPool(ConnectionPool["Connection[Any]"]):
-    """A pool whose connections say for whom they are lent."""
+def keeps_sessions(conn: Connection[Any]) -> bool:
+    """Tell whether session state, such as an advisory lock, stays with a connection."""
+    return not isinstance(conn, PooledConnection)
 
-    @contextmanager
-    def connection(self, timeout: float | None = None) -> Iterator[Connection[Any]]:
-        with super().connection(timeout) as conn:
-            who = _acting.get()
-            if getattr(conn, "ragkit_acting", NOBODY) != who:
-                conn.execute(_SAY, who)
-                conn.ragkit_acting = who  # type: ignore[attr-defined]
-            yield conn
+
+def begin(conn: Connection[Any], tenant: str, *, snapshot: bool = False) -> None:
+    """Begin a transaction for a tenant, in one round trip.
+
+    The principal is set where this context acts for somebody of that tenant.
+    """
+    acting, principal = _acting.get()
+    if tenant != acting:
+        principal = ""
+    conn.execute(_statement(tenant, principal, snapshot, keeps_sessions(conn)))
+
+
+@lru_cache(maxsize=1024)
+def _statement(tenant: str, principal: str, snapshot: bool, sessions: bool) -> bytes:
+    """Write what begins a transaction: one simple query, which takes no parameters."""
+    text = sql.SQL(_BEGIN).format(
+        sql.SQL(_SNAPSHOT if snapshot else ""), sql.Literal(tenant), sql.Literal(principal)
+    )
+    if not sessions:
+        text += sql.SQL(f"; SET LOCAL {IDLE}")
+    if snapshot:
+        text += sql.SQL(_TAKE)
+    return text.as_bytes(None)

@@ -1,7 +1,7 @@
 """Collections and documents as a person looks through them: page by page, and piece by piece.
 
 Every page begins after the last one of the page before, in SQL, so that the thousandth costs what
-the first does. It knows nothing of who may see what beyond the names it is given.
+the first does. What the readers it is made for may not read is not there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import NotFoundError
+from ragkit.store.access import COUNTS, listed
 from ragkit.store.documents import collection_id
 from ragkit.store.lending import snapshot
+from ragkit.store.where import Readers
 from ragkit.text.normalise import clean
 from ragkit.types import Page
 
@@ -21,26 +23,23 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-_COLLECTIONS = """
-    SELECT c.name, c.created_at,
-        (SELECT count(*) FROM document d WHERE d.tenant = c.tenant AND d.collection_id = c.id),
-        (SELECT coalesce(sum(s.chunks), 0)::bigint FROM lexical_segment s
-            WHERE s.tenant = c.tenant AND s.collection_id = c.id)
-        - (SELECT count(*) FROM lexical_tombstone t
-            WHERE t.tenant = c.tenant AND t.collection_id = c.id)
-    FROM collection c
-    WHERE c.tenant = %(tenant)s AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
+_COLLECTIONS = f"""
+    SELECT c.name, c.created_at, counted.documents, counted.chunks, c.owner, c.readers
+    FROM collection c {COUNTS}
+    WHERE c.tenant = %(tenant)s AND may_read(c.owner, c.readers, %(readers)s::text[])
+        AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
         AND (%(after)s::text IS NULL OR c.name > %(after)s)
     ORDER BY c.name LIMIT %(limit)s
-"""
+"""  # noqa: S608
 _DOCUMENTS = """
     SELECT d.id, c.name, d.uri, d.title, d.language, d.media_type, d.version, d.chars,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id),
-        cardinality(d.page_starts), s.name, s.bytes, d.updated_at
+        cardinality(d.page_starts), s.name, s.bytes, d.updated_at, d.owner, d.readers
     FROM document d
     JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
     LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
-    WHERE d.tenant = %(tenant)s
+    WHERE d.tenant = %(tenant)s AND may_read(c.owner, c.readers, %(readers)s::text[])
+        AND may_read(d.owner, d.readers, %(readers)s::text[])
 """
 _PAGE = f"""{_DOCUMENTS} AND d.collection_id = %(collection)s
     AND (%(after)s::bigint IS NULL OR d.id > %(after)s)
@@ -55,6 +54,7 @@ _FIND = """
             lower(coalesce(nullif(title, ''), nullif(split_part(uri, '/', -1), ''), uri))
                 COLLATE "C" AS name
         FROM document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+            AND may_read(owner, readers, %(readers)s::text[])
     )
     SELECT array(SELECT id FROM named WHERE fits ORDER BY name, id LIMIT %(limit)s),
         count(*) FILTER (WHERE fits), count(*) FROM named
@@ -64,7 +64,10 @@ _ONE = f"{_DOCUMENTS} AND d.id = %(document)s"
 _EXCERPT = """
     SELECT version, title, language, chars, substr(text, %(start)s + 1, %(chars)s),
         page_starts, page_numbers
-    FROM document WHERE tenant = %(tenant)s AND id = %(document)s
+    FROM document d WHERE tenant = %(tenant)s AND id = %(document)s
+        AND may_read(owner, readers, %(readers)s::text[]) AND EXISTS (
+            SELECT 1 FROM collection c WHERE c.tenant = d.tenant AND c.id = d.collection_id
+                AND may_read(c.owner, c.readers, %(readers)s::text[]))
 """
 _CHUNKS = """
     SELECT id, ordinal, start_char, end_char, page, headings FROM chunk
@@ -82,6 +85,8 @@ class ListedCollection:
     created_at: datetime
     documents: int
     chunks: int
+    owner: str | None = None
+    readers: Sequence[str] | None = None  # None: the whole tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,8 @@ class ListedDocument:
     file: str | None
     bytes: int | None
     updated_at: datetime
+    owner: str | None = None
+    readers: Sequence[str] | None = None  # None: all who may read the collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +146,23 @@ class Excerpt:
 
 
 class Browser:
-    """What there is in one tenant's collections."""
+    """What there is in one tenant's collections for these readers; None: an operator, all."""
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = None
+    ) -> None:
         self._pool = pool
         self._tenant = tenant
+        self._readers = readers
+        self._who = {"tenant": tenant, "readers": listed(readers)}
 
     def collections(
         self, *, limit: int, after: str | None = None, names: Sequence[str] | None = None
     ) -> list[ListedCollection]:
         """List up to `limit` collections by name, those behind `after`; of these names, if any."""
         wanted = None if names is None else list(names)
-        values = {"tenant": self._tenant, "names": wanted, "after": after, "limit": limit}
-        with snapshot(self._pool) as cursor:
+        values = {**self._who, "names": wanted, "after": after, "limit": limit}
+        with snapshot(self._pool, self._tenant) as cursor:
             return [ListedCollection(*row) for row in cursor.execute(_COLLECTIONS, values)]
 
     def collection(self, name: str) -> ListedCollection:
@@ -165,9 +176,9 @@ class Browser:
         self, collection: str, *, limit: int, after: int | None = None
     ) -> list[ListedDocument]:
         """List up to `limit` documents in the order they came, those behind `after`."""
-        values = {"tenant": self._tenant, "after": after, "limit": limit}
-        with snapshot(self._pool) as cursor:
-            owner = collection_id(cursor, self._tenant, collection)
+        values = {**self._who, "after": after, "limit": limit}
+        with snapshot(self._pool, self._tenant) as cursor:
+            owner = collection_id(cursor, self._tenant, collection, readers=self._readers)
             rows = cursor.execute(_PAGE, {**values, "collection": owner})
             return [ListedDocument(*row) for row in rows]
 
@@ -176,19 +187,19 @@ class Browser:
 
         Raises NotFoundError.
         """
-        values = {"tenant": self._tenant, "part": clean(part), "limit": limit}
-        with snapshot(self._pool) as cursor:
-            owner = collection_id(cursor, self._tenant, collection)
+        values = {**self._who, "part": clean(part), "limit": limit}
+        with snapshot(self._pool, self._tenant) as cursor:
+            owner = collection_id(cursor, self._tenant, collection, readers=self._readers)
             counted = cursor.execute(_FIND, {**values, "collection": owner}).fetchone()
             assert counted is not None, "a count is one row"
             ids, matched, every = counted
-            rows = cursor.execute(_SOME, {"tenant": self._tenant, "ids": ids})
+            rows = cursor.execute(_SOME, {**self._who, "ids": ids})
             return Found(tuple(ListedDocument(*row) for row in rows), matched, every)
 
     def document(self, document: int) -> ListedDocument:
         """Look one document up. Raises NotFoundError."""
-        values = {"tenant": self._tenant, "document": document}
-        with snapshot(self._pool) as cursor:
+        values = {**self._who, "document": document}
+        with snapshot(self._pool, self._tenant) as cursor:
             row = cursor.execute(_ONE, values).fetchone()
         if row is None:
             raise NotFoundError(f"There is no document {document}.")
@@ -199,8 +210,8 @@ class Browser:
 
         Raises NotFoundError.
         """
-        values = {"tenant": self._tenant, "document": document, "start": start, "chars": chars}
-        with snapshot(self._pool) as cursor:
+        values = {**self._who, "document": document, "start": start, "chars": chars}
+        with snapshot(self._pool, self._tenant) as cursor:
             row = cursor.execute(_EXCERPT, values).fetchone()
             if row is None:
                 raise NotFoundError(f"There is no document {document}.")

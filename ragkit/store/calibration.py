@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from psycopg import Cursor
 
-from ragkit.answer.cutoff import SIGNALS, Cutoff
+from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.store import documents
 from ragkit.store.lending import transaction
 from ragkit.types import EmbeddingSpace, Mode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-    from ragkit.contracts import Embedder
+    from ragkit.contracts import Embedder, Reranker
 
 _COLUMNS = (
     "space, reranker, mode, signals, bias, weights, means, threshold, data_hash, answerable,"
@@ -63,12 +63,12 @@ class Calibration:
     unanswerable: int
     chunks: int
     auc: float
-    signals: tuple[str, ...] = SIGNALS
     fitted_at: datetime | None = None
 
     def fits(self, space: EmbeddingSpace | None, reranker: str) -> bool:
         """Tell whether it was fitted with this model and reranker, on the signals of today."""
-        return (self.space, self.reranker, self.signals) == (space, reranker, SIGNALS)
+        signals = RERANKED if reranker else SIGNALS
+        return (self.space, self.reranker, self.cutoff.signals) == (space, reranker, signals)
 
 
 class Calibrations:
@@ -84,7 +84,7 @@ class Calibrations:
         with self._in(collection) as (cursor, owner):
             values = (
                 self._tenant, owner, _space_key(made.space), made.reranker, made.mode,
-                list(made.signals), cutoff.bias, list(cutoff.weights), list(cutoff.means),
+                list(cutoff.signals), cutoff.bias, list(cutoff.weights), list(cutoff.means),
                 cutoff.threshold, made.data_hash, made.answerable, made.unanswerable, made.chunks,
                 made.auc,
             )  # fmt: skip
@@ -102,7 +102,7 @@ class Calibrations:
 
     @contextmanager
     def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._tenant) as cursor:
             yield cursor, documents.collection_id(cursor, self._tenant, collection)
 
 
@@ -118,7 +118,7 @@ class CurrentCutoff:
         collection: str,
         embedder: Embedder,
         *,
-        reranker: str = "",
+        reranker: Reranker | None = None,
     ) -> None:
         self._calibrations = calibrations
         self._collection = collection
@@ -130,7 +130,8 @@ class CurrentCutoff:
         if not made:
             return None  # and the model need not be loaded
         space = space_of(self._embedder, mode)
-        return next((one.cutoff for one in made if one.fits(space, self._reranker)), None)
+        name = name_of(self._reranker)
+        return next((one.cutoff for one in made if one.fits(space, name)), None)
 
 
 def space_of(embedder: Embedder, mode: Mode) -> EmbeddingSpace | None:
@@ -139,6 +140,14 @@ def space_of(embedder: Embedder, mode: Mode) -> EmbeddingSpace | None:
         return None
     embedder.load()
     return embedder.space
+
+
+def name_of(reranker: Reranker | None) -> str:
+    """Return what a reranker's cut-off is kept under; "" without one."""
+    if reranker is None:
+        return ""
+    reranker.load()
+    return reranker.name
 
 
 def _space_key(space: EmbeddingSpace | None) -> str:
@@ -152,12 +161,11 @@ def _read(row: Sequence[Any]) -> Calibration:
         space=EmbeddingSpace(**json.loads(space)) if space else None,
         reranker=reranker,
         mode=cast("Mode", mode),
-        cutoff=Cutoff(bias, tuple(weights), tuple(means), threshold),
+        cutoff=Cutoff(bias, tuple(weights), tuple(means), threshold, tuple(signals)),
         data_hash=data_hash,
         answerable=answerable,
         unanswerable=unanswerable,
         chunks=chunks,
         auc=auc,
-        signals=tuple(signals),
         fitted_at=fitted_at,
     )

@@ -30,8 +30,6 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-# Transactions are short, and none waits for a model: one idle for so long has been forgotten.
-_SESSION: Final = "SET idle_in_transaction_session_timeout = '5min'"
 _DESCRIBE: Final = """
     SELECT current_setting('server_version'), current_setting('server_version_num')::int,
         current_setting('server_encoding'), pg_is_in_recovery(),
@@ -66,24 +64,27 @@ class ServerFacts:
     connections: int
 
 
-def connect(url: str) -> Connection[Any]:
+def connect(url: str, *, pooler: bool = False) -> Connection[Any]:
     """Open one connection, in autocommit mode: a transaction is always begun explicitly.
 
     Statements are never prepared: a prepared one keeps its generic plan after a setting such as
-    hnsw.ef_search changes. Raises DatabaseError.
+    hnsw.ef_search changes. `pooler`: PgBouncer in transaction mode stands between. Raises
+    DatabaseError.
     """
     import psycopg
 
     conninfo = _conninfo(url)
     try:
-        conn = psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
+        conn = _kind(pooler).connect(conninfo, autocommit=True, prepare_threshold=None)
         _configure(conn)
     except psycopg.Error as error:
         raise _unreachable(conninfo, error) from error
     return conn
 
 
-def open_pool(url: str, *, max_size: int = 8) -> ConnectionPool[Connection[Any]]:
+def open_pool(
+    url: str, *, max_size: int = 8, pooler: bool = False
+) -> ConnectionPool[Connection[Any]]:
     """Open a pool of connections like `connect`'s, at most `max_size` of them.
 
     A connection is tried before it is lent, so that a restarted server costs no failure. Raises
@@ -91,11 +92,10 @@ def open_pool(url: str, *, max_size: int = 8) -> ConnectionPool[Connection[Any]]
     """
     from psycopg_pool import ConnectionPool
 
-    from ragkit.store.acting import ActingPool
-
-    connect(url).close()  # the pool itself would retry in silence, and then not say why
-    return ActingPool(
+    connect(url, pooler=pooler).close()  # the pool would retry in silence, and then not say why
+    return ConnectionPool(
         _conninfo(url),
+        connection_class=_kind(pooler),
         kwargs={"autocommit": True, "prepare_threshold": None},
         min_size=1,
         max_size=max_size,
@@ -168,8 +168,19 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
+def _kind(pooler: bool) -> type[Connection[Any]]:
+    import psycopg
+
+    from ragkit.store.acting import PooledConnection
+
+    return PooledConnection if pooler else psycopg.Connection
+
+
 def _configure(conn: Connection[Any]) -> None:
-    conn.execute(_SESSION)
+    from ragkit.store.acting import IDLE, keeps_sessions
+
+    if keeps_sessions(conn):  # else each transaction sets it
+        conn.execute(f"SET {IDLE}")
 
 
 def _conninfo(url: str) -> str:

@@ -16,7 +16,9 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
+from ragkit.store.access import listed
 from ragkit.store.lending import transaction
+from ragkit.store.where import Readers
 from ragkit.types import Citation, Claim
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ _IDS = """
 """
 _TURNS = """
     SELECT ordinal, question, query, answer, refused, reason, citations, claims, unverified, used,
-        first_source, cited, trace, timings, created_at
+        first_source, cited, trace, timings, created_at,
+        hidden_documents(tenant, citations, %s::text[])
     FROM turn WHERE tenant = %s AND principal = %s AND conversation_id = %s ORDER BY ordinal
 """
 _CREATE = """
@@ -172,15 +175,26 @@ class StoredTurn:
 
 
 class Conversations:
-    """One principal's conversations; methods raise DatabaseError, NotFoundError for no such one."""
+    """One principal's conversations; methods raise DatabaseError, NotFoundError for no such one.
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str, principal: str) -> None:
+    An answer that was given stays; citations of documents that the `readers` may not read, or no
+    longer, are left out of it. None: an operator, who may read all.
+    """
+
+    def __init__(
+        self,
+        pool: ConnectionPool[Connection[Any]],
+        tenant: str,
+        principal: str,
+        readers: Readers = None,
+    ) -> None:
         self._pool = pool
         self._owner = (tenant, principal)
+        self._readers = listed(readers)
 
     def all(self) -> Sequence[StoredConversation]:
         """List those that have turns, the latest first."""
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_LIST, self._owner)]
 
     def page(
@@ -198,7 +212,7 @@ class Conversations:
         seen = None if collections is None else list(collections)
         time, id = after or (None, None)
         values = (*self._owner, seen, seen, time, time, id, limit)
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_PAGE, values)]
 
     def find(self, text: str) -> UUID:
@@ -206,7 +220,7 @@ class Conversations:
         start = text.strip().casefold()
         if not re.fullmatch(rf"[0-9a-f-]{{{MIN_PREFIX},36}}", start):
             raise missing(text)
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             rows = cursor.execute(_IDS, (*self._owner, start + "%")).fetchall()
         if len(rows) > 1:
             raise UsageError(f"more than one conversation begins with {start!r}: write more of it")
@@ -216,7 +230,7 @@ class Conversations:
 
     def get(self, number: UUID) -> StoredConversation:
         """Look one up."""
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             row = cursor.execute(_ONE, (*self._owner, number)).fetchone()
         if row is None:
             raise missing(str(number))
@@ -224,8 +238,9 @@ class Conversations:
 
     def turns(self, number: UUID) -> Sequence[StoredTurn]:
         """List a conversation's turns in their order; none for one that is not there."""
-        with transaction(self._pool) as cursor:
-            return [_turn(row) for row in cursor.execute(_TURNS, (*self._owner, number))]
+        with transaction(self._pool, self._owner[0]) as cursor:
+            values = (self._readers, *self._owner, number)
+            return [_turn(row) for row in cursor.execute(_TURNS, values)]
 
     def begin(self, number: UUID, token: UUID, *, new: tuple[str, str] | None = None) -> None:
         """Take a conversation for one question; `new` creates it, with its collection and title.
@@ -233,7 +248,7 @@ class Conversations:
         Raises BusyError while another question to it is being answered.
         """
         key = (*self._owner, number)
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             if new is not None:
                 cursor.execute(_CREATE, (*key, storable(new[0]), storable(new[1])))
             if cursor.execute(_TAKE, (token, LEASE_S, *key)).rowcount == 1:
@@ -248,13 +263,13 @@ class Conversations:
 
     def renew(self, number: UUID, token: UUID) -> None:
         """Put off the time at which others may take the conversation."""
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             cursor.execute(_RENEW, (LEASE_S, *self._owner, number, token))
 
     def abandon(self, number: UUID, token: UUID) -> None:
         """Give a conversation back without a turn; one that has none at all is deleted."""
         key = (*self._owner, number, token)
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             cursor.execute(_DROP_EMPTY, key)
             cursor.execute(_GIVE_BACK, key)
 
@@ -269,7 +284,7 @@ class Conversations:
         """
         tenant, principal = self._owner
         values = _values(turn) | {"tenant": tenant, "principal": principal, "id": number}
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             if cursor.execute(_FINISH, (*self._owner, number, token)).rowcount != 1:
                 raise NotFoundError(
                     f"the answer was not kept: conversation {number} was deleted, or asked another"
@@ -292,7 +307,7 @@ class Conversations:
         It is not kept either when the turn `new` has been replaced.
         """
         values = (storable(summary), new, *self._owner, number, old, new)
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             return cursor.execute(_SUMMARISE, values).rowcount == 1
 
     def rename(self, number: UUID, title: str) -> None:
@@ -305,19 +320,19 @@ class Conversations:
             raise UsageError(
                 f"a title has 1 to {MAX_TITLE_CHARS} characters, this one {len(title)}"
             )
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             if cursor.execute(_RENAME, (title, *self._owner, number)).rowcount != 1:
                 raise missing(str(number))
 
     def delete(self, number: UUID) -> None:
         """Delete a conversation with all its turns and its summary."""
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             if cursor.execute(_DELETE, (*self._owner, number)).rowcount != 1:
                 raise missing(str(number))
 
     def delete_all(self) -> int:
         """Delete every conversation of the principal; return how many there were."""
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._owner[0]) as cursor:
             return cursor.execute(_DELETE_ALL, self._owner).rowcount
 
 
@@ -358,14 +373,14 @@ def _values(turn: StoredTurn) -> dict[str, object]:
 
 def _turn(row: Sequence[Any]) -> StoredTurn:
     ordinal, question, query, answer, refused, reason, citations, claims, unverified = row[:9]
-    used, first_source, cited, trace, timings, created_at = row[9:]
+    used, first_source, cited, trace, timings, created_at, hidden = row[9:]
     return StoredTurn(
         question=question,
         query=query,
         answer=answer,
         refused=refused,
         reason=reason,
-        citations=tuple(Citation(**one) for one in citations),
+        citations=tuple(Citation(**one) for one in citations if one["document"] not in hidden),
         claims=tuple(Claim(**{**one, "cites": tuple(one["cites"])}) for one in claims),
         unverified=tuple(unverified),
         used=tuple(UsedPassage(**one) for one in used),

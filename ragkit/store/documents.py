@@ -14,24 +14,23 @@ from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
+from ragkit.store.access import COUNTS, listed
+from ragkit.store.loading import loading
+from ragkit.store.where import Readers
 from ragkit.types import Chunk, Collection, Document, Hit, NewDocument, Page
 
-_COLLECTIONS = """
-    SELECT c.id, c.name,
-        (SELECT count(*) FROM document d WHERE d.tenant = c.tenant AND d.collection_id = c.id),
-        (SELECT coalesce(sum(s.chunks), 0)::bigint FROM lexical_segment s
-            WHERE s.tenant = c.tenant AND s.collection_id = c.id)
-        - (SELECT count(*) FROM lexical_tombstone t
-            WHERE t.tenant = c.tenant AND t.collection_id = c.id)
-    FROM collection c WHERE c.tenant = %s AND (%s::text IS NULL OR c.name = %s) ORDER BY c.name
-"""
+_COLLECTIONS = f"""
+    SELECT c.id, c.name, counted.documents, counted.chunks FROM collection c {COUNTS}
+    WHERE c.tenant = %(tenant)s AND (%(name)s::text IS NULL OR c.name = %(name)s)
+        AND may_read(c.owner, c.readers, %(readers)s::text[]) ORDER BY c.name
+"""  # noqa: S608
 _CREATE_COLLECTION = """
-    INSERT INTO collection (tenant, name) VALUES (%s, %s) ON CONFLICT DO NOTHING
+    INSERT INTO collection (tenant, name, settings) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
 """
 _PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, page_starts, page_numbers, chars, text, source_id)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        language, media_type, metadata, page_starts, page_numbers, chars, text, source_id, owner)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
@@ -47,7 +46,7 @@ _PUT_DOCUMENT = """
 # nobody is going to make a document of.
 _DROP_REPLACED = """
     DELETE FROM source s
-    WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s AND s.uri_key = %(uri)s
+    WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s AND s.uri_key = ANY(%(uris)s)
         AND s.id IS DISTINCT FROM %(source)s::bigint
         AND (s.id < %(source)s::bigint OR NOT EXISTS (
             SELECT 1 FROM job j WHERE j.tenant = s.tenant AND j.source_id = s.id
@@ -63,85 +62,154 @@ _DOCUMENTS = """
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id), d.chars
     FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
 """
-_IN_COLLECTION = _DOCUMENTS + "WHERE d.tenant = %s AND d.collection_id = %s ORDER BY d.uri, d.id"
-_BY_ID = _DOCUMENTS + "WHERE d.tenant = %s AND d.id = %s"
-_KNOWN = """
-    SELECT uri, content_hash, fingerprint FROM document WHERE tenant = %s AND collection_id = %s
+_READABLE = " AND may_read(d.owner, d.readers, %(readers)s::text[])"
+# Of a document that is looked up by itself: its collection has to be readable as well.
+_SEEN = f"""
+    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+    WHERE d.tenant = %(tenant)s AND d.id = %(id)s
+        AND may_read(c.owner, c.readers, %(readers)s::text[]) {_READABLE}
 """
+_IN_COLLECTION = f"""{_DOCUMENTS}
+    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s {_READABLE}
+    ORDER BY d.uri, d.id
+"""
+_BY_ID = f"""{_DOCUMENTS}
+    WHERE d.tenant = %(tenant)s AND d.id = %(id)s
+        AND may_read(c.owner, c.readers, %(readers)s::text[]) {_READABLE}
+"""
+_LOCK = f"""
+    SELECT 1 FROM document d WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
+        AND d.id = %(id)s {_READABLE} FOR UPDATE
+"""  # noqa: S608
+_NAMED = f"""
+    SELECT uri, id FROM document d WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
+"""  # noqa: S608
+_CHUNK_COLUMNS = {
+    "tenant": "text",
+    "id": "int8",
+    "collection_id": "int8",
+    "document_id": "int8",
+    "ordinal": "int4",
+    "start_char": "int4",
+    "end_char": "int4",
+    "page": "int4",
+    "headings": "text[]",
+    "tokens": "int4",
+    "terms": "int4",
+}
+_KNOWN = f"""
+    SELECT uri, content_hash, fingerprint FROM document d
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s {_READABLE}
+"""  # noqa: S608
 HITS = """
     SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
-        substr(d.text, c.start_char + 1, c.end_char - c.start_char), d.version
+        substr(d.text, c.start_char + 1, c.end_char - c.start_char), d.version, d.metadata
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %s AND c.id = ANY(%s)
 """
 
 
-def add_collection(cursor: Cursor[Any], tenant: str, name: str) -> bool:
-    """Create a collection of that name; tell whether it is new."""
-    return cursor.execute(_CREATE_COLLECTION, (tenant, name)).rowcount > 0
+def add_collection(
+    cursor: Cursor[Any], tenant: str, name: str, settings: Mapping[str, str]
+) -> bool:
+    """Create a collection of that name with what it is to keep of settings; tell if it is new."""
+    values = (tenant, name, Jsonb(dict(settings)))
+    return cursor.execute(_CREATE_COLLECTION, values).rowcount > 0
 
 
-def collections(cursor: Cursor[Any], tenant: str, name: str | None = None) -> list[Collection]:
-    """List all collections, or the one of that name."""
-    return [Collection(*row) for row in cursor.execute(_COLLECTIONS, (tenant, name, name))]
+def collections(
+    cursor: Cursor[Any], tenant: str, name: str | None = None, readers: Readers = None
+) -> list[Collection]:
+    """List all collections, or the one of that name, with what is in them for somebody."""
+    values = {"tenant": tenant, "name": name, "readers": listed(readers)}
+    return [Collection(*row) for row in cursor.execute(_COLLECTIONS, values)]
 
 
-def collection_id(cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False) -> int:
-    """Look a collection up; with `lock` it cannot be deleted before the transaction ends."""
-    query = "SELECT id FROM collection WHERE tenant = %s AND name = %s"
-    row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), (tenant, name)).fetchone()
+def collection_id(
+    cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False, readers: Readers = None
+) -> int:
+    """Look a collection up; with `lock` it cannot be deleted before the transaction ends.
+
+    One that the readers may not read is not there.
+    """
+    return collection_row(cursor, tenant, name, lock=lock, readers=readers)[0]
+
+
+def collection_row(
+    cursor: Cursor[Any], tenant: str, name: str, *, lock: bool = False, readers: Readers = None
+) -> tuple[int, Mapping[str, Any]]:
+    """Look a collection up as `collection_id` does: its id, and what it keeps of settings."""
+    query = (
+        "SELECT id, settings FROM collection WHERE tenant = %s AND name = %s"
+        " AND may_read(owner, readers, %s::text[])"
+    )
+    values = (tenant, name, listed(readers))
+    row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), values).fetchone()
     if row is None:
         raise NotFoundError(
             f"There is no collection {name!r}: `ragkit collections list` shows those there are,"
             f" `ragkit ingest PATH --collection NAME` makes one."
         )
-    return int(row[0])
+    return int(row[0]), row[1]
 
 
-def put_document(
+def put_documents(
     cursor: Cursor[Any],
     tenant: str,
     collection: int,
-    new: NewDocument,
+    new: Sequence[NewDocument],
     source: int | None = None,
-) -> tuple[int, int]:
-    """Insert or overwrite the document's row; return its id and version. Locks the row.
+) -> list[tuple[int, int]]:
+    """Insert or overwrite the documents' rows; return each one's id and version. Locks the rows.
 
-    `source` is the upload that it was made of; files that are then of no use any more are deleted.
-    Raises NotFoundError when a later upload has taken its place.
+    `source` is the upload that they were made of; files that are then of no use any more are
+    deleted, and whoever sent it owns what is new. A document that is overwritten keeps its owner
+    and its readers. Raises NotFoundError when a later upload has taken its place.
     """
+    keys = [uri_key(one.uri) for one in new]
+    owner: str | None = None
     if source is not None:
-        _lock_source(cursor, tenant, source)
-    values = (
-        *(tenant, collection, new.uri, uri_key(new.uri)),
+        key, owner = _lock_source(cursor, tenant, source)
+        keys = [key] * len(new)
+    rows = [
+        (*_row(tenant, collection, one, key), source, owner)
+        for one, key in zip(new, keys, strict=True)
+    ]
+    cursor.executemany(_PUT_DOCUMENT, rows, returning=True)
+    stored = [row for result in cursor.results() for row in result.fetchall()]
+    if len(stored) < len(new):
+        raise _replaced(source)
+    _drop_replaced(cursor, tenant, collection, keys, source)
+    return [(int(number), int(version)) for number, version in stored]
+
+
+def _row(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[object, ...]:
+    return (
+        *(tenant, collection, new.uri, key),
         *(new.content_hash, new.fingerprint, new.title),
         *(new.language, new.media_type, Jsonb(dict(new.metadata))),
         [page.start for page in new.pages],
         [page.number for page in new.pages],
-        *(len(new.text), new.text, source),
+        *(len(new.text), new.text),
     )
-    row = cursor.execute(_PUT_DOCUMENT, values).fetchone()
-    if row is None:
-        raise _replaced(source)
-    _drop_replaced(cursor, tenant, collection, new.uri, source)
-    return int(row[0]), int(row[1])
 
 
 def put_source(
-    cursor: Cursor[Any], tenant: str, collection: int, uri: str, source: int, known: tuple[str, str]
+    cursor: Cursor[Any], tenant: str, collection: int, source: int, known: tuple[str, str]
 ) -> int | None:
     """Say that the document was made of this upload, if it is what would be made of it.
 
     `known` are the content hash and the fingerprint of what would be made. Return the document's
     id; None when it is not there, or another. Raises NotFoundError as `put_document` does.
     """
-    _lock_source(cursor, tenant, source)
-    row = cursor.execute(_SAME, (tenant, collection, uri_key(uri), *known, source)).fetchone()
+    key, _ = _lock_source(cursor, tenant, source)
+    row = cursor.execute(_SAME, (tenant, collection, key, *known, source)).fetchone()
     if row is None:
         return None
     query = "UPDATE document SET source_id = %s WHERE tenant = %s AND id = %s"
     cursor.execute(query, (source, tenant, row[0]))
-    _drop_replaced(cursor, tenant, collection, uri, source)
+    _drop_replaced(cursor, tenant, collection, [key], source)
     return int(row[0])
 
 
@@ -154,74 +222,79 @@ def copy_chunks(
     cursor: Cursor[Any],
     tenant: str,
     collection: int,
-    document: int,
-    chunks: Sequence[Chunk],
+    chunks: Sequence[tuple[int, Chunk]],
     terms: Sequence[int],
 ) -> list[int]:
-    """Add chunks by binary COPY, `terms` counting each one's analyser terms; return their ids."""
+    """Add chunks, each with its document; return their ids.
+
+    `terms` counts each one's analyser terms.
+    """
     cursor.execute("SELECT nextval('chunk_id') FROM generate_series(1, %s)", (len(chunks),))
     ids = [int(row[0]) for row in cursor]
-    with cursor.copy(
-        "COPY chunk (tenant, id, collection_id, document_id, ordinal, start_char, end_char, page,"
-        " headings, tokens, terms) FROM STDIN (FORMAT BINARY)"
-    ) as copy:
-        copy.set_types(
-            [
-                "text",
-                "int8",
-                "int8",
-                "int8",
-                "int4",
-                "int4",
-                "int4",
-                "int4",
-                "text[]",
-                "int4",
-                "int4",
-            ]
-        )
-        for number, chunk, length in zip(ids, chunks, terms, strict=True):
+    with loading(cursor, "chunk", _CHUNK_COLUMNS) as load:
+        for number, (document, chunk), length in zip(ids, chunks, terms, strict=True):
             place = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
-            copy.write_row((tenant, number, collection, document, *place, chunk.tokens, length))
+            load.write_row((tenant, number, collection, document, *place, chunk.tokens, length))
     return ids
 
 
-def delete_chunks(cursor: Cursor[Any], tenant: str, document: int) -> None:
-    """Delete a document's chunks and, by cascade, their vectors in every space."""
-    cursor.execute("DELETE FROM chunk WHERE tenant = %s AND document_id = %s", (tenant, document))
+def delete_chunks(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
+    """Delete documents' chunks and, by cascade, their vectors in every space."""
+    query = "DELETE FROM chunk WHERE tenant = %s AND document_id = ANY(%s)"
+    cursor.execute(query, (tenant, list(documents)))
 
 
-def documents(cursor: Cursor[Any], tenant: str, collection: int) -> list[Document]:
-    return [Document(*row) for row in cursor.execute(_IN_COLLECTION, (tenant, collection))]
+def named(
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    uris: Sequence[str] | None,
+    readers: Readers = None,
+) -> dict[str, int]:
+    """Map those of these URIs that a collection has to their documents; all of them for None."""
+    keys = None if uris is None else [uri_key(uri) for uri in uris]
+    values = {"tenant": tenant, "collection": collection, "keys": keys}
+    rows = cursor.execute(_NAMED, {**values, "readers": listed(readers)})
+    return {uri: int(number) for uri, number in rows}
 
 
-def document(cursor: Cursor[Any], tenant: str, number: int) -> Document:
-    row = cursor.execute(_BY_ID, (tenant, number)).fetchone()
+def documents(
+    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
+) -> list[Document]:
+    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
+    return [Document(*row) for row in cursor.execute(_IN_COLLECTION, values)]
+
+
+def document(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> Document:
+    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
+    row = cursor.execute(_BY_ID, values).fetchone()
     if row is None:
         raise _no_document(number)
     return Document(*row)
 
 
-def text(cursor: Cursor[Any], tenant: str, number: int) -> str:
-    query = "SELECT text FROM document WHERE tenant = %s AND id = %s"
-    row = cursor.execute(query, (tenant, number)).fetchone()
+def text(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> str:
+    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
+    row = cursor.execute("SELECT d.text" + _SEEN, values).fetchone()
     if row is None:
         raise _no_document(number)
     return str(row[0])
 
 
-def pages(cursor: Cursor[Any], tenant: str, number: int) -> list[Page]:
-    query = "SELECT page_starts, page_numbers FROM document WHERE tenant = %s AND id = %s"
-    row = cursor.execute(query, (tenant, number)).fetchone()
+def pages(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> list[Page]:
+    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
+    row = cursor.execute("SELECT d.page_starts, d.page_numbers" + _SEEN, values).fetchone()
     if row is None:
         raise _no_document(number)
     return [Page(start, page) for start, page in zip(*row, strict=True)]
 
 
-def lock_document(cursor: Cursor[Any], tenant: str, collection: int, number: int) -> None:
+def lock_document(
+    cursor: Cursor[Any], tenant: str, collection: int, number: int, readers: Readers = None
+) -> None:
     """Lock a document's row for a change; raises NotFoundError when it is not in the collection."""
-    query = "SELECT 1 FROM document WHERE tenant = %s AND collection_id = %s AND id = %s FOR UPDATE"
-    if cursor.execute(query, (tenant, collection, number)).fetchone() is None:
+    which = {"tenant": tenant, "collection": collection, "id": number}
+    if cursor.execute(_LOCK, {**which, "readers": listed(readers)}).fetchone() is None:
         raise _no_document(number)
 
 
@@ -233,8 +306,11 @@ def delete_document(cursor: Cursor[Any], tenant: str, number: int) -> None:
         drop_source(cursor, tenant, row[0])
 
 
-def known(cursor: Cursor[Any], tenant: str, collection: int) -> Mapping[str, tuple[str, str]]:
-    rows = cursor.execute(_KNOWN, (tenant, collection))
+def known(
+    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
+) -> Mapping[str, tuple[str, str]]:
+    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
+    rows = cursor.execute(_KNOWN, values)
     return {uri: (content_hash, fingerprint) for uri, content_hash, fingerprint in rows}
 
 
@@ -249,17 +325,20 @@ def uri_key(uri: str) -> bytes:
     return hashlib.sha256(uri.encode()).digest()
 
 
-def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
-    query = "SELECT 1 FROM source WHERE tenant = %s AND id = %s FOR UPDATE"
-    if cursor.execute(query, (tenant, source)).fetchone() is None:
+def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> tuple[bytes, str | None]:
+    """Return what the document is found by that an upload becomes, and who sent it."""
+    query = "SELECT uri_key, principal FROM source WHERE tenant = %s AND id = %s FOR UPDATE"
+    row = cursor.execute(query, (tenant, source)).fetchone()
+    if row is None:
         raise _replaced(source)
+    return bytes(row[0]), f"user:{row[1]}" if row[1] else None
 
 
 def _drop_replaced(
-    cursor: Cursor[Any], tenant: str, collection: int, uri: str, source: int | None
+    cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[bytes], source: int | None
 ) -> None:
-    key = {"tenant": tenant, "collection": collection, "uri": uri_key(uri), "source": source}
-    cursor.execute(_DROP_REPLACED, key)
+    values = {"tenant": tenant, "collection": collection, "uris": list(keys), "source": source}
+    cursor.execute(_DROP_REPLACED, values)
 
 
 def _replaced(source: int | None) -> NotFoundError:
@@ -277,6 +356,7 @@ def _hit(
     headings: list[str],
     text: str,
     version: int,
+    metadata: Mapping[str, Any],
 ) -> Hit:
     return Hit(
         document=document,
@@ -290,6 +370,7 @@ def _hit(
         score=0.0,
         headings=tuple(headings),
         version=version,
+        metadata=metadata,
     )
 
 

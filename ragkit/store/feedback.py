@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.store.access import listed
 from ragkit.store.conversations import storable
 from ragkit.store.kept import is_answer_id
 from ragkit.store.lending import transaction
+from ragkit.store.where import Readers
 from ragkit.types import Citation
 
 if TYPE_CHECKING:
@@ -59,7 +61,8 @@ _REPLACES = """
 """
 _COLUMNS = """
     id, principal, answer_id, CASE rating WHEN 1 THEN 'up' ELSE 'down' END, comment, collection,
-    question, query, answer, refused, citations, created_at, updated_at
+    question, query, answer, refused, citations, created_at, updated_at,
+    hidden_documents(tenant, citations, %(readers)s::text[])
 """
 _RATE_KEPT = f"{_RATE} {_OF_KEPT} {_REPLACES} RETURNING {_COLUMNS}"
 _RATE_TURN = f"{_RATE} {_OF_TURN} {_REPLACES} RETURNING {_COLUMNS}"
@@ -75,6 +78,8 @@ _PAGE = f"""
     WHERE tenant = %(tenant)s AND (%(after)s::bigint IS NULL OR id < %(after)s)
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
         AND (%(rating)s::smallint IS NULL OR rating = %(rating)s)
+        AND (principal = %(principal)s
+            OR hidden_documents(tenant, citations, %(readers)s::text[]) = '{{}}')
     ORDER BY id DESC LIMIT %(limit)s
 """  # noqa: S608
 _DELETE = """
@@ -108,6 +113,8 @@ class Feedback:
 
     A kept answer that is older than `keep_days` cannot be rated, unless it was before; ratings
     themselves stay. `collections` of a method are those that the caller may see; None means all.
+    Others' ratings of answers from documents that the `readers` may not read are not there, and
+    their citations are left out of his own. None: an operator, who may read all.
     """
 
     def __init__(
@@ -117,7 +124,9 @@ class Feedback:
         principal: str,
         *,
         keep_days: int,
+        readers: Readers = None,
     ) -> None:
+        self._readers = listed(readers)
         self._pool = pool
         self._tenant = tenant
         self._principal = principal
@@ -152,7 +161,7 @@ class Feedback:
         }
         if turn is not None:
             values |= {"conversation": UUID(turn[1]), "ordinal": int(turn[2])}
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._tenant) as cursor:
             for statement in (_RATE_KEPT if turn is None else _RATE_TURN, _RATE_AGAIN):
                 row = cursor.execute(statement, values).fetchone()
                 if row is not None:
@@ -173,7 +182,7 @@ class Feedback:
             "after": after,
             "rating": NUMBERS[rating] if rating is not None else None,
         }
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._tenant) as cursor:
             return [_rated(row) for row in cursor.execute(_PAGE, values)]
 
     def all(
@@ -194,14 +203,19 @@ class Feedback:
             "principal": None if everybody else self._principal,
         }
         if 0 < number <= MAX_NUMBER:
-            with transaction(self._pool) as cursor:
+            with transaction(self._pool, self._tenant) as cursor:
                 if cursor.execute(_DELETE, values).rowcount == 1:
                     return
         raise NotFoundError(f"there is no rating {number}")
 
     def _values(self, collections: Sequence[str] | None) -> dict[str, object]:
         seen = None if collections is None else list(collections)
-        return {"tenant": self._tenant, "collections": seen}
+        return {
+            "tenant": self._tenant,
+            "principal": self._principal,
+            "readers": self._readers,
+            "collections": seen,
+        }
 
 
 def _no_answer(text: str) -> NotFoundError:
@@ -212,6 +226,6 @@ def _no_answer(text: str) -> NotFoundError:
 
 
 def _rated(row: Sequence[Any]) -> Rated:
-    values = list(row)
-    values[10] = tuple(Citation(**one) for one in values[10])
+    *values, hidden = row
+    values[10] = tuple(Citation(**one) for one in values[10] if one["document"] not in hidden)
     return Rated(*values)

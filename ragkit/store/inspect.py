@@ -9,6 +9,9 @@ from typing import Any, LiteralString
 from psycopg import Cursor, sql
 
 from ragkit.store import documents, postings, vectors
+from ragkit.store.vectors.packed import packed_query, register
+from ragkit.store.vectors.search import choose, prepare_walk, walking
+from ragkit.types import EmbeddingSpace
 
 _MANY_ROWS = 2_000  # below, reading the whole table is the better plan
 _HALF_EMPTY = """
@@ -33,6 +36,7 @@ _UNCOUNTED = """
 _FAILED_JOBS = """
     SELECT count(*) FROM job WHERE tenant = %s AND state = 'failed' AND kind = 'ingest'
 """
+_SPACES = "SELECT model, revision, dimension, query_prefix, passage_prefix FROM embedding_space"
 _INVALID_INDEXES = """
     SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE NOT i.indisvalid AND pg_table_is_visible(c.oid) ORDER BY 1
@@ -121,20 +125,26 @@ def _searches(
     if row is None:
         return
     collection, chunk = row
-    yield "words", sql.SQL(postings.POSTINGS), (tenant, collection, ["the"])
+    yield "words", sql.SQL(postings.POSTINGS), (tenant, collection, ["the"], [0])
     yield "passages", sql.SQL(documents.HITS), (tenant, [chunk])
-    spaces = cursor.execute("SELECT id, dimension FROM embedding_space").fetchall()
-    for space_id, dimension in spaces:
-        if not vectors.walks_index(cursor, space_id, tenant, collection):
+    import numpy as np
+
+    for row in cursor.execute(_SPACES).fetchall():
+        place = vectors.locate(cursor, EmbeddingSpace(*row), tenant, collection)
+        assert place is not None
+        table, plan = place.table, choose(cursor, place, tenant, collection, 10)
+        if not plan.walks:
             continue
-        vectors.prepare_walk(cursor, 10)
+        prepare_walk(cursor, table, plan)
         values = {
-            "vector": str([1.0] * dimension),
+            "vector": packed_query(table, "", np.ones(table.dimension, np.float32)),
             "tenant": tenant,
             "collection": collection,
             "k": 10,
+            "walked": plan.walked,
         }
-        yield "vectors", vectors.approximate(space_id), values
+        register(cursor)
+        yield "vectors", walking(table), values
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

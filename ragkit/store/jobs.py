@@ -2,7 +2,8 @@
 
 Workers take jobs with SKIP LOCKED. An attempt is counted before work starts, so that a job that
 kills its worker is known by its count. A dead worker's jobs are free at once: each worker holds an
-advisory lock on its number, which PostgreSQL releases with the connection.
+advisory lock on its number, which PostgreSQL releases with the connection. Behind PgBouncer no lock
+outlives a transaction; there the lease alone tells, and a worker's number is negative.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection, Cursor
 
+from ragkit.store.acting import keeps_sessions
 from ragkit.store.documents import uri_key
+from ragkit.store.lending import begun
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
 LEASE_S = 600  # covers a worker that lives but hangs: longer than parsing one file may take
 MAX_ATTEMPTS = 3  # arbitrary: a job that took its worker down so often is set aside
-_WORKERS = 0x7261676B  # class of the workers' advisory locks: "ragk" in ASCII
+_WORKERS = 0x7261676B  # class of the workers' advisory locks: "ragk"; also in ragkit_alive()
 
 _ENQUEUE = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key)
@@ -31,17 +34,12 @@ _ENQUEUE = """
     WHERE job.state IN ('done', 'failed')
 """
 # Of an open job: no living worker holds it within its lease.
-FREE = """(state = 'queued' OR lease_until < now() OR NOT EXISTS (
-            SELECT 1 FROM pg_locks l
-            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
-                AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                AND l.classid = %(class)s::bigint::oid AND l.objid = job.worker::oid))"""
-FREE_VALUES = {"class": _WORKERS}
+_OPEN = "(state = 'queued' OR lease_until < now() OR NOT ragkit_alive(worker))"
 _FREE = f"""
     SELECT tenant, id FROM job
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND kind = %(kind)s
         AND uri_key = ANY(%(uris)s) AND state IN ('queued', 'running')
-        AND {FREE}
+        AND {_OPEN}
     ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """  # noqa: S608  built from constants only
 _QUARANTINE = f"""
@@ -106,13 +104,14 @@ class Worker:
         self._tenant = tenant
         self._collection = collection
         self._kind = kind
-        self._number = register(conn)
+        self.number = register(conn)
 
     def enqueue(self, uris: Sequence[str]) -> None:
         """Open a job for each URI; one that is open already stays as it is."""
         once = sorted(set(uris))
         keys = [uri_key(uri) for uri in once]
-        self._conn.execute(_ENQUEUE, (self._tenant, self._collection, self._kind, once, keys))
+        with begun(self._conn, self._tenant) as cursor:
+            cursor.execute(_ENQUEUE, (self._tenant, self._collection, self._kind, once, keys))
 
     def claim(self, uris: Sequence[str], *, limit: int) -> list[Job]:
         """Take up to `limit` open jobs among these URIs that no living worker has."""
@@ -121,34 +120,36 @@ class Worker:
             "collection": self._collection,
             "kind": self._kind,
             "uris": [uri_key(uri) for uri in uris],
-            **FREE_VALUES,
             "limit": limit,
             "attempts": MAX_ATTEMPTS,
-            "worker": self._number,
+            "worker": self.number,
             "lease": LEASE_S,
         }
-        with self._conn.transaction():
-            self._conn.execute(_QUARANTINE, values)
-            return [Job(*row) for row in self._conn.execute(_CLAIM, values)]
+        with begun(self._conn, self._tenant) as cursor:
+            cursor.execute(_QUARANTINE, values)
+            return [Job(*row) for row in cursor.execute(_CLAIM, values)]
 
     def fail(self, job: int, stage: str, reason: str) -> None:
         """Record why a job failed."""
-        with self._conn.cursor() as cursor:
+        with begun(self._conn, self._tenant) as cursor:
             fail(cursor, self._tenant, job, stage, reason)
 
     def heartbeat(self) -> None:
         """Renew the lease of everything this worker has."""
-        self._conn.execute(_HEARTBEAT, (LEASE_S, self._tenant, self._number))
+        with begun(self._conn, self._tenant) as cursor:
+            cursor.execute(_HEARTBEAT, (LEASE_S, self._tenant, self.number))
 
     def outcomes(self, uris: Sequence[str]) -> dict[str, Outcome]:
         """Tell how the jobs of these URIs stand."""
         values = (self._tenant, self._collection, self._kind, [uri_key(uri) for uri in uris])
-        return {uri: Outcome(*rest) for uri, *rest in self._conn.execute(_OUTCOMES, values)}
+        with begun(self._conn, self._tenant) as cursor:
+            return {uri: Outcome(*rest) for uri, *rest in cursor.execute(_OUTCOMES, values)}
 
     def close(self) -> None:
         """Give back what was taken and not done; an attempt that was broken off does not count."""
-        self._conn.execute(_RELEASE, (self._tenant, self._number))
-        unregister(self._conn, self._number)
+        with begun(self._conn, self._tenant) as cursor:
+            cursor.execute(_RELEASE, (self._tenant, self.number))
+        unregister(self._conn, self.number)
 
 
 class Ledger:
@@ -171,16 +172,19 @@ class Ledger:
 
 
 def register(conn: Connection[Any]) -> int:
-    """Draw a worker's number and hold its lock for as long as the connection lives."""
+    """Draw a worker's number; hold its lock for as long as the connection lives, where it can."""
     row = conn.execute("SELECT nextval('job_worker')").fetchone()
     assert row is not None
+    if not keeps_sessions(conn):
+        return -int(row[0])
     conn.execute("SELECT pg_advisory_lock(%s, %s)", (_WORKERS, row[0]))
     return int(row[0])
 
 
 def unregister(conn: Connection[Any], worker: int) -> None:
     """Let go of a worker's lock, so that the connection can serve others."""
-    conn.execute("SELECT pg_advisory_unlock(%s, %s)", (_WORKERS, worker))
+    if worker > 0:
+        conn.execute("SELECT pg_advisory_unlock(%s, %s)", (_WORKERS, worker))
 
 
 def fail(cursor: Cursor[Any], tenant: str, job: int, stage: str, reason: str) -> None:

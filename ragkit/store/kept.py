@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
+from ragkit.store.access import listed
 from ragkit.store.conversations import storable
 from ragkit.store.lending import transaction
+from ragkit.store.where import Readers
 from ragkit.types import Answer, Citation
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[!-~]{1,200}")
 
-_SWEEP = "DELETE FROM kept_answer WHERE created_at <= now() - make_interval(days => %s)"
+_SWEEP = "SELECT ragkit_forget_answers(%s)"
 _KEEP = """
     INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer, refused,
         citations, completion)
@@ -35,7 +37,10 @@ _MINE = """
         AND created_at > now() - make_interval(days => %(keep_days)s)
         AND (%(collections)s::text[] IS NULL OR collection = ANY(%(collections)s))
 """
-_FIND = f"SELECT completion FROM kept_answer WHERE {_MINE}"  # noqa: S608
+_FIND = f"""
+    SELECT completion, hidden_documents(tenant, citations, %(readers)s::text[])
+    FROM kept_answer WHERE {_MINE}
+"""  # noqa: S608
 _DELETE = f"DELETE FROM kept_answer WHERE {_MINE}"  # noqa: S608
 
 
@@ -43,7 +48,8 @@ class KeptAnswers:
     """One principal's kept answers; methods raise DatabaseError.
 
     One that is older than `keep_days` is not found. `collections` of a method are those that the
-    caller may see; None means all.
+    caller may see; None means all. Citations of documents that the `readers` may not read, or no
+    longer, are left out. None: an operator, who may read all.
     """
 
     def __init__(
@@ -53,7 +59,9 @@ class KeptAnswers:
         principal: str,
         *,
         keep_days: int,
+        readers: Readers = None,
     ) -> None:
+        self._readers = listed(readers)
         self._pool = pool
         self._tenant = tenant
         self._principal = principal
@@ -83,24 +91,24 @@ class KeptAnswers:
             Jsonb([_citation_json(citation) for citation in answer.citations]),
             storable(json.dumps(completion, ensure_ascii=False)),
         )
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._tenant) as cursor:
             cursor.execute(_SWEEP, (self._keep_days,))
             cursor.execute(_KEEP, values)
 
     def completion(self, id: str, *, collections: Sequence[str] | None = None) -> Mapping[str, Any]:
         """Return a kept answer as it was sent. Raises NotFoundError."""
         if is_answer_id(id):
-            with transaction(self._pool) as cursor:
+            with transaction(self._pool, self._tenant) as cursor:
                 row = cursor.execute(_FIND, self._values(id, collections)).fetchone()
             if row is not None:
-                found: Mapping[str, Any] = row[0]
+                found: Mapping[str, Any] = without_citations(row[0], frozenset(row[1]))
                 return found
         raise _missing(id)
 
     def delete(self, id: str, *, collections: Sequence[str] | None = None) -> None:
         """Delete a kept answer; a rating of it stays, with its copy. Raises NotFoundError."""
         if is_answer_id(id):
-            with transaction(self._pool) as cursor:
+            with transaction(self._pool, self._tenant) as cursor:
                 if cursor.execute(_DELETE, self._values(id, collections)).rowcount == 1:
                     return
         raise _missing(id)
@@ -111,8 +119,26 @@ class KeptAnswers:
             "principal": self._principal,
             "id": id,
             "keep_days": self._keep_days,
+            "readers": self._readers,
             "collections": None if collections is None else list(collections),
         }
+
+
+def without_citations(value: Any, documents: frozenset[int]) -> Any:
+    """Return a completion's JSON without the citations of some documents."""
+    if not documents:
+        return value
+    if isinstance(value, list):
+        return [without_citations(one, documents) for one in value]
+    if not isinstance(value, dict):
+        return value
+    left = {
+        name: [one for one in inside if one.get("document") not in documents]
+        if name == "citations" and isinstance(inside, list)
+        else inside
+        for name, inside in value.items()
+    }
+    return {name: without_citations(inside, documents) for name, inside in left.items()}
 
 
 def is_answer_id(text: str) -> bool:

@@ -1,4 +1,7 @@
-"""Connections lent from a pool, what goes wrong with them raised as DatabaseError in one line."""
+"""Connections lent from a pool, what goes wrong with them raised as DatabaseError in one line.
+
+Whatever is lent stands in a transaction that has said for which tenant it is.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,69 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from ragkit.errors import DatabaseError
+from ragkit.store.acting import begin
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
     from psycopg_pool import ConnectionPool
 
+EVERYBODY = ""  # for what belongs to no tenant: row-level security shows no tenant's rows then
+
 
 @contextmanager
-def connection(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
-    """Lend a connection; what is done with it is committed at the end. Raises DatabaseError."""
+def connection(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Connection[Any]]:
+    """Lend a connection in a transaction for a tenant, committed at the end. Raises DatabaseError.
+
+    It is named here, not taken from the context: a store has a tenant of its own.
+    """
+    with _lent(pool) as conn:
+        begin(conn, tenant)
+        yield conn
+        conn.commit()
+
+
+@contextmanager
+def transaction(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
+    """Lend a cursor in a transaction for a tenant; see `connection`. Raises DatabaseError."""
+    with connection(pool, tenant) as conn, conn.cursor() as cursor:
+        yield cursor
+
+
+@contextmanager
+def snapshot(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
+    """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
+    with _lent(pool) as conn:
+        begin(conn, tenant, snapshot=True)
+        with conn.cursor() as cursor:
+            yield cursor
+        conn.commit()
+
+
+@contextmanager
+def begun(conn: Connection[Any], tenant: str) -> Iterator[Cursor[Any]]:
+    """Begin a transaction for a tenant on a connection of one's own in autocommit mode.
+
+    Errors are psycopg's own.
+    """
+    begin(conn, tenant)
+    try:
+        with conn.cursor() as cursor:
+            yield cursor
+    except BaseException:
+        if not conn.closed:
+            conn.rollback()
+        raise
+    conn.commit()
+
+
+@contextmanager
+def _lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
+    """Lend a connection; the pool rolls back what was begun on it and not committed."""
     try:
         with pool.connection() as conn:
             yield conn
     except psycopg.Error as error:
         raise translate(error) from error
-
-
-@contextmanager
-def transaction(pool: ConnectionPool[Connection[Any]]) -> Iterator[Cursor[Any]]:
-    """Lend a cursor in a transaction of its own. Raises DatabaseError."""
-    with connection(pool) as conn, conn.transaction(), conn.cursor() as cursor:
-        yield cursor
-
-
-@contextmanager
-def snapshot(pool: ConnectionPool[Connection[Any]]) -> Iterator[Cursor[Any]]:
-    """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
-    with transaction(pool) as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield cursor
 
 
 def translate(error: psycopg.Error) -> DatabaseError:

@@ -10,24 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit.store.keys import FoundKey
-from ragkit.store.lending import connection
+from ragkit.store.lending import EVERYBODY, connection
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
 _ADD = """
-    INSERT INTO login (tenant, sha256, key_id, principal, scopes, collections, expires_at)
-    VALUES (%s, %s, %s, %s, %s, %s, now() + make_interval(secs => %s))
+    INSERT INTO login (tenant, sha256, key_id, principal, scopes, collections, groups, expires_at)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, now() + make_interval(secs => %s))
 """
 _FIND = """
-    SELECT coalesce(k.id, 0), l.tenant, l.principal, l.scopes, l.collections, l.sha256
-    FROM login l LEFT JOIN access_key k ON k.tenant = l.tenant AND k.id = l.key_id
-    WHERE l.sha256 = %s AND l.expires_at > now() AND (l.key_id IS NULL OR (k.id IS NOT NULL
-        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))
+    SELECT key_id, tenant, principal, scopes, collections, sha256, groups
+    FROM ragkit_find_login(%s)
 """
-_END = "DELETE FROM login WHERE sha256 = %s"
-_SWEEP = "DELETE FROM login WHERE expires_at <= now()"
+_END = "SELECT ragkit_end_login(%s)"
+_SWEEP = "SELECT ragkit_forget_logins()"
 _BEGIN = """
     INSERT INTO login_begun (state_sha256, nonce, verifier, next, expires_at)
     VALUES (%s, %s, %s, %s, now() + make_interval(secs => %s))
@@ -64,38 +62,42 @@ class Logins:
         collections: Sequence[str] | None,
         key: int | None,
         lasts_s: float,
+        groups: Sequence[str] = (),
     ) -> None:
         """Keep a log-in by its hash; those that have ended are swept out."""
         kept = None if collections is None else list(collections)
-        with connection(self._pool) as conn:
+        with connection(self._pool, tenant) as conn:
             conn.execute(_SWEEP)
-            conn.execute(_ADD, (tenant, sha256, key, principal, list(scopes), kept, lasts_s))
+            conn.execute(
+                _ADD, (tenant, sha256, key, principal, list(scopes), kept, list(groups), lasts_s)
+            )
 
     def find(self, sha256: bytes) -> FoundKey | None:
         """Find the log-in with this hash, if it and its key are still valid."""
-        with connection(self._pool) as conn:
+        with connection(self._pool, EVERYBODY) as conn:
             row = conn.execute(_FIND, (sha256,)).fetchone()
         if row is None:
             return None
-        number, tenant, principal, scopes, collections, found = row
+        number, tenant, principal, scopes, collections, found, groups = row
         kept = None if collections is None else tuple(collections)
-        return FoundKey(number, tenant, principal, tuple(scopes), kept, bytes(found))
+        who = (number, tenant, principal, tuple(scopes))
+        return FoundKey(*who, kept, bytes(found), tuple(groups))
 
     def end(self, sha256: bytes) -> None:
         """Forget a log-in."""
-        with connection(self._pool) as conn:
+        with connection(self._pool, EVERYBODY) as conn:
             conn.execute(_END, (sha256,))
 
     def begin(self, state_sha256: bytes, begun: Begun, lasts_s: float) -> None:
         """Keep what a single sign-on's answer must match."""
         values = (state_sha256, begun.nonce, begun.verifier, begun.next, lasts_s)
-        with connection(self._pool) as conn:
+        with connection(self._pool, EVERYBODY) as conn:
             conn.execute(_SWEEP_BEGUN)
             conn.execute(_BEGIN, values)
 
     def finish(self, state_sha256: bytes) -> Begun | None:
         """Take what was begun under this state, once; None when there is none in time."""
-        with connection(self._pool) as conn:
+        with connection(self._pool, EVERYBODY) as conn:
             row = conn.execute(_FINISH, (state_sha256,)).fetchone()
         if row is None or not row[3]:
             return None

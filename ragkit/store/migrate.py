@@ -17,7 +17,7 @@ from ragkit.errors import MigrationError
 if TYPE_CHECKING:
     from psycopg import Connection, Error
 
-_LOCK: Final = 0x7261676B6974  # "ragkit"; an advisory lock counts within one database
+LOCK: Final = 0x7261676B6974  # "ragkit"; an advisory lock counts within one database
 _APPLIED: Final = "SELECT number, name, sha256 FROM ragkit_migration ORDER BY number"
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS ragkit_migration (
@@ -69,6 +69,23 @@ def migrate(conn: Connection[Any], folder: Traversable | None = None) -> list[st
     return names
 
 
+def is_current(conn: Connection[Any]) -> bool:
+    """Tell whether the schema is this program's; one that may not be read is not.
+
+    Raises MigrationError for one that it cannot become.
+    """
+    import psycopg
+
+    try:
+        return _next(conn, _read(files("ragkit.store") / "migrations")) is None
+    except psycopg.errors.InsufficientPrivilege:
+        return False
+    except psycopg.Error as error:
+        raise MigrationError(
+            f"The database does not say which tables it has: {_line(error)}: try it again."
+        ) from error
+
+
 def _read(folder: Traversable) -> list[Migration]:
     """Read the files in order; their numbers count from 1 without a gap."""
     found = [
@@ -109,7 +126,8 @@ def _apply(conn: Connection[Any], step: Migration, steps: list[Migration]) -> bo
     import psycopg
 
     with conn.transaction():
-        conn.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        conn.execute("SET LOCAL ragkit.all_tenants = 'on'")  # a step may change their rows
         try:
             conn.execute(_TABLE)
             if _next(conn, steps) != step:

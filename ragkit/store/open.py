@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import psycopg
+
 from ragkit.closing import Closing
+from ragkit.errors import DatabaseError, MigrationError, UsageError
+from ragkit.store.extensions import LexicalIndex
+from ragkit.store.lending import translate
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.vectors import Layout
+from ragkit.store.where import Readers
+from ragkit.text.analyse import ANALYSER
+from ragkit.text.analysers import analyser_name
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -19,13 +30,53 @@ class Database(Closing):
     """An open pool and, where the database is embedded, this process's share of its server."""
 
     def __init__(
-        self, pool: ConnectionPool[Connection[Any]], server: EmbeddedServer | None = None
+        self,
+        pool: ConnectionPool[Connection[Any]],
+        server: EmbeddedServer | None = None,
+        *,
+        owner_url: str | None = None,
+        analyser: str = ANALYSER,
+        lexical_index: LexicalIndex = "ragkit",
+        layout: Layout | None = None,
     ) -> None:
+        self._analyser = analyser
+        self._lexical_index = lexical_index
+        self._layout = layout
         self.pool = pool
         self._server = server
+        self._owner_url = owner_url
 
-    def store(self, tenant: str, *, durable: bool = True) -> PostgresStore:
-        return PostgresStore(self.pool, tenant=tenant, durable=durable)
+    def store(self, tenant: str, *, durable: bool = True, readers: Readers = None) -> PostgresStore:
+        return PostgresStore(
+            self.pool,
+            tenant=tenant,
+            durable=durable,
+            owner=self.owner,
+            readers=readers,
+            analyser=self._analyser,
+            lexical_index=self._lexical_index,
+            layout=self._layout,
+        )
+
+    @contextmanager
+    def owner(self) -> Iterator[Connection[Any]]:
+        """Open a connection as the owner of the tables, who sees all tenants; in autocommit mode.
+
+        For tables and indexes, and for what an operator does to all tenants. Raises DatabaseError.
+        """
+        from ragkit.store.connect import connect
+
+        if self._owner_url is None:
+            raise DatabaseError(
+                "This needs the owner of the database's tables, on the server itself: set"
+                " RAGKIT_DATABASE_OWNER_URL to that role's address there."
+            )
+        try:
+            with connect(self._owner_url) as conn:
+                conn.execute("SET ragkit.all_tenants = 'on'")
+                yield conn
+        except psycopg.Error as error:
+            raise translate(error) from error
 
     def close(self) -> None:
         """Close the pool, then leave the embedded server, which stops when no one else uses it."""
@@ -39,27 +90,122 @@ class Database(Closing):
 def open_database(settings: Settings) -> Database:
     """Start or reach the database, bring its schema up to date, and return it open.
 
-    Raises DatabaseError or MigrationError, one line each with the remedy.
+    While tenants are on, the connections are a role's that row-level security binds. Raises
+    DatabaseError or MigrationError, one line each with the remedy.
     """
     from ragkit.store.acting import act_for
-    from ragkit.store.connect import check_fit, connect, open_pool
-    from ragkit.store.migrate import migrate
+    from ragkit.store.connect import open_pool
 
     server: EmbeddedServer | None = None
-    if settings.database_url is None:
-        from ragkit.store.embedded import EmbeddedServer
-
-        server = EmbeddedServer.open(settings.home)
-        url = server.url
-    else:
-        url = settings.database_url.get_secret_value()
+    owner_url: str | None
     try:
-        with connect(url) as conn:
-            check_fit(conn)
-            migrate(conn)
+        if settings.database_url is None:
+            from ragkit.store.embedded import EmbeddedServer
+
+            server = EmbeddedServer.open(settings.home)
+            url, owner_url = _embedded(settings, server.url), server.url
+            pool = open_pool(url)
+        else:
+            url, owner_url = _by_url(settings)
+            pool = open_pool(url, pooler=settings.database_pooler == "transaction")
         act_for(settings.tenant, settings.principal)
-        return Database(open_pool(url), server)
+        words = analyser_name(settings.stem, settings.cjk)
+        layout = Layout(settings.vector_type, settings.vector_metric, settings.vector_index)
+        return Database(
+            pool,
+            server,
+            owner_url=owner_url,
+            analyser=words,
+            lexical_index=settings.lexical_index,
+            layout=layout,
+        )
     except BaseException:
         if server is not None:
             server.close()
         raise
+
+
+def prepare_database(settings: Settings) -> list[str]:
+    """Make a database ready as the owner of its tables; say what was done.
+
+    The schema is brought up to date, and the role that programs run as gets its rights: on a server
+    the one that database_url names. While tenants are on, row-level security is put in force.
+    Raises UsageError where the settings name no owner, DatabaseError, MigrationError.
+    """
+    from psycopg.conninfo import conninfo_to_dict
+
+    from ragkit.store import tenancy
+    from ragkit.store.connect import check_fit, connect
+    from ragkit.store.migrate import migrate
+
+    if settings.database_url is None:
+        with open_database(settings) as database, database.pool.connection() as conn:
+            return [f"the embedded database is up to date, and used as the role {conn.info.user}"]
+    if settings.database_owner_url is None:
+        raise UsageError(
+            "Only the owner of the tables can prepare the database: set RAGKIT_DATABASE_OWNER_URL"
+            " to that role's address."
+        )
+    given = conninfo_to_dict(settings.database_url.get_secret_value())
+    role, password = given.get("user"), given.get("password")
+    if not role:
+        raise UsageError("RAGKIT_DATABASE_URL names no user: name the role that programs run as.")
+    with connect(settings.database_owner_url.get_secret_value()) as conn:
+        check_fit(conn)
+        if conn.info.user == role:
+            raise UsageError(
+                f"RAGKIT_DATABASE_URL and RAGKIT_DATABASE_OWNER_URL both name the role {role!r}:"
+                " programs run as one that owns no tables."
+            )
+        done = [f"applied {name}" for name in migrate(conn)] or ["the tables are up to date"]
+        enforce = settings.tenants == "on"
+        secret = None if password is None else str(password)
+        return done + tenancy.prepare(conn, str(role), secret, enforce=enforce)
+
+
+def _embedded(settings: Settings, url: str) -> str:
+    """Bring the embedded database up to date; return the address to use it by."""
+    from psycopg.conninfo import make_conninfo
+
+    from ragkit.store import tenancy
+    from ragkit.store.connect import check_fit, connect
+    from ragkit.store.migrate import migrate
+
+    with connect(url) as conn:
+        check_fit(conn)
+        migrate(conn)
+        if settings.tenants == "off":
+            return url
+        with conn.cursor() as cursor:
+            ready = tenancy.weakness(cursor, tenancy.RUNTIME) is None
+        if not ready:
+            tenancy.prepare(conn, tenancy.RUNTIME, enforce=True)
+    return make_conninfo(url, user=tenancy.RUNTIME)
+
+
+def _by_url(settings: Settings) -> tuple[str, str | None]:
+    """Bring a server's database up to date; return its address, and its owner's where known."""
+    from ragkit.store import tenancy
+    from ragkit.store.connect import check_fit, connect
+    from ragkit.store.migrate import is_current, migrate
+
+    assert settings.database_url is not None
+    url = settings.database_url.get_secret_value()
+    tenants, pooler = settings.tenants == "on", settings.database_pooler == "transaction"
+    owner = settings.database_owner_url
+    owner_url = None if owner is None else owner.get_secret_value()
+    if owner_url is None and not tenants and not pooler:
+        owner_url = url
+    with connect(url, pooler=pooler) as conn:
+        check_fit(conn)
+        if not is_current(conn):
+            if owner_url is None:
+                raise MigrationError(
+                    "The database's tables are not this ragkit's yet, and only their owner may"
+                    " change them: run `ragkit db prepare` with RAGKIT_DATABASE_OWNER_URL set."
+                )
+            with connect(owner_url) as direct:
+                migrate(direct)
+        if tenants:
+            tenancy.check(conn)
+    return url, owner_url

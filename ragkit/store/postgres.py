@@ -5,24 +5,30 @@ Composes documents, vectors and postings; it knows nothing of parsing, embedding
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from psycopg import Connection, Cursor, IsolationLevel
+from psycopg import Connection, Cursor
 
 from ragkit.errors import UsageError
-from ragkit.store import documents, jobs, postings
+from ragkit.store import attempts, documents, extensions, jobs, metadata, postings
 from ragkit.store import vectors as spaces
-from ragkit.store.lending import connection, transaction
+from ragkit.store.extensions import LexicalIndex
+from ragkit.store.lending import connection, snapshot, transaction
 from ragkit.store.reader import PostgresReader
-from ragkit.text.analyse import analyse
+from ragkit.store.sharing import Sharing, own
+from ragkit.store.spaces import Spaces, bind, hold
+from ragkit.store.where import Readers
+from ragkit.text.analyse import ANALYSER
+from ragkit.text.analysers import analyser
 from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument, Page
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
+    from ragkit.why.steps import Attempt
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
@@ -31,7 +37,11 @@ class PostgresStore:
     """Keep one tenant's collections in PostgreSQL.
 
     `durable=False` lets a commit return before it is on disk: after a crash of the machine the
-    latest documents may be missing, never torn. `ragkit ingest` uses it, and ends durably.
+    latest documents may be missing, never torn. `ragkit ingest` uses it, and ends durably. `owner`
+    opens a connection of the tables' owner, which new spaces and indexes need; the pool's own
+    connections do unless told. `readers` are the principals who ask: what they may not read is not
+    there for them. None: an operator, who sees all. `analyser` names that of new collections,
+    `layout` that of new embedding spaces.
     """
 
     def __init__(
@@ -40,32 +50,54 @@ class PostgresStore:
         *,
         tenant: str = "default",
         durable: bool = True,
+        owner: Callable[[], AbstractContextManager[Connection[Any]]] | None = None,
+        readers: Readers = None,
+        analyser: str = ANALYSER,
+        lexical_index: LexicalIndex = "ragkit",
+        layout: spaces.Layout | None = None,
     ) -> None:
+        self._analyser = analyser
+        self._lexical_index = lexical_index
+        self._layout = layout
         self._pool = pool
+        self._readers = readers
         self._tenant = tenant
         self._durable = durable
+        self._owner = owner or pool.connection
 
     def create_collection(self, name: str) -> Collection:
         return self.add_collection(name)[0]
 
-    def add_collection(self, name: str) -> tuple[Collection, bool]:
-        """Create a collection; tell whether it is new."""
+    def add_collection(self, name: str, sharing: Sharing | None = None) -> tuple[Collection, bool]:
+        """Create a collection, with an owner and readers if so wanted; tell whether it is new."""
         if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
             raise UsageError(
                 f"A collection cannot be named {name[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
                 " characters."
             )
+        analyser(self._analyser)  # there, or nothing is made that cannot be used
         with self._transaction() as cursor:
-            new = documents.add_collection(cursor, self._tenant, name)
-            return documents.collections(cursor, self._tenant, name)[0], new
+            settings = {"analyser": self._analyser}
+            if self._lexical_index != "ragkit":
+                settings["lexical_index"] = self._lexical_index
+            new = documents.add_collection(cursor, self._tenant, name, settings)
+            if new and self._lexical_index != "ragkit":
+                with self._owner() as conn:
+                    extensions.ensure_index(conn, self._lexical_index)
+            if new and sharing is not None:
+                own(cursor, self._tenant, name, sharing)
+            found = documents.collections(cursor, self._tenant, name, self._readers)
+            if not found:
+                raise UsageError(f"A collection cannot be named {name!r}: choose another name.")
+            return found[0], new
 
     def collections(self) -> Sequence[Collection]:
         with self._transaction() as cursor:
-            return documents.collections(cursor, self._tenant)
+            return documents.collections(cursor, self._tenant, readers=self._readers)
 
     def delete_collection(self, name: str) -> None:
         with self._transaction() as cursor:
-            collection = documents.collection_id(cursor, self._tenant, name)
+            collection = self._collection(cursor, name)
             cursor.execute(
                 "DELETE FROM collection WHERE tenant = %s AND id = %s", (self._tenant, collection)
             )
@@ -83,38 +115,81 @@ class PostgresStore:
         """Add or replace a document; a job given is marked done in the same transaction.
 
         `source` is the upload it was made of. Raises NotFoundError when a later upload has taken
-        its place.
+        its place, OtherModelError for vectors of another space than the collection's.
         """
-        _check(document, space, vectors)
-        terms = [analyse(document.text[chunk.start : chunk.end]) for chunk in document.chunks]
-        with connection(self._pool) as conn:
-            space_id = spaces.ensure_space(conn, space)
+        return self._put(collection, [(document, vectors)], space, job=job, source=source)[0]
+
+    def put_documents(
+        self,
+        collection: str,
+        entries: Sequence[tuple[NewDocument, Vectors]],
+        space: EmbeddingSpace,
+    ) -> list[Document]:
+        """Add or replace documents, each with its vectors, all in one transaction.
+
+        No URI may stand in it twice.
+        """
+        return self._put(collection, entries, space) if entries else []
+
+    def _put(
+        self,
+        collection: str,
+        entries: Sequence[tuple[NewDocument, Vectors]],
+        space: EmbeddingSpace,
+        *,
+        job: int | None = None,
+        source: int | None = None,
+    ) -> list[Document]:
+        import numpy as np
+
+        for document, vectors in entries:
+            _check(document, space, vectors)
+        # In one order everywhere, so that two writers of the same documents do not deadlock.
+        given = [document.uri for document, _ in entries]
+        entries = sorted(entries, key=lambda entry: entry[0].uri)
+        new = [document for document, _ in entries]
+        space_id = self._space(space)
+        with self._transaction() as cursor:
+            of_terms, settings = documents.collection_row(
+                cursor, self._tenant, collection, readers=self._readers
+            )
+            bind(cursor, self._tenant, of_terms, space_id, space)
+        analyse = analyser(settings.get("analyser", ANALYSER))
+        terms = [analyse(one.text[chunk.start : chunk.end]) for one in new for chunk in one.chunks]
         with self._transaction() as cursor:
             tenant = self._tenant
-            owner = documents.collection_id(cursor, tenant, collection, lock=True)
-            number, version = documents.put_document(cursor, tenant, owner, document, source)
-            if version > 1:
-                postings.bury(cursor, tenant, number)
-                documents.delete_chunks(cursor, tenant, number)
+            owner = self._collection(cursor, collection, lock=True)
+            if owner != of_terms:
+                raise UsageError(f"The collection {collection!r} was just made anew: try again.")
+            hold(cursor, tenant, owner, space_id, space)
+            stored = documents.put_documents(cursor, tenant, owner, new, source)
+            numbers = [number for number, _ in stored]
+            metadata.note(cursor, tenant, owner, numbers, [one.metadata for one in new])
+            replaced = [number for number, version in stored if version > 1]
+            if replaced:
+                postings.bury(cursor, tenant, replaced)
+                documents.delete_chunks(cursor, tenant, replaced)
+            chunks = [
+                (number, chunk)
+                for (number, _), one in zip(stored, new, strict=True)
+                for chunk in one.chunks
+            ]
             lengths = [len(of_chunk) for of_chunk in terms]
-            ids = documents.copy_chunks(cursor, tenant, owner, number, document.chunks, lengths)
-            spaces.copy_vectors(cursor, space_id, tenant, owner, ids, vectors)
-            postings.add_segment(cursor, tenant, owner, ids, terms)
+            ids = documents.copy_chunks(cursor, tenant, owner, chunks, lengths)
+            rows = np.concatenate([vectors for _, vectors in entries])
+            spaces.copy_vectors(cursor, space_id, tenant, owner, ids, rows)
+            index = settings.get("lexical_index", "ragkit")
+            postings.add_segment(cursor, tenant, owner, ids, terms, index=index)
             if job is not None:
-                jobs.finish(cursor, tenant, job, number)
-        return Document(
-            id=number,
-            uri=document.uri,
-            title=document.title,
-            collection=collection,
-            language=document.language,
-            version=version,
-            chunks=len(document.chunks),
-            chars=len(document.text),
-        )
+                jobs.finish(cursor, tenant, job, stored[0][0])
+        made = {
+            one.uri: _document(one, collection, number, version)
+            for one, (number, version) in zip(new, stored, strict=True)
+        }
+        return [made[uri] for uri in given]
 
     def put_source(
-        self, collection: str, uri: str, known: tuple[str, str], *, source: int, job: int
+        self, collection: str, known: tuple[str, str], *, source: int, job: int
     ) -> int | None:
         """Keep the document as it is, if it is what would be made of an upload, and finish its job.
 
@@ -122,75 +197,138 @@ class PostgresStore:
         None when it has to be made. Raises NotFoundError when a later upload has taken its place.
         """
         with self._transaction() as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
-            number = documents.put_source(cursor, self._tenant, owner, uri, source, known)
+            owner = self._collection(cursor, collection, lock=True)
+            number = documents.put_source(cursor, self._tenant, owner, source, known)
             if number is not None:
                 jobs.finish(cursor, self._tenant, job, number)
         return number
 
     def delete_document(self, collection: str, document: int) -> None:
         with self._transaction() as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
-            documents.lock_document(cursor, self._tenant, owner, document)
-            postings.bury(cursor, self._tenant, document)
+            owner = self._collection(cursor, collection, lock=True)
+            documents.lock_document(cursor, self._tenant, owner, document, self._readers)
+            postings.bury(cursor, self._tenant, [document])
             documents.delete_document(cursor, self._tenant, document)
 
     def documents(self, collection: str) -> Sequence[Document]:
         with self._transaction() as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection)
-            return documents.documents(cursor, self._tenant, owner)
+            owner = self._collection(cursor, collection)
+            return documents.documents(cursor, self._tenant, owner, self._readers)
 
     def document(self, document: int) -> Document:
         with self._transaction() as cursor:
-            return documents.document(cursor, self._tenant, document)
+            return documents.document(cursor, self._tenant, document, self._readers)
+
+    def named(self, collection: str, uris: Sequence[str] | None = None) -> Mapping[str, int]:
+        """Map those of these URIs that the collection has to their documents; all for None."""
+        with self._transaction() as cursor:
+            owner = self._collection(cursor, collection)
+            return documents.named(cursor, self._tenant, owner, uris, self._readers)
+
+    def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
+        """List the files on their way in whose URI is or ends with a name, the latest first."""
+        with self._transaction() as cursor:
+            owner = self._collection(cursor, collection)
+            return attempts.ending(cursor, self._tenant, owner, name, self._readers)
 
     def text(self, document: int) -> str:
         with self._transaction() as cursor:
-            return documents.text(cursor, self._tenant, document)
+            return documents.text(cursor, self._tenant, document, self._readers)
 
     def pages(self, document: int) -> Sequence[Page]:
         with self._transaction() as cursor:
-            return documents.pages(cursor, self._tenant, document)
+            return documents.pages(cursor, self._tenant, document, self._readers)
 
     def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
         with self._transaction() as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection)
-            return documents.known(cursor, self._tenant, owner)
+            owner = self._collection(cursor, collection)
+            return documents.known(cursor, self._tenant, owner, self._readers)
 
-    def finish_load(self, collection: str, space: EmbeddingSpace) -> None:
-        """Do what pays once after many writes: merge segments, build the HNSW index, flush."""
-        with self._transaction() as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection)
-        with connection(self._pool) as conn:
+    def finish_load(
+        self,
+        collection: str,
+        space: EmbeddingSpace,
+        on_progress: Callable[[spaces.BuildProgress], None] | None = None,
+    ) -> None:
+        """Do what pays once after many writes: merge what is recent, build the index, flush.
+
+        `on_progress` is called from another thread while an index is built.
+        """
+        with connection(self._pool, self._tenant) as conn, conn.cursor() as cursor:
+            owner = self._collection(cursor, collection)
             postings.merge(conn, self._tenant, owner)
+        with self._owner() as conn:
             conn.execute("ANALYZE document, chunk, lexical_posting")
-            spaces.build_index(conn, space)
+            watch = self._owner
+            spaces.tidy(conn, space, self._tenant, owner, watch=watch, on_progress=on_progress)
+
+    def set_effort(self, space: EmbeddingSpace, effort: int | None) -> None:
+        """Search a space's index that hard from now on; None leaves it to ragkit."""
+        with self._transaction() as cursor:
+            known = spaces.find_space(cursor, space)
+            if known is not None:
+                spaces.set_effort(cursor, known, effort)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresReader]:
-        with connection(self._pool) as conn:
-            conn.isolation_level = IsolationLevel.REPEATABLE_READ
-            conn.read_only = True
-            try:
-                with conn.transaction(), conn.cursor() as cursor:
-                    cursor.execute("SELECT 1")  # the snapshot begins here, not at the first search
-                    yield PostgresReader(cursor, self._tenant)
-            finally:
-                if not conn.closed:
-                    conn.isolation_level = None
-                    conn.read_only = None
+        with snapshot(self._pool, self._tenant) as cursor:
+            yield PostgresReader(cursor, self._tenant, self._readers)
+
+    def analyser(self, collection: str) -> str:
+        """Name the analyser that a collection was made with: see `ragkit.text.analysers`."""
+        with self._transaction() as cursor:
+            row = documents.collection_row(cursor, self._tenant, collection, readers=self._readers)
+            return str(row[1].get("analyser", ANALYSER))
+
+    def active_space(self, collection: str) -> EmbeddingSpace | None:
+        kept = self.spaces.active(collection)
+        return None if kept is None else kept.space
+
+    @property
+    def spaces(self) -> Spaces:
+        """The embedding spaces of this tenant's collections."""
+        return Spaces(
+            self._pool, self._tenant, number=self._space, owner=self._owner, readers=self._readers
+        )
 
     @property
     def job_ledger(self) -> jobs.Ledger:
         """The ledger of this tenant's jobs."""
         return jobs.Ledger(self._pool, self._tenant)
 
+    def _space(self, space: EmbeddingSpace) -> int:
+        """Return a space's number; one that is new is made by the owner of the tables."""
+        with self._transaction() as cursor:
+            known = spaces.find_space(cursor, space)
+        if known is not None:
+            return known
+        with self._owner() as conn:
+            return spaces.ensure_space(conn, space, self._layout)
+
+    def _collection(self, cursor: Cursor[Any], name: str, *, lock: bool = False) -> int:
+        """Look a collection up that is there for who asks."""
+        readers = self._readers
+        return documents.collection_id(cursor, self._tenant, name, lock=lock, readers=readers)
+
     @contextmanager
     def _transaction(self) -> Iterator[Cursor[Any]]:
-        with transaction(self._pool) as cursor:
+        with transaction(self._pool, self._tenant) as cursor:
             if not self._durable:
                 cursor.execute("SET LOCAL synchronous_commit = off")
             yield cursor
+
+
+def _document(new: NewDocument, collection: str, number: int, version: int) -> Document:
+    return Document(
+        id=number,
+        uri=new.uri,
+        title=new.title,
+        collection=collection,
+        language=new.language,
+        version=version,
+        chunks=len(new.chunks),
+        chars=len(new.text),
+    )
 
 
 def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:

@@ -5,29 +5,52 @@ Composes vectors, postings and documents; it writes nothing and ranks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Cursor
 
-from ragkit.contracts import Postings
-from ragkit.errors import UsageError
-from ragkit.store import documents, postings
+from ragkit.postings import Postings
+from ragkit.store import access, documents, extensions, metadata, neighbours, postings
 from ragkit.store import vectors as spaces
-from ragkit.store.where import allowed, matching
-from ragkit.types import EmbeddingSpace, Hit
+from ragkit.store.fields import fields
+from ragkit.store.spaces import require
+from ragkit.store.vectors.trial import Trial, sample, trial
+from ragkit.store.where import Readers, Restriction, allowed, matching, restriction
+from ragkit.text.analyse import ANALYSER
+from ragkit.types import Chunk, EmbeddingSpace, Fields, Hit, Span
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.filters import Filter
 
+# Which transactions are visible is all that a snapshot consists of. A standby does not list those
+# that are under way: no two moments of it count as equal.
+_MOMENT = """
+    SELECT pg_current_snapshot()::text
+        || CASE WHEN pg_is_in_recovery() THEN gen_random_uuid()::text ELSE '' END
+"""
+
 
 class PostgresReader:
-    """One repeatable-read view of the store."""
+    """One repeatable-read view of the store.
 
-    def __init__(self, cursor: Cursor[Any], tenant: str) -> None:
+    `readers` are the principals who look: what they may not read is not there. None: an operator.
+    """
+
+    def __init__(self, cursor: Cursor[Any], tenant: str, readers: Readers = None) -> None:
         self._cursor = cursor
         self._tenant = tenant
+        self._readers = readers
+        self._rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        self._limits: dict[int, Readers] = {}
+        self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
+
+    @property
+    def moment(self) -> str:
+        row = self._cursor.execute(_MOMENT).fetchone()
+        assert row is not None
+        return str(row[0])
 
     def nearest(
         self,
@@ -37,55 +60,147 @@ class PostgresReader:
         k: int,
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
-        owner = self._collection(collection)
-        if where is None:
-            found = spaces.nearest(self._cursor, space, self._tenant, owner, vector, k)
-        else:
-            within = matching(self._cursor, self._tenant, owner, where)
-            cosines = self.similarities(space, vector, within)
-            found = sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
-        if not found:
-            self._refuse_other_space(collection, owner, space)
-        return found
+        with self._cursor.connection.pipeline(), self._cursor.connection.cursor() as other:
+            spaces.ask(other, space, self._tenant, collection)
+            owner = self._collection(collection)  # both in one round trip
+            place = spaces.located(other, space)
+        if place is None or not place.active:
+            require(self._cursor, self._tenant, owner, space)
+        among = self._restriction(owner, where)
+        if place is None:
+            return []
+        return spaces.nearest_in(self._cursor, place, self._tenant, owner, vector, k, among)
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
-        return spaces.similarities(self._cursor, space, self._tenant, vector, chunks)
+        seen = self._seen(chunks)
+        return spaces.similarities(self._cursor, space, self._tenant, vector, seen)
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
-        return matching(self._cursor, self._tenant, self._collection(collection), where)
+        owner = self._collection(collection)
+        among = self._restriction(owner, where)
+        assert among is not None, "there is a filter"
+        return matching(self._cursor, self._tenant, owner, among)
 
     def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
         owner = self._collection(collection)
-        return allowed(self._cursor, self._tenant, owner, chunks, where)
+        among = self._restriction(owner, where)
+        assert among is not None, "there is a filter"
+        return allowed(self._cursor, self._tenant, owner, chunks, among)
 
     def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
-        return spaces.vectors(self._cursor, space, self._tenant, chunks)
+        return spaces.vectors(self._cursor, space, self._tenant, self._seen(chunks))
+
+    def analyser(self, collection: str) -> str:
+        return str(self._row(collection)[1].get("analyser", ANALYSER))
+
+    def lexical_index(self, collection: str) -> str:
+        return str(self._row(collection)[1].get("lexical_index", "ragkit"))
+
+    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
+        owner, index = self._collection(collection), self.lexical_index(collection)
+        depth = k
+        while True:
+            found = extensions.best(self._cursor, (self._tenant, owner), index, terms, depth)
+            seen = set(self._seen([chunk for chunk, _ in found]))
+            left = [pair for pair in found if pair[0] in seen]
+            if len(left) >= k or len(found) < depth:
+                return left[:k]
+            depth *= 4  # some are hidden from who looks
+
+    def ranks(
+        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        owner, index = self._collection(collection), self.lexical_index(collection)
+        of = (self._tenant, owner)
+        return extensions.scores(self._cursor, of, index, terms, self._seen(chunks))
+
+    def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
+        owner = self._collection(collection)
+        return postings.with_character(self._cursor, self._tenant, owner, character)
+
+    def sample(
+        self, collection: str, space: EmbeddingSpace, n: int, where: Filter | None = None
+    ) -> Vectors:
+        """Draw n of a collection's vectors: shape (n or fewer, dimension)."""
+        owner = self._collection(collection)
+        among = self._restriction(owner, where)
+        table = spaces.find_table(self._cursor, space)
+        assert table is not None, "a collection's own space"
+        return sample(self._cursor, table, self._tenant, owner, n, among)
+
+    def trial(
+        self,
+        collection: str,
+        space: EmbeddingSpace,
+        queries: Vectors,
+        k: int,
+        where: Filter | None,
+        on_progress: Callable[[int, int], None],
+    ) -> Trial:
+        """Try a collection's index out against exact search."""
+        owner = self._collection(collection)
+        among = self._restriction(owner, where)
+        place = spaces.locate(self._cursor, space, self._tenant, owner)
+        assert place is not None, "a collection's own space"
+        named = (self._cursor, place, self._tenant, owner)
+        return trial(*named, queries, k, among, on_progress=on_progress)
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
-        return postings.read(self._cursor, self._tenant, self._collection(collection), terms)
+        owner = self._collection(collection)
+        hidden = None
+        if (readers := self._limit(owner)) is not None:
+            hidden = access.hidden_chunks(self._cursor, self._tenant, owner, readers)
+        return postings.read(self._cursor, self._tenant, owner, terms, hidden)
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        return documents.hits(self._cursor, self._tenant, chunks)
+        return documents.hits(self._cursor, self._tenant, self._seen(chunks))
+
+    def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
+        return neighbours.around(self._cursor, self._tenant, self._seen(chunks), reach)
+
+    def excerpts(self, places: Sequence[tuple[int, Span]]) -> Sequence[str]:
+        asked = [document for document, _ in places]
+        seen = access.seen_documents(self._cursor, self._tenant, asked, self._readers)
+        hidden = -1  # no document's number
+        cut = [(document if document in seen else hidden, span) for document, span in places]
+        return neighbours.excerpts(self._cursor, self._tenant, cut)
+
+    def fields(self, collection: str) -> Fields:
+        owner = self._collection(collection)
+        among = self._restriction(owner, None)
+        return fields(self._cursor, self._tenant, owner, among)
 
     def _collection(self, name: str) -> int:
-        return documents.collection_id(self._cursor, self._tenant, name)
+        return self._row(name)[0]
 
-    def _refuse_other_space(self, name: str, collection: int, space: EmbeddingSpace) -> None:
-        """Say so when the collection has vectors, but none that this model can be compared with."""
-        own = spaces.find_space(self._cursor, space)
-        if own is not None and spaces.count(self._cursor, own, self._tenant, collection):
-            return  # it has: a filter left none of them
-        rows = self._cursor.execute("SELECT id, model FROM embedding_space").fetchall()
-        models = {
-            str(model)
-            for space_id, model in rows
-            if spaces.count(self._cursor, space_id, self._tenant, collection)
-        }
-        if models:
-            raise UsageError(
-                f"Collection {name!r} was embedded with {' and '.join(sorted(models))}, not with"
-                f" {space.model} (revision {space.revision}): set RAGKIT_EMBED_MODEL, or ingest"
-                " again."
+    def _row(self, name: str) -> tuple[int, Mapping[str, Any]]:
+        if name not in self._rows:
+            self._rows[name] = documents.collection_row(
+                self._cursor, self._tenant, name, readers=self._readers
             )
+        return self._rows[name]
+
+    def _limit(self, collection: int) -> Readers:
+        """Return who looks, None where no document of the collection is limited to anybody."""
+        if self._readers is None:
+            return None
+        if collection not in self._limits:
+            some = access.limited(self._cursor, self._tenant, collection)
+            self._limits[collection] = self._readers if some else None
+        return self._limits[collection]
+
+    def _restriction(self, collection: int, where: Filter | None) -> Restriction | None:
+        """Write what may be found. Raises QueryError for a filter on what no document has."""
+        key = (collection, where)
+        if key not in self._restrictions:
+            readers = self._limit(collection)
+            declared: Mapping[str, str] = {}
+            if where is not None:
+                declared = metadata.check(self._cursor, self._tenant, collection, where, readers)
+            self._restrictions[key] = restriction(where, readers, declared)
+        return self._restrictions[key]
+
+    def _seen(self, chunks: Sequence[int]) -> Sequence[int]:
+        return access.seen_chunks(self._cursor, self._tenant, chunks, self._readers)

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
 from ragkit.store import documents
+from ragkit.store.access import listed
 from ragkit.store.lending import transaction
+from ragkit.store.loading import loading
+from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -69,12 +72,23 @@ _ANSWER_KEY = """
 """
 _OF_DOCUMENT = """
     SELECT s.id, s.uri, s.name, s.media_type, s.sha256, s.bytes, s.created_at
-    FROM document d LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
-    WHERE d.tenant = %s AND d.id = %s
+    FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+    LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
+    WHERE d.tenant = %(tenant)s AND d.id = %(document)s
+        AND may_read(c.owner, c.readers, %(readers)s::text[])
+        AND may_read(d.owner, d.readers, %(readers)s::text[])
 """
 _ONE = """
     SELECT id, uri, name, media_type, sha256, bytes, created_at
     FROM source WHERE tenant = %s AND id = %s
+"""
+_PLACE = """
+    SELECT uri, uri_key FROM document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND id = %(document)s AND may_read(owner, readers, %(readers)s::text[])
+"""
+_TAKEN = """
+    SELECT 1 FROM document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND uri_key = %(key)s AND NOT may_read(owner, readers, %(readers)s::text[])
 """
 _PART = "SELECT data FROM source_part WHERE tenant = %s AND source_id = %s AND n = %s"
 
@@ -101,11 +115,14 @@ class StoredSource:
 
 
 class Sources:
-    """The uploaded files of one tenant."""
+    """The uploaded files of one tenant that these readers may have; None: an operator, all."""
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = None
+    ) -> None:
         self._pool = pool
         self._tenant = tenant
+        self._readers = readers
 
     def keep(
         self,
@@ -131,14 +148,26 @@ class Sources:
         names = [upload.name for upload in named]
         request = hashlib.sha256(repr((collection, document, names, hashes)).encode()).hexdigest()
         asked = {"tenant": self._tenant, "principal": principal, "key": key, "request": request}
-        with transaction(self._pool) as cursor:
-            owner = documents.collection_id(cursor, self._tenant, collection, lock=True)
-            uri = None if document is None else _uri(cursor, self._tenant, owner, document)
+        with transaction(self._pool, self._tenant) as cursor:
+            readers = self._readers
+            owner = documents.collection_id(
+                cursor, self._tenant, collection, lock=True, readers=readers
+            )
+            place = None
+            if document is not None:
+                place = self._place(cursor, owner, document)
             answered = _answered(cursor, asked) if key else None
             if answered is not None:
                 return answered
             jobs = [
-                self._keep(cursor, owner, uri or PREFIX + upload.name, upload, hashed, principal)
+                self._keep(
+                    cursor,
+                    owner,
+                    place or self._free_place(cursor, owner, PREFIX + upload.name, principal),
+                    upload,
+                    hashed,
+                    principal,
+                )
                 for upload, hashed in zip(named, hashes, strict=True)
             ]
             if key:
@@ -148,8 +177,9 @@ class Sources:
 
     def of_document(self, document: int) -> StoredSource:
         """Return the file that a document was made of. Raises NotFoundError where none is kept."""
-        with transaction(self._pool) as cursor:
-            row = cursor.execute(_OF_DOCUMENT, (self._tenant, document)).fetchone()
+        with transaction(self._pool, self._tenant) as cursor:
+            who = {"tenant": self._tenant, "readers": listed(self._readers)}
+            row = cursor.execute(_OF_DOCUMENT, {**who, "document": document}).fetchone()
         if row is None:
             raise NotFoundError(f"There is no document {document}.")
         if row[0] is None:
@@ -160,8 +190,11 @@ class Sources:
         return StoredSource(*row)
 
     def get(self, source: int) -> StoredSource:
-        """Look a kept file up. Raises NotFoundError when a later one has taken its place."""
-        with transaction(self._pool) as cursor:
+        """Look a kept file up, whoever may have it: for the worker that makes a document of it.
+
+        Raises NotFoundError when a later one has taken its place.
+        """
+        with transaction(self._pool, self._tenant) as cursor:
             row = cursor.execute(_ONE, (self._tenant, source)).fetchone()
         if row is None:
             raise _gone(source)
@@ -173,7 +206,7 @@ class Sources:
         Raises NotFoundError when the file is deleted before its end.
         """
         for n in range(-(-source.bytes // PART_BYTES)):
-            with transaction(self._pool) as cursor:
+            with transaction(self._pool, self._tenant) as cursor:
                 values = (self._tenant, source.id, n)
                 row = cursor.execute(_PART, values, binary=True).fetchone()
             if row is None:
@@ -184,24 +217,42 @@ class Sources:
         self,
         cursor: Cursor[Any],
         owner: int,
-        uri: str,
+        place: tuple[str, bytes],
         upload: Upload,
         hashed: tuple[str, int],
         principal: str,
     ) -> int:
         """Write one file and its job."""
         tenant = self._tenant
-        place = (tenant, owner, uri, documents.uri_key(uri), upload.name, media_type(upload.name))
-        source = _number(cursor.execute(_ADD_SOURCE, (*place, *hashed, principal)).fetchone())
-        with cursor.copy(
-            "COPY source_part (tenant, source_id, n, data) FROM STDIN (FORMAT BINARY)"
-        ) as copy:
-            copy.set_types(["text", "int8", "int4", "bytea"])
+        uri, _ = place
+        named = (tenant, owner, *place, upload.name, media_type(upload.name))
+        source = _number(cursor.execute(_ADD_SOURCE, (*named, *hashed, principal)).fetchone())
+        columns = {"tenant": "text", "source_id": "int8", "n": "int4", "data": "bytea"}
+        with loading(cursor, "source_part", columns) as load:
             for n, part in enumerate(_parts(upload.file)):
-                copy.write_row((tenant, source, n, part))
+                load.write_row((tenant, source, n, part))
         own = documents.uri_key(f"source {source}")  # jobs of the same document are many
         values = (tenant, owner, uri, own, upload.name, source, principal)
         return _number(cursor.execute(_ADD_JOB, values).fetchone())
+
+    def _place(self, cursor: Cursor[Any], owner: int, document: int) -> tuple[str, bytes]:
+        """Return the URI of a document that is there for the readers, and what it is found by."""
+        values = {"tenant": self._tenant, "collection": owner, "document": document}
+        row = cursor.execute(_PLACE, {**values, "readers": listed(self._readers)}).fetchone()
+        if row is None:
+            raise NotFoundError(f"There is no document {document}.")
+        return str(row[0]), bytes(row[1])
+
+    def _free_place(
+        self, cursor: Cursor[Any], owner: int, uri: str, principal: str
+    ) -> tuple[str, bytes]:
+        """Return a URI and what the document is found by: by the URI itself, unless a document has
+        it that the readers may not read. That is neither replaced nor told of.
+        """
+        key = documents.uri_key(uri)
+        values = {"tenant": self._tenant, "collection": owner, "key": key}
+        taken = cursor.execute(_TAKEN, {**values, "readers": listed(self._readers)}).fetchone()
+        return uri, documents.uri_key(f"{uri}\0user:{principal}") if taken else key
 
 
 def clean_name(raw: str) -> str:
@@ -244,14 +295,6 @@ def _answered(cursor: Cursor[Any], asked: dict[str, Any]) -> list[int] | None:
             " them."
         )
     return list(row[1])
-
-
-def _uri(cursor: Cursor[Any], tenant: str, collection: int, document: int) -> str:
-    query = "SELECT uri FROM document WHERE tenant = %s AND collection_id = %s AND id = %s"
-    row = cursor.execute(query, (tenant, collection, document)).fetchone()
-    if row is None:
-        raise NotFoundError(f"There is no document {document}.")
-    return str(row[0])
 
 
 def _hash(file: BinaryIO) -> tuple[str, int]:

@@ -97,6 +97,23 @@ def settings_for(machine: Machine, *, durable: bool = True) -> dict[str, str]:
     return settings
 
 
+def build_settings(machine: Machine, graph_bytes: int) -> dict[str, str]:
+    """Choose what building one index may use: memory for its graph, and every core.
+
+    A quarter of the machine's memory is arbitrary. A parallel build has its memory in /dev/shm,
+    where it stands there at all; without room it is built by one process.
+    """
+    wanted = graph_bytes + graph_bytes // 4
+    memory = _clamp(wanted, 64 * MB, max(64 * MB, machine.memory_bytes // 4))
+    workers = _clamp(machine.cores - 1, 0, 7)
+    if machine.shm_bytes is not None and machine.shm_bytes < memory + 64 * MB:
+        workers = 0
+    return {
+        "maintenance_work_mem": _mb(memory),
+        "max_parallel_maintenance_workers": str(workers),
+    }
+
+
 def _clamp(value: int, low: int, high: int) -> int:
     return max(low, min(value, high))
 

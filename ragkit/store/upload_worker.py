@@ -11,18 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 
 from ragkit.store import documents, jobs
+from ragkit.store.lending import EVERYBODY, begun
 from ragkit.store.sources import KEY_DAYS
 
-# Open uploads that no living worker has, each tenant in turn: who sends many waits for himself.
-_NEXT = f"""
-    SELECT job.tenant, job.id, job.collection_id, job.uri, job.name, job.source_id, job.attempts
-    FROM job
-    WHERE kind = 'upload' AND state IN ('queued', 'running') AND {jobs.FREE}
-    ORDER BY tenant <= %(last)s, tenant, id LIMIT 1 FOR UPDATE SKIP LOCKED
-"""  # noqa: S608  built from constants only
+_NEXT = "SELECT tenant, id FROM ragkit_next_upload(%s)"  # locked; each tenant in turn
+_JOB = "SELECT collection_id, uri, name, source_id, attempts FROM job WHERE tenant = %s AND id = %s"
 _TAKE = """
     UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, done = 0,
         total = 0, lease_until = now() + make_interval(secs => %(lease)s), updated_at = now()
@@ -37,11 +33,7 @@ _RETRY = """
     UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, updated_at = now()
     WHERE tenant = %s AND id = %s
 """
-_GIVE_BACK = """
-    UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, attempts = attempts - 1,
-        done = 0, total = 0, updated_at = now()
-    WHERE kind = 'upload' AND state = 'running' AND worker = ANY(%s)
-"""
+_GIVE_BACK = "SELECT ragkit_give_back(%s)"
 _REPLACED = """
     UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '',
         reason = 'a later file has taken its place', updated_at = now(),
@@ -49,11 +41,7 @@ _REPLACED = """
             AND d.collection_id = job.collection_id AND d.uri_key = %s)
     WHERE tenant = %s AND id = %s
 """
-_FORGET_KEYS = "DELETE FROM upload_key WHERE created_at < now() - make_interval(days => %s)"
-_FORGET_JOBS = """
-    DELETE FROM job WHERE kind = 'upload' AND state IN ('done', 'failed')
-        AND updated_at < now() - make_interval(days => %s)
-"""
+_FORGET = "SELECT ragkit_forget_uploads(%s, %s)"
 JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
 
 
@@ -84,22 +72,31 @@ class UploadWorker:
 
     def claim(self) -> TakenUpload | None:
         """Take the next upload; None when there is none. Sets aside what was tried too often."""
-        with self._lock, self._conn.transaction():
+        with self._lock:
             while True:
-                values = {"last": self._last, **jobs.FREE_VALUES}
-                row = self._conn.execute(_NEXT, values).fetchone()
-                if row is None:
-                    return None
-                tenant, job, collection, uri, name, source, attempts = row
-                if attempts >= jobs.MAX_ATTEMPTS:
-                    said = f"the program ended while at work on this file, {attempts} times"
-                    self._fail(tenant, job, source, "worker", said)
-                    continue
-                self._last = tenant
-                taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
-                self._conn.execute(_TAKE, taken)
-                owner = self._collection(tenant, collection)
-                return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1)
+                with begun(self._conn, EVERYBODY) as cursor:
+                    row = cursor.execute(_NEXT, (self._last,)).fetchone()
+                    if row is None:
+                        return None
+                    cursor.execute("SELECT set_config('ragkit.tenant', %s, true)", (row[0],))
+                    taken = self._take(cursor, *row)
+                if taken is not None:
+                    self._last = taken.tenant
+                    return taken
+
+    def _take(self, cursor: Cursor[Any], tenant: str, job: int) -> TakenUpload | None:
+        """Take a job that is locked; None when it was tried too often, which fails it."""
+        row = cursor.execute(_JOB, (tenant, job)).fetchone()
+        assert row is not None
+        collection, uri, name, source, attempts = row
+        if attempts >= jobs.MAX_ATTEMPTS:
+            said = f"the program ended while at work on this file, {attempts} times"
+            _fail(cursor, tenant, job, source, "worker", said)
+            return None
+        taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
+        cursor.execute(_TAKE, taken)
+        owner = _collection(cursor, tenant, collection)
+        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1)
 
     def progress(self, job: TakenUpload, done: int, total: int) -> bool:
         """Record that `done` of `total` chunks are embedded, and renew the lease.
@@ -107,17 +104,17 @@ class UploadWorker:
         False when the job is no longer this worker's: deleted, or taken by another.
         """
         values = (done, total, jobs.LEASE_S, job.tenant, job.id, self.number)
-        with self._lock:
-            return self._conn.execute(_PROGRESS, values).rowcount > 0
+        with self._lock, begun(self._conn, job.tenant) as cursor:
+            return cursor.execute(_PROGRESS, values).rowcount > 0
 
     def fail(self, job: TakenUpload, stage: str, reason: str) -> None:
         """Record why an upload failed; its bytes are deleted."""
-        with self._lock, self._conn.transaction():
-            self._fail(job.tenant, job.id, job.source, stage, reason)
+        with self._lock, begun(self._conn, job.tenant) as cursor:
+            _fail(cursor, job.tenant, job.id, job.source, stage, reason)
 
     def replaced(self, job: TakenUpload) -> None:
         """Record that a later upload has taken this one's place."""
-        with self._lock, self._conn.transaction(), self._conn.cursor() as cursor:
+        with self._lock, begun(self._conn, job.tenant) as cursor:
             cursor.execute(_REPLACED, (documents.uri_key(job.uri), job.tenant, job.id))
             documents.drop_source(cursor, job.tenant, job.source)
 
@@ -126,20 +123,19 @@ class UploadWorker:
         if job.attempts >= jobs.MAX_ATTEMPTS:
             self.fail(job, stage, reason)
             return False
-        with self._lock:
-            self._conn.execute(_RETRY, (job.tenant, job.id))
+        with self._lock, begun(self._conn, job.tenant) as cursor:
+            cursor.execute(_RETRY, (job.tenant, job.id))
         return True
 
     def give_back(self, workers: Sequence[int]) -> None:
         """Give back what these workers had; an attempt that was broken off does not count."""
-        with self._lock:
-            self._conn.execute(_GIVE_BACK, (list(workers),))
+        with self._lock, begun(self._conn, EVERYBODY) as cursor:
+            cursor.execute(_GIVE_BACK, (list(workers),))
 
     def forget_old(self) -> None:
         """Delete the records of jobs and idempotency keys that are past their time."""
-        with self._lock:
-            self._conn.execute(_FORGET_KEYS, (KEY_DAYS,))
-            self._conn.execute(_FORGET_JOBS, (JOB_DAYS,))
+        with self._lock, begun(self._conn, EVERYBODY) as cursor:
+            cursor.execute(_FORGET, (KEY_DAYS, JOB_DAYS))
 
     def close(self) -> None:
         """Give back what was taken and not done, and stop being a worker."""
@@ -147,14 +143,17 @@ class UploadWorker:
         with self._lock:
             jobs.unregister(self._conn, self.number)
 
-    def _fail(self, tenant: str, job: int, source: int | None, stage: str, reason: str) -> None:
-        with self._conn.cursor() as cursor:
-            jobs.fail(cursor, tenant, job, stage, reason)
-            if source is not None:
-                documents.drop_source(cursor, tenant, source)
 
-    def _collection(self, tenant: str, number: int) -> str:
-        query = "SELECT name FROM collection WHERE tenant = %s AND id = %s"
-        row = self._conn.execute(query, (tenant, number)).fetchone()
-        assert row is not None  # its jobs are deleted with it
-        return str(row[0])
+def _fail(
+    cursor: Cursor[Any], tenant: str, job: int, source: int | None, stage: str, reason: str
+) -> None:
+    jobs.fail(cursor, tenant, job, stage, reason)
+    if source is not None:
+        documents.drop_source(cursor, tenant, source)
+
+
+def _collection(cursor: Cursor[Any], tenant: str, number: int) -> str:
+    query = "SELECT name FROM collection WHERE tenant = %s AND id = %s"
+    row = cursor.execute(query, (tenant, number)).fetchone()
+    assert row is not None  # its jobs are deleted with it
+    return str(row[0])

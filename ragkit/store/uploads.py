@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ragkit.errors import NotFoundError
-from ragkit.store.lending import connection
+from ragkit.store.access import listed
+from ragkit.store.lending import EVERYBODY, connection
+from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -19,11 +21,20 @@ if TYPE_CHECKING:
 
 JobState = Literal["queued", "running", "done", "failed"]
 
+# A job is there for whoever sent the file, and for those who may read what it makes: one whose
+# document is gone, or is for others, is not.
 _SELECT = """
     SELECT j.id, c.name, j.uri, j.name, j.state, j.done, j.total, j.attempts, j.stage, j.reason,
         j.document_id, j.created_at, j.updated_at
     FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
-    WHERE j.kind = 'upload' AND j.tenant = %(tenant)s
+    WHERE j.kind = 'upload' AND j.tenant = %(tenant)s AND (%(readers)s::text[] IS NULL
+        OR 'user:' || j.principal = ANY (%(readers)s)
+        OR may_read(c.owner, c.readers, %(readers)s) AND NOT EXISTS (
+            SELECT 1 FROM document d WHERE d.tenant = j.tenant AND d.collection_id = j.collection_id
+                AND (d.id = j.document_id OR d.uri_key = sha256(convert_to(j.uri, 'UTF8')))
+                AND NOT may_read(d.owner, d.readers, %(readers)s))
+            AND (j.state <> 'done' OR EXISTS (
+                SELECT 1 FROM document d WHERE d.tenant = j.tenant AND d.id = j.document_id)))
 """
 _SOME = f"{_SELECT} AND j.id = ANY(%(ids)s) ORDER BY j.id"
 _PAGE = f"""{_SELECT}
@@ -32,10 +43,7 @@ _PAGE = f"""{_SELECT}
     AND (%(after)s::bigint IS NULL OR j.id < %(after)s)
     ORDER BY j.id DESC LIMIT %(limit)s
 """
-_OPEN = """
-    SELECT state, count(*) FROM job
-    WHERE kind = 'upload' AND state IN ('queued', 'running') GROUP BY state
-"""
+_OPEN = "SELECT state, uploads FROM ragkit_count_uploads()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +70,14 @@ class UploadJob:
 
 
 class UploadJobs:
-    """The upload jobs of one tenant."""
+    """The upload jobs of one tenant that these readers may know of; None: an operator, all."""
 
-    def __init__(self, pool: ConnectionPool[Connection[Any]], tenant: str) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Connection[Any]], tenant: str, readers: Readers = None
+    ) -> None:
         self._pool = pool
         self._tenant = tenant
+        self._readers = listed(readers)
 
     def get(self, job: int) -> UploadJob:
         """Look one job up. Raises NotFoundError."""
@@ -77,8 +88,9 @@ class UploadJobs:
 
     def some(self, jobs: Sequence[int]) -> list[UploadJob]:
         """Look several jobs up, in the order of their numbers; those that are gone are left out."""
-        with connection(self._pool) as conn:
-            rows = conn.execute(_SOME, {"tenant": self._tenant, "ids": list(jobs)})
+        with connection(self._pool, self._tenant) as conn:
+            values = {"tenant": self._tenant, "readers": self._readers, "ids": list(jobs)}
+            rows = conn.execute(_SOME, values)
             return [UploadJob(*row) for row in rows]
 
     def page(
@@ -95,17 +107,18 @@ class UploadJobs:
         """
         values = {
             "tenant": self._tenant,
+            "readers": self._readers,
             "collections": None if collections is None else list(collections),
             "state": state,
             "after": after,
             "limit": limit,
         }
-        with connection(self._pool) as conn:
+        with connection(self._pool, self._tenant) as conn:
             return [UploadJob(*row) for row in conn.execute(_PAGE, values)]
 
 
 def count_open(pool: ConnectionPool[Connection[Any]]) -> Mapping[str, int]:
     """Count the upload jobs of all tenants that are queued and running. Raises DatabaseError."""
-    with connection(pool) as conn:
+    with connection(pool, EVERYBODY) as conn:
         found = dict(conn.execute(_OPEN).fetchall())
     return {"queued": found.get("queued", 0), "running": found.get("running", 0)}

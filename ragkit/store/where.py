@@ -1,6 +1,6 @@
-"""A filter as SQL over a document's row: keys and values are always parameters.
+"""What may be found as SQL over a document's row: a filter, and what a caller may read.
 
-It says the same as `ragkit.filters.matches`.
+Keys and values are always parameters. A filter says the same as `ragkit.filters.matches`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,31 @@ from typing import Any, Final
 from psycopg import Cursor
 from psycopg.sql import SQL, Composable, Placeholder
 
-from ragkit.filters import METADATA, NUMBER, OWN_FIELDS, Comparison, Every, Filter, Not, Some, Value
+from ragkit.filters import (
+    METADATA,
+    NUMBER,
+    OWN_NUMBERS,
+    OWN_TIMES,
+    Comparison,
+    Every,
+    Filter,
+    Not,
+    Some,
+    Value,
+)
+
+Readers = (
+    tuple[str, ...] | None
+)  # the principals that somebody goes by; None: an operator, no limit
 
 _NUMBERS: Final = {"document": SQL("d.id"), "version": SQL("d.version")}
-_TEXTS: Final = {name: SQL("d." + name) for name in ("uri", "title", "language", "media_type")}
+_TEXTS: Final[Mapping[str, Composable]] = {
+    **{name: SQL("d." + name) for name in ("uri", "title", "language", "media_type")},
+    **{
+        name: SQL("to_char(d." + name + " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')")
+        for name in ("created_at", "updated_at")
+    },
+}
 _SIGNS: Final[Mapping[str, SQL]] = {
     "eq": SQL("="),
     "lt": SQL("<"),
@@ -23,32 +44,68 @@ _SIGNS: Final[Mapping[str, SQL]] = {
     "gt": SQL(">"),
     "gte": SQL(">="),
 }
+# How two beginnings, or two numbers rounded, compare where the values themselves compare so.
+_LOOSE: Final[Mapping[str, SQL]] = {**_SIGNS, "lt": SQL("<="), "gt": SQL(">=")}
+_DECLARED: Final = SQL("""EXISTS (SELECT 1 FROM metadata_value v
+    WHERE v.tenant = d.tenant AND v.collection_id = d.collection_id AND v.document_id = d.id
+        AND v.key = {} AND {})""")
 _MATCHING: Final = SQL("""
     SELECT c.id FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND {} ORDER BY c.id
+    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s
+        AND d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {} ORDER BY c.id
 """)
-
 _ALLOWED: Final = SQL("""
     SELECT c.id FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id = ANY(%(chunks)s)
         AND {}
 """)
+READABLE: Final = SQL("may_read(d.owner, d.readers, {}::text[])")
 
 
-def matching(cursor: Cursor[Any], tenant: str, collection: int, where: Filter) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """A condition on the row `d` of a document, never NULL, and the parameters that it names."""
+
+    condition: Composable
+    values: Mapping[str, Any]
+
+
+def restriction(
+    where: Filter | None, readers: Readers = None, declared: Mapping[str, str] | None = None
+) -> Restriction | None:
+    """Write what may be found in a collection as SQL; None when everything may.
+
+    `readers` are the principals who ask. Whether they may read the collection itself is not in it:
+    who looks the collection up asks that. `declared` are the collection's keys that have an index.
+    """
+    if where is None and readers is None:
+        return None
+    condition = _Condition(declared or {})
+    parts = [condition.of(where)] if where is not None else []
+    if readers is not None:
+        parts.append(READABLE.format(Placeholder("readers")))
+        condition.values["readers"] = list(readers)
+    return Restriction(_all(parts), condition.values)
+
+
+def matching(
+    cursor: Cursor[Any], tenant: str, collection: int, where: Filter | Restriction
+) -> list[int]:
     """List the chunks of a collection whose documents a filter is true of, in their order."""
-    among = restriction(where)
-    assert among is not None
+    among = _restriction(where)
     values = {"tenant": tenant, "collection": collection, **among.values}
     return [int(row[0]) for row in cursor.execute(_MATCHING.format(among.condition), values)]
 
 
 def allowed(
-    cursor: Cursor[Any], tenant: str, collection: int, chunks: Sequence[int], where: Filter
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    chunks: Sequence[int],
+    where: Filter | Restriction,
 ) -> list[int]:
     """Return those of these chunks whose documents a filter is true of, in the given order."""
-    among = restriction(where)
-    assert among is not None
+    among = _restriction(where)
     values = {
         "tenant": tenant,
         "collection": collection,
@@ -60,27 +117,18 @@ def allowed(
     return [chunk for chunk in chunks if chunk in left]
 
 
-@dataclass(frozen=True, slots=True)
-class Restriction:
-    """A condition on the row `d` of a document, never NULL, and the parameters that it names."""
-
-    condition: Composable
-    values: Mapping[str, Any]
-
-
-def restriction(where: Filter | None) -> Restriction | None:
-    """Write what may be found as SQL; None when everything may."""
-    if where is None:
-        return None
-    condition = _Condition()
-    return Restriction(condition.of(where), condition.values)
+def _restriction(where: Filter | Restriction) -> Restriction:
+    among = where if isinstance(where, Restriction) else restriction(where)
+    assert among is not None
+    return among
 
 
 class _Condition:
     """Writes a filter as a condition on the row `d` of a document, which is never NULL."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
+    def __init__(self, declared: Mapping[str, str]) -> None:
+        self.values: dict[str, Any] = {}
+        self._declared = declared
 
     def of(self, where: Filter) -> Composable:
         if isinstance(where, Every | Some):
@@ -107,6 +155,8 @@ class _Condition:
             if isinstance(value, str):
                 return SQL("false")
             return SQL("({} {} {}::numeric)").format(_NUMBERS[field], sign, self._value(value))
+        if field not in _TEXTS and field.removeprefix(METADATA) in self._declared:
+            return self._indexed(op, field, value)
         found = self._text(field)
         if isinstance(value, str):
             return SQL('coalesce({} COLLATE "C" {} {}, false)').format(
@@ -116,8 +166,17 @@ class _Condition:
             "coalesce(CASE WHEN {0} ~ {1} THEN {0}::numeric {2} {3}::numeric END, false)"
         ).format(found, self._value(NUMBER), sign, self._value(value))
 
+    def _indexed(self, op: str, field: str, value: Value) -> Composable:
+        """Compare a declared key by its index, then exactly."""
+        key, given, sign = self._key(field), self._value(value), _SIGNS[op]
+        if not isinstance(value, str):
+            inside = "v.about {0} {2}::numeric::double precision AND v.number {1} {2}::numeric"
+        else:
+            inside = "v.beginning {0} left({2}, 250) AND v.value {1} {2}"
+        return _DECLARED.format(key, SQL(inside).format(_LOOSE[op], sign, given))
+
     def _exists(self, where: Comparison) -> Composable:
-        if where.field in OWN_FIELDS:
+        if where.field in _TEXTS or where.field in _NUMBERS:
             return SQL("true") if where.wanted else SQL("false")
         there = SQL("({} IS NOT NULL)").format(self._text(where.field))
         return there if where.wanted else SQL("(NOT {})").format(there)
@@ -127,7 +186,10 @@ class _Condition:
             return SQL("{}::text").format(_NUMBERS[field])
         if field in _TEXTS:
             return _TEXTS[field]
-        return SQL("(d.metadata ->> {})").format(self._value(field.removeprefix(METADATA)))
+        return SQL("(d.metadata ->> {})").format(self._key(field))
+
+    def _key(self, field: str) -> Composable:
+        return self._value(field.removeprefix(METADATA))
 
     def _value(self, value: Value) -> Composable:
         name = f"v{len(self.values)}"
@@ -141,3 +203,7 @@ def _all(parts: Sequence[Composable]) -> Composable:
 
 def _any(parts: Sequence[Composable]) -> Composable:
     return SQL("({})").format(SQL(" OR ").join(parts)) if parts else SQL("false")
+
+
+assert _NUMBERS.keys() == OWN_NUMBERS
+assert _TEXTS.keys() > OWN_TIMES

@@ -12,6 +12,8 @@ from ragkit.types import Citation, Draft, Hit, Turn
 class FakeReranker:
     """Score a passage by the share of its and the query's distinct terms that both have."""
 
+    name = "fake-shared-terms"
+
     def load(self) -> None:
         pass
 

@@ -9,15 +9,26 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ragkit.contracts import Postings
-from ragkit.errors import NotFoundError, UsageError
-from ragkit.filters import METADATA, Filter, matches
-from ragkit.text.analyse import analyse
-from ragkit.types import Collection, Document, EmbeddingSpace, Hit, NewDocument, Page
+from ragkit.errors import NotFoundError, OtherModelError, UsageError
+from ragkit.filters import METADATA, Filter, comparisons, key_of, matches, texts_of, unknown
+from ragkit.postings import Posting, Postings, Segment, Term
+from ragkit.text.analyse import ANALYSER, analyse
+from ragkit.types import (
+    Chunk,
+    Collection,
+    Document,
+    EmbeddingSpace,
+    Fields,
+    Hit,
+    NewDocument,
+    Page,
+    Span,
+)
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -30,10 +41,13 @@ class _Stored:
     space: EmbeddingSpace
     vectors: Vectors
     chunks: tuple[int, ...]  # ids, in the order of new.chunks
+    created_at: str
+    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
+    moment: object = field(init=False, default_factory=object, compare=False)
     collections: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, _Stored] = field(default_factory=dict)
 
@@ -91,7 +105,10 @@ class FakeStore:
             raise UsageError(f"Vectors have shape {vectors.shape}, expected {expected}.")
         with self._lock:
             inside = self._state.within(collection)
-            old = next((s.document for s in inside if s.document.uri == document.uri), None)
+            _require(self._state, collection, space)
+            before = next((s for s in inside if s.document.uri == document.uri), None)
+            old = None if before is None else before.document
+            now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
             result = Document(
                 id=next(self._ids) if old is None else old.id,
                 uri=document.uri,
@@ -103,9 +120,13 @@ class FakeStore:
                 chars=len(document.text),
             )
             chunks = tuple(next(self._ids) for _ in document.chunks)
-            stored = _Stored(result, document, space, vectors.copy(), chunks)
+            created = now if before is None else before.created_at
+            stored = _Stored(result, document, space, vectors.copy(), chunks, created, now)
             self._state = replace(self._state, stored={**self._state.stored, result.id: stored})
         return result
+
+    def active_space(self, collection: str) -> EmbeddingSpace | None:
+        return _active_space(self._state, collection)
 
     def delete_document(self, collection: str, document: int) -> None:
         with self._lock:
@@ -142,6 +163,10 @@ class FakeReader:
     def __init__(self, state: _State) -> None:
         self._state = state
 
+    @property
+    def moment(self) -> object:
+        return self._state.moment
+
     def nearest(
         self,
         collection: str,
@@ -150,6 +175,9 @@ class FakeReader:
         k: int,
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
+        _require(self._state, collection, space)
+        if where is not None:
+            _check(self._state, collection, where)
         found = [
             (chunk, float(row @ vector))
             for stored in self._state.within(collection)
@@ -171,6 +199,7 @@ class FakeReader:
         }
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
+        _check(self._state, collection, where)
         return sorted(
             chunk
             for stored in self._state.within(collection)
@@ -195,26 +224,47 @@ class FakeReader:
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np
 
-        chunks: dict[int, list[str]] = {}
-        for stored in self._state.within(collection):
-            for number, chunk in zip(stored.chunks, stored.new.chunks, strict=True):
-                chunks[number] = analyse(stored.new.text[chunk.start : chunk.end])
-        counts = {number: Counter(chunks[number]) for number in sorted(chunks)}
-        found = {
-            term: [
-                (number, c[term], len(chunks[number])) for number, c in counts.items() if c[term]
-            ]
-            for term in set(terms)
-        }
-        columns = {term: list(zip(*rows, strict=True)) for term, rows in found.items() if rows}
-        return Postings(
-            chunks=len(chunks),
-            total_length=sum(map(len, chunks.values())),
-            terms={
-                term: (np.array(c[0], np.int64), np.array(c[1], np.int32), np.array(c[2], np.int32))
-                for term, c in columns.items()
-            },
+        chunks = self._terms(collection)
+        counts = [Counter(chunks[number]) for number in sorted(chunks)]
+        segment = Segment(
+            np.array(sorted(chunks), np.int64),
+            np.array([len(chunks[number]) for number in sorted(chunks)], np.int32),
         )
+        found = {}
+        for term in set(terms):
+            places = np.array([n for n, of_chunk in enumerate(counts) if of_chunk[term]], np.int32)
+            if len(places):
+                frequencies = np.array([counts[place][term] for place in places], np.uint32)
+                one = Posting.of(places, frequencies, segment.lengths)
+                found[term] = Term(len(places), (one,))
+        return Postings(len(chunks), int(segment.lengths.sum()), (segment,), found)
+
+    def analyser(self, collection: str) -> str:
+        self._state.within(collection)
+        return ANALYSER
+
+    def lexical_index(self, collection: str) -> str:
+        self._state.within(collection)
+        return "ragkit"
+
+    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
+        raise NotImplementedError("the fake's words are indexed by ragkit alone")
+
+    def ranks(
+        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
+    ) -> Mapping[int, float]:
+        raise NotImplementedError("the fake's words are indexed by ragkit alone")
+
+    def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
+        terms = {term for some in self._terms(collection).values() for term in some}
+        return sorted(t for t in terms if len(t) <= 2 and character in {t[0], t[-1]})
+
+    def _terms(self, collection: str) -> dict[int, list[str]]:
+        return {
+            number: analyse(stored.new.text[chunk.start : chunk.end])
+            for stored in self._state.within(collection)
+            for number, chunk in zip(stored.chunks, stored.new.chunks, strict=True)
+        }
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
         place = {
@@ -234,9 +284,51 @@ class FakeReader:
                 text=stored.new.text[chunk.start : chunk.end],
                 score=0.0,
                 headings=chunk.headings,
+                version=stored.document.version,
+                metadata=dict(stored.new.metadata),
             )
             for number, (stored, chunk) in ((n, place[n]) for n in chunks if n in place)
         ]
+
+    def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
+        return {
+            number: stored.new.chunks[max(0, at - reach) : at + reach + 1]
+            for stored in self._state.stored.values()
+            for at, number in enumerate(stored.chunks)
+            if number in set(chunks)
+        }
+
+    def excerpts(self, places: Sequence[tuple[int, Span]]) -> Sequence[str]:
+        stored = self._state.stored
+        return [
+            stored[number].new.text[span.start : span.end] if number in stored else ""
+            for number, span in places
+        ]
+
+    def fields(self, collection: str) -> Fields:
+        news = [stored.new for stored in self._state.within(collection)]
+        every = [texts_of(new.metadata) for new in news]
+        keys = sorted({name.removeprefix(METADATA) for one in every for name in one})
+        return Fields(
+            languages=_commonest([new.language for new in news]),
+            media_types=_commonest([new.media_type for new in news]),
+            keys=dict.fromkeys(keys),
+            values={k: _commonest([one.get(METADATA + k, "") for one in every]) for k in keys},
+        )
+
+
+def _active_space(state: _State, collection: str) -> EmbeddingSpace | None:
+    return next((one.space for one in state.within(collection) if one.chunks), None)
+
+
+def _require(state: _State, collection: str, space: EmbeddingSpace) -> None:
+    known = _active_space(state, collection)
+    if known not in (None, space):
+        raise OtherModelError(f"{collection!r} is embedded with {known}, not with {space}.")
+
+
+def _commonest(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(value for value, _ in Counter(values).most_common() if value)
 
 
 def _fields(stored: _Stored) -> Mapping[str, str | int]:
@@ -248,5 +340,17 @@ def _fields(stored: _Stored) -> Mapping[str, str | int]:
         "title": new.title,
         "language": new.language,
         "media_type": new.media_type,
-        **{METADATA + key: value for key, value in new.metadata.items()},
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+        **texts_of(new.metadata),
     }
+
+
+def _check(state: _State, collection: str, where: Filter) -> None:
+    """Raise QueryError for a field that no document of the collection has."""
+    inside = state.within(collection)
+    keys = {key for stored in inside for key in stored.new.metadata}
+    for one in comparisons(where):
+        key = key_of(one.field)
+        if inside and key is not None and key not in keys:
+            raise unknown(one.field, keys)

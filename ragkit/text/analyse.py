@@ -7,6 +7,7 @@ needs no dictionary and no segmenter. It knows nothing of stop words: idf weighs
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from ragkit.text.stemmer import stemmer
@@ -20,7 +21,7 @@ CJK = (
 )
 _TERM = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
 MAX_TERM_CHARS = 64  # arbitrary; longer runs are data, and an index entry has its limit
-_CJK_RUN = re.compile(rf"[{CJK}]")
+CJK_CHARACTER = re.compile(rf"[{CJK}]")
 
 
 def analyse(text: str) -> list[str]:
@@ -29,20 +30,47 @@ def analyse(text: str) -> list[str]:
     >>> analyse("The Wings of 航空公司, 2024")
     ['the', 'wing', 'of', '航空', '空公', '公司', '2024']
     """
+    return split(text, stem_english, pairs)
+
+
+def split(text: str, word: Callable[[str], str], run: Callable[[str], Sequence[str]]) -> list[str]:
+    """Split text into words, each changed by `word`, and CJK runs, each taken apart by `run`."""
     terms: list[str] = []
     for match in _TERM.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        run = match.group()
-        if not _CJK_RUN.match(run):
-            terms.append(_stem(run[:MAX_TERM_CHARS]))
-        elif len(run) == 1:
-            terms.append(run)
+        found = match.group()
+        if CJK_CHARACTER.match(found):
+            terms.extend(run(found))
         else:
-            terms.extend(run[i : i + 2] for i in range(len(run) - 1))
+            terms.append(word(found[:MAX_TERM_CHARS]))
     return terms
 
 
+def units(text: str, word: Callable[[str], str]) -> list[str]:
+    """Split text into words and single CJK characters, "" where one run ends and another follows.
+
+    What follows one another in it does so in the text, punctuation between words apart.
+
+    >>> units("合同。A股 wings", stem_english)
+    ['合', '同', 'a', '股', 'wing']
+    """
+    found: list[str] = []
+    for match in _TERM.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        one = match.group()
+        if CJK_CHARACTER.match(one):
+            found += ["", *one] if found and CJK_CHARACTER.match(found[-1]) else one
+        else:
+            found.append(word(one[:MAX_TERM_CHARS]))
+    return found
+
+
+def pairs(run: str) -> Sequence[str]:
+    """Take a run of CJK characters apart into overlapping pairs; a lone one stays itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
 @lru_cache(maxsize=1 << 17)
-def _stem(word: str) -> str:
+def stem_english(word: str) -> str:
+    """Stem a word of ASCII letters; leave any other as it is."""
     if not (word.isascii() and word.isalpha()):
         return word
     return stemmer("english").stem(word)

@@ -89,8 +89,12 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C, then drain. Raises UsageError, DatabaseError, ServeError.
 
+    It does not start when the collection cannot be searched with the model that it is embedded
+    with: OtherModelError, ModelError.
+
     `on_ready` is told the server's address once it answers.
     """
+    from ragkit.embedders import check_collection
     from ragkit.store.open import open_database
     from ragkit_serve.api import oidc
 
@@ -101,6 +105,7 @@ def serve(
         TemporaryDirectory(prefix="ragkit-") as folder,
     ):
         _check_access(settings, database)
+        check_collection(settings, database)
         host, port = listening.getsockname()[:2]
         processes = _processes(settings, listening, Path(folder), page=page, worker=worker)
         shown = f"[{host}]" if ":" in host else host

@@ -96,8 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         services = Services(settings, database, Library(settings, database))
         app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
-        # The first question should not wait for the model.
-        threading.Thread(target=services.library.embedder.load, daemon=True).start()
+        # The first question should not wait for the models.
+        threading.Thread(target=services.library.load, daemon=True).start()
         DrainingServer(app, settings.serve_grace_s).run(sockets)
 
 

@@ -110,6 +110,23 @@ def test_search_finds_by_every_mode(ragkit: Commands, mode: str) -> None:
     assert set(hit["scores"]) == legs[mode]
 
 
+def test_search_shows_more_of_a_document_and_how_it_went(ragkit: Commands) -> None:
+    options = ("--expand", "parent", "--trace", "--where", 'uri contains "leave"', "--no-rerank")
+    found = ragkit.json("search", "annual leave", *options)
+    (hit,) = found["hits"]
+    assert hit["text"] == HANDBOOK["leave.md"].strip()
+    stages = {stage["name"]: stage for stage in found["stages"]}
+    assert list(stages)[-2:] == ["duplicates", "expand"]
+    assert stages["dense"]["ranked"][0][1] == pytest.approx(hit["scores"]["dense"], abs=1e-5)
+    assert ragkit.error("search", "leave", "--rerank", code=2).endswith("such as to cosine")
+
+
+def test_why_names_the_stage_that_lost_a_document(ragkit: Commands) -> None:
+    told = ragkit.json("why", "How many days of annual leave?", "--document", "leave.md")
+    assert (told["lost"], told["document"]["title"]) == (None, "Leave")
+    assert told["steps"][-1]["says"].startswith("cited as [1]")
+
+
 def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
     (ragkit.folder / "extra.txt").write_text("Something else entirely.")
     ragkit("ingest", "extra.txt", "--collection", "extra")

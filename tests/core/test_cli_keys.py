@@ -83,6 +83,7 @@ def test_as_json(database: Database) -> None:
         "principal": "default",
         "scopes": ["read"],
         "collections": None,
+        "groups": [],
         "expires_at": "3000-01-01T00:00:00+00:00",
     }
     assert json.loads(run("list", "--json", "--tenant", "acme").stdout) == {"keys": []}

@@ -54,7 +54,12 @@ def bench(fresh_database: str) -> Iterator[Bench]:
         database.store("default").create_collection("c")
         queue = UploadWorker(conn)
         steps = Steps(embedder, "f", settings)
-        yield Bench(database, queue, Uploads(database, steps, parsers, queue, stop), stop)
+        yield Bench(
+            database,
+            queue,
+            Uploads(database, lambda store, name: steps, parsers, queue, stop),
+            stop,
+        )
         queue.close()
 
 
@@ -142,7 +147,8 @@ def test_a_defect_is_tried_again_then_told_without_the_documents_text(
 ) -> None:
     embedder = FakeEmbedder()
     settings = Settings(jobs=1)
-    shift = Shift(bench.database, settings, Steps(embedder, "f", settings), [])
+    steps = Steps(embedder, "f", settings)
+    shift = Shift(bench.database, settings, lambda store, name: steps, [])
     job: TakenUpload | None = bench.taken("a.txt", b"one")
     tries = 0
     while job is not None:

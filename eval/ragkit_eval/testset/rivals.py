@@ -10,12 +10,13 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from ragkit.retrieve.bm25 import idf
+from ragkit.retrieve.bm25 import idf, occurrences
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Postings, Store
+    from ragkit.contracts import Store
+    from ragkit.postings import Postings
     from ragkit.types import Hit
     from ragkit_eval.testset.places import Place
 
@@ -45,7 +46,7 @@ class Words:
         """Return each term's idf among the collection's passages."""
         held = self._postings.terms
         return {
-            term: idf(self._postings.chunks, len(held[term][0]) if term in held else 0)
+            term: idf(self._postings.chunks, held[term].containing if term in held else 0)
             for term in self._terms
         }
 
@@ -57,7 +58,7 @@ class Words:
         """Return the passages that hold this share of the terms, by weight, fullest first."""
         held: dict[int, float] = {}
         for term in terms:
-            for chunk in self._postings.terms[term][0] if term in self._postings.terms else ():
+            for chunk in occurrences(self._postings, term)[0]:
                 held[int(chunk)] = held.get(int(chunk), 0.0) + self.weight(term)
         least = share * sum(map(self.weight, terms)) - 1e-9
         full = sorted(

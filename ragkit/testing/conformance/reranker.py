@@ -27,6 +27,10 @@ class RerankerConformance:
     def _loaded(self, reranker: Reranker) -> None:
         reranker.load()
 
+    def test_it_has_one_name(self, reranker: Reranker) -> None:
+        assert reranker.name.strip()
+        assert reranker.name == reranker.name
+
     def test_no_passages(self, reranker: Reranker) -> None:
         assert list(reranker.rerank(QUERY, [])) == []
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from ragkit.errors import NotFoundError, OtherModelError
+from ragkit.retrieve.bm25 import occurrences
 from ragkit.testing.conformance.store_steps import (
     HALF,
     HOSTILE,
@@ -20,6 +23,8 @@ from ragkit.testing.conformance.store_steps import (
     unit,
 )
 from ragkit.testing.corpus import new_document
+from ragkit.text.analyse import ANALYSER
+from ragkit.types import Span
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
@@ -64,20 +69,36 @@ class ReaderRules:
             assert dict(reader.similarities(SPACE, unit(0), [])) == {}
 
     @pytest.mark.parametrize("other", OTHER_SPACES)
-    def test_spaces_are_apart(self, store: Store, other: EmbeddingSpace) -> None:
-        store.create_collection("notes")
+    def test_spaces_never_mix(self, store: Store, other: EmbeddingSpace) -> None:
+        row = np.eye(1, other.dimension, dtype=np.float32)
+        for name in ("notes", "new"):
+            store.create_collection(name)
+            assert store.active_space(name) is None
         put(store, "notes", new_document("a", "old model"))
+        store.put_document("new", new_document("a", "new model"), other, row)
+        assert (store.active_space("notes"), store.active_space("new")) == (SPACE, other)
+        for document in ("a", "b"):
+            with pytest.raises(OtherModelError):
+                store.put_document("notes", new_document(document, "new model"), other, row)
+        with store.snapshot() as reader:
+            with pytest.raises(OtherModelError):
+                reader.nearest("notes", other, row[0], 9)
+            of_old = [chunk for chunk, _ in reader.nearest("notes", SPACE, unit(0), 9)]
+            of_new = [chunk for chunk, _ in reader.nearest("new", other, row[0], 9)]
+            assert [hit.text for hit in reader.hits([*of_old, *of_new])] == [
+                "old model",
+                "new model",
+            ]
+
+    def test_an_emptied_collection_takes_any_space(self, store: Store) -> None:
+        other = OTHER_SPACES[0]
+        store.create_collection("notes")
+        old = put(store, "notes", new_document("a", "old model"))
+        store.delete_document("notes", old.id)
+        assert store.active_space("notes") is None
         row = np.eye(1, other.dimension, dtype=np.float32)
         store.put_document("notes", new_document("b", "new model"), other, row)
-        with store.snapshot() as reader:
-            old = [chunk for chunk, _ in reader.nearest("notes", SPACE, unit(0), 9)]
-            new = [chunk for chunk, _ in reader.nearest("notes", other, row[0], 9)]
-            assert [hit.text for hit in reader.hits([*old, *new])] == ["old model", "new model"]
-        put(store, "notes", new_document("c", "old model"))
-        store.put_document("notes", new_document("a", "old text, new model"), other, row)
-        with store.snapshot() as reader:
-            assert len(reader.nearest("notes", other, row[0], 9)) == 2
-            assert len(reader.nearest("notes", SPACE, unit(0), 9)) == 1
+        assert store.active_space("notes") == other
 
     def test_postings_are_exact(self, store: Store) -> None:
         for name in ("notes", "other"):
@@ -87,7 +108,7 @@ class ReaderRules:
         put(store, "notes", new_document("b", "航空公司的 wing"))
         with store.snapshot() as reader:
             found = reader.postings("notes", ["wing", "空公", "absent", "wing", "the"])
-            chunks, frequencies, lengths = found.terms["wing"]
+            chunks, frequencies, lengths = occurrences(found, "wing")
             assert (found.chunks, found.total_length) == (3, 5 + 3 + 5)
             assert set(found.terms) == {"wing", "空公", "the"}
             assert [hit.text for hit in reader.hits(chunks.tolist())] == [
@@ -96,9 +117,21 @@ class ReaderRules:
             ]
         assert chunks.tolist() == sorted(chunks.tolist())
         assert (frequencies.tolist(), lengths.tolist()) == ([2, 1], [5, 5])
-        types = [str(column.dtype) for column in found.terms["wing"]]
+        types = [str(column.dtype) for column in occurrences(found, "wing")]
         assert types == ["int64", "int32", "int32"]
-        assert [len(column) for column in found.terms["空公"]] == [1, 1, 1]
+        assert [len(column) for column in occurrences(found, "空公")] == [1, 1, 1]
+
+    def test_pairs_of_a_character(self, store: Store) -> None:
+        store.create_collection("notes")
+        put(store, "notes", new_document("a", "纳税人和税率", "税"))
+        put(store, "notes", new_document("b", "合同法", "rate of tax"))
+        with store.snapshot() as reader:
+            assert reader.analyser("notes") == ANALYSER
+            assert reader.lexical_index("notes") == "ragkit"
+            found = sorted(reader.beginning_or_ending("notes", "税"))
+            assert found == sorted(["税", "税人", "税率", "纳税", "和税"])
+            assert reader.beginning_or_ending("notes", "法") == ["同法"]
+            assert reader.beginning_or_ending("notes", "马") == []
 
     def test_postings_of_no_terms_and_hostile_terms(self, store: Store) -> None:
         store.create_collection("notes")
@@ -116,7 +149,7 @@ class ReaderRules:
         found = postings(store, "notes", "wing", "tail")
         assert (found.chunks, found.total_length) == (60, 90)
         for term in ("wing", "tail"):
-            chunks = found.terms[term][0].tolist()
+            chunks = occurrences(found, term)[0].tolist()
             assert len(chunks) == len(set(chunks)) == 30
             assert chunks == sorted(chunks)
             assert len(hit_texts(store, chunks)) == 30
@@ -129,3 +162,51 @@ class ReaderRules:
         assert set(texts.values()) == {"one", "two", "three"}
         for order in (ids, ids[::-1], [ids[1]], []):
             assert hit_texts(store, order) == [texts[chunk] for chunk in order]
+
+    def test_around_a_chunk_stand_its_neighbours(self, store: Store) -> None:
+        store.create_collection("notes")
+        new = new_document("a", "zero", "one", "two", "three", "four")
+        chunks = (*new.chunks[:2], replace(new.chunks[2], headings=("A", "B")), *new.chunks[3:])
+        put(store, "notes", replace(new, chunks=chunks))
+        put(store, "notes", new_document("b", "zero", "one"))
+        with store.snapshot() as reader:
+            of_a = {h.text: h.chunk for h in reader.hits(chunk_ids(store, "notes")) if h.uri == "a"}
+            found = reader.around([of_a["two"], of_a["four"], 10**12], 1)
+            assert set(found) == {of_a["two"], of_a["four"]}
+            assert list(found[of_a["two"]]) == list(chunks[1:4])
+            assert list(found[of_a["four"]]) == list(chunks[3:])
+            assert list(reader.around([of_a["two"]], 0)[of_a["two"]]) == [chunks[2]]
+            assert list(reader.around([of_a["zero"]], 10**6)[of_a["zero"]]) == list(chunks)
+            assert dict(reader.around([], 3)) == {}
+
+    def test_excerpts_are_cut_by_characters(self, store: Store) -> None:
+        store.create_collection("notes")
+        first = put(store, "notes", new_document("a", "wing 🛩 航空", "tail"))
+        second = put(store, "notes", new_document("b", "fin"))
+        places = [
+            (second.id, Span(0, 3)),
+            (first.id, Span(5, 9)),
+            (10**12, Span(0, 3)),
+            (first.id, Span(0, 99)),
+        ]
+        with store.snapshot() as reader:
+            cut = list(reader.excerpts(places))
+            assert cut == ["fin", "🛩 航空", "", "wing 🛩 航空\n\ntail"]
+            assert list(reader.excerpts([])) == []
+
+    def test_fields_are_those_of_the_collections_documents(self, store: Store) -> None:
+        for name in ("notes", "other"):
+            store.create_collection(name)
+        of_each = ({"team": "hr", "year": "2023"}, {"team": "hr"}, {"team": "it", "a.b": "100% %s"})
+        for n, one in enumerate(of_each):
+            new = replace(new_document(str(n), "wing"), language="en", media_type=f"t/{n}")
+            put(store, "notes", replace(new, metadata=one))
+        put(store, "other", replace(new_document("x", "wing"), metadata={"else": "1"}))
+        with store.snapshot() as reader:
+            found = reader.fields("notes")
+            with pytest.raises(NotFoundError):
+                reader.fields("absent")
+        assert (list(found.languages), sorted(found.media_types)) == (["en"], ["t/0", "t/1", "t/2"])
+        assert dict(found.keys) == {"team": None, "year": None, "a.b": None}
+        assert list(found.values["team"]) == ["hr", "it"]
+        assert list(found.values["a.b"]) == ["100% %s"]

@@ -13,7 +13,8 @@ import numpy as np
 from ragkit.types import Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Postings, Store, Vectors
+    from ragkit.contracts import Store, Vectors
+    from ragkit.postings import Postings
 
 T = TypeVar("T")
 

@@ -31,6 +31,7 @@ from ragkit_serve.api import (
     models,
     rerank,
     search,
+    sharing,
 )
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.admission import Admission
@@ -47,7 +48,7 @@ from ragkit_serve.services import Services
 
 GROUPS = (
     *(chat, kept, models, embeddings, rerank, search, collections, documents, jobs),
-    *(conversations, feedback, health, login),
+    *(conversations, feedback, health, login, sharing),
 )
 ABOUT = (
     "Answers from private documents with checked citations, in OpenAI's wire format, and the"

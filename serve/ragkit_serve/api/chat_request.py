@@ -65,7 +65,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     collection: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    filter: dict[str, Any] | None = None
+    filter: dict[str, Any] | str | None = None
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     mode: Mode | None = None
     refusal_threshold: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -13,6 +13,7 @@ from ragkit.errors import NotFoundError
 from ragkit.library import Caller
 from ragkit.store.browse import Browser, ListedCollection
 from ragkit.store.postgres import MAX_NAME_CHARS
+from ragkit.store.sharing import MAX_READERS, Sharing
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
@@ -29,7 +30,11 @@ Name = Annotated[
 
 
 class CollectionItem(BaseModel):
-    """A collection and how much is in it."""
+    """A collection and how much is in it for the caller.
+
+    `owner` and `readers` are told its owner and keys with the scope admin; readers null is the
+    whole tenant.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -41,6 +46,8 @@ class CollectionItem(BaseModel):
                     "documents": 12,
                     "chunks": 340,
                     "created_at": "2025-01-31T09:30:00Z",
+                    "owner": "user:ada",
+                    "readers": ["group:hr"],
                 }
             ]
         },
@@ -51,16 +58,19 @@ class CollectionItem(BaseModel):
     documents: int
     chunks: int
     created_at: datetime
+    owner: str | None = None
+    readers: list[str] | None = None
 
 
 class NewCollection(BaseModel):
-    """A collection to make."""
+    """A collection to make; its readers are the whole tenant unless they are named."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", json_schema_extra={"examples": [{"id": "handbook"}]}
     )
 
     id: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=NAME_PATTERN)]
+    readers: Annotated[list[str], Field(max_length=MAX_READERS)] | None = None
 
 
 @router.get("/v1/collections", summary="List collections by name", responses=RESPONSES)
@@ -79,9 +89,9 @@ def list_collections(
     ] = None,
 ) -> Listing[CollectionItem]:
     """List the collections that the key may see."""
-    browser = Browser(request.app.state.services.database.pool, caller.tenant)
+    browser = Browser(request.app.state.services.database.pool, caller.tenant, caller.readers)
     rows = browser.collections(limit=limit + 1, after=after, names=caller.collections)
-    return listing(rows, limit, _item, lambda row: row.name)
+    return listing(rows, limit, lambda row: _item(row, caller), lambda row: row.name)
 
 
 @router.post(
@@ -97,14 +107,17 @@ def create_collection(
     new: NewCollection,
     caller: Annotated[Caller, needs("write")],
 ) -> CollectionItem:
-    """Make a collection; 200 where it is there already."""
+    """Make a collection that is the caller's; 200 where it is there already."""
     if not caller.may_see(new.id):
         raise ApiError(403, "the key is for other collections", code="collection", param="id")
     audit.note(request.app.state.ragkit, request.scope, caller, "create", collection=new.id)
     database = request.app.state.services.database
-    _, is_new = database.store(caller.tenant).add_collection(new.id)
+    readers = None if new.readers is None else tuple(new.readers)
+    store = database.store(caller.tenant, readers=caller.readers)
+    _, is_new = store.add_collection(new.id, Sharing(f"user:{caller.principal}", readers))
     response.status_code = 201 if is_new else 200
-    return _item(Browser(database.pool, caller.tenant).collection(new.id))
+    browser = Browser(database.pool, caller.tenant, caller.readers)
+    return _item(browser.collection(new.id), caller)
 
 
 @router.get("/v1/collections/{name}", summary="Look a collection up", responses=RESPONSES)
@@ -113,8 +126,8 @@ def get_collection(
 ) -> CollectionItem:
     """Return one collection."""
     check_visible(caller, name)
-    browser = Browser(request.app.state.services.database.pool, caller.tenant)
-    return _item(browser.collection(name))
+    browser = Browser(request.app.state.services.database.pool, caller.tenant, caller.readers)
+    return _item(browser.collection(name), caller)
 
 
 @router.delete(
@@ -126,7 +139,7 @@ def get_collection(
 def delete_collection(
     request: Request, name: Name, caller: Annotated[Caller, needs("admin")]
 ) -> None:
-    """Delete a collection, its documents and their files."""
+    """Delete a collection, its documents and their files, also those the caller may not read."""
     check_visible(caller, name)
     database = request.app.state.services.database
     Browser(database.pool, caller.tenant).collection(name)  # its 404 is the API's own
@@ -140,7 +153,17 @@ def check_visible(caller: Caller, name: str) -> None:
         raise NotFoundError(f"There is no collection {name!r}.")
 
 
-def _item(row: ListedCollection) -> CollectionItem:
-    return CollectionItem(
+def may_share(caller: Caller, owner: str | None) -> bool:
+    """Tell whether a caller may know and say who reads what has this owner."""
+    own = owner is not None and owner in (caller.readers or ())
+    return caller.operator or "admin" in caller.scopes or own
+
+
+def _item(row: ListedCollection, caller: Caller) -> CollectionItem:
+    item = CollectionItem(
         id=row.name, documents=row.documents, chunks=row.chunks, created_at=row.created_at
     )
+    if not may_share(caller, row.owner):
+        return item
+    readers = None if row.readers is None else list(row.readers)
+    return item.model_copy(update={"owner": row.owner, "readers": readers})

@@ -21,7 +21,7 @@ from ragkit.store.browse import Browser, Excerpt, ListedDocument
 from ragkit.store.sources import Sources
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
-from ragkit_serve.api.collections import Name, check_visible
+from ragkit_serve.api.collections import Name, check_visible, may_share
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.jobs import JobItem
 from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
@@ -48,7 +48,11 @@ _TEXT_EXAMPLE: Final[dict[str, Any]] = {
 
 
 class DocumentItem(BaseModel):
-    """A document without its text; `file` and `bytes` are of the upload that is kept, if any."""
+    """A document without its text; `file` and `bytes` are of the upload that is kept, if any.
+
+    `owner` and `readers` are told its owner and keys with the scope admin; readers null is all who
+    may read the collection.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -69,6 +73,8 @@ class DocumentItem(BaseModel):
                     "file": "leave.pdf",
                     "bytes": 48211,
                     "updated_at": "2025-01-31T09:30:02Z",
+                    "owner": "user:ada",
+                    "readers": None,
                 }
             ]
         },
@@ -88,6 +94,8 @@ class DocumentItem(BaseModel):
     file: str | None
     bytes: int | None
     updated_at: datetime
+    owner: str | None = None
+    readers: list[str] | None = None
 
 
 class PageStart(BaseModel):
@@ -149,7 +157,7 @@ def list_documents(
     browser = _browser(request, caller)
     browser.collection(name)  # its 404 is the API's own
     rows = browser.documents(name, limit=limit + 1, after=after)
-    return listing(rows, limit, _item, lambda row: row.id)
+    return listing(rows, limit, lambda row: _item(row, caller), lambda row: row.id)
 
 
 @router.post(
@@ -175,7 +183,7 @@ def get_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> DocumentItem:
     """Return one document without its text."""
-    return _item(_visible(request, caller, id))
+    return _item(_visible(request, caller, id), caller)
 
 
 @router.delete(
@@ -187,7 +195,7 @@ def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("w
     audit.note(
         request.app.state.ragkit, request.scope, caller, "delete", collection=found.collection
     )
-    store = request.app.state.services.database.store(caller.tenant)
+    store = request.app.state.services.library.store(caller)
     store.delete_document(found.collection, id)
 
 
@@ -238,7 +246,8 @@ def download(
     audit.note(
         request.app.state.ragkit, request.scope, caller, "download", collection=found.collection
     )
-    sources = Sources(request.app.state.services.database.pool, caller.tenant)
+    pool = request.app.state.services.database.pool
+    sources = Sources(pool, caller.tenant, caller.readers)
     source = sources.of_document(id)
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(source.name, safe='')}",
@@ -293,12 +302,12 @@ def _prepare(request: Request, caller: Caller, name: str) -> None:
     """See that a collection is there; that of the settings is made when it is first filled."""
     services = request.app.state.services
     if name == services.settings.collection:
-        services.database.store(caller.tenant).create_collection(name)
+        services.library.store(caller).create_collection(name)
     _browser(request, caller).collection(name)
 
 
 def _browser(request: Request, caller: Caller) -> Browser:
-    return Browser(request.app.state.services.database.pool, caller.tenant)
+    return Browser(request.app.state.services.database.pool, caller.tenant, caller.readers)
 
 
 def _visible(request: Request, caller: Caller, id: int) -> ListedDocument:
@@ -330,5 +339,8 @@ def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:
     )
 
 
-def _item(row: ListedDocument) -> DocumentItem:
-    return DocumentItem(**asdict(row))
+def _item(row: ListedDocument, caller: Caller) -> DocumentItem:
+    told = asdict(row)
+    if not may_share(caller, row.owner):
+        told |= {"owner": None, "readers": None}
+    return DocumentItem(**told)

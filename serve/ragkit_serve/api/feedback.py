@@ -169,6 +169,7 @@ def _feedback(request: Request, caller: Caller) -> Feedback:
         caller.tenant,
         caller.principal,
         keep_days=services.settings.serve_keep_days,
+        readers=caller.readers,
     )
 
 

@@ -73,7 +73,7 @@ def list_jobs(
     state: Annotated[JobState | None, Query(description="Only those in this state.")] = None,
 ) -> Listing[JobItem]:
     """List the upload jobs of the collections that the key may see."""
-    jobs = UploadJobs(request.app.state.services.database.pool, caller.tenant)
+    jobs = UploadJobs(request.app.state.services.database.pool, caller.tenant, caller.readers)
     rows = jobs.page(limit=limit + 1, after=after, state=state, collections=caller.collections)
     return listing(rows, limit, job_item, lambda row: row.id)
 
@@ -81,7 +81,8 @@ def list_jobs(
 @router.get("/v1/jobs/{id}", summary="Look an upload job up", responses=RESPONSES)
 def get_job(request: Request, id: Id, caller: Annotated[Caller, needs("read")]) -> JobItem:
     """Return one upload job. Its record is kept for 30 days."""
-    job = UploadJobs(request.app.state.services.database.pool, caller.tenant).get(id)
+    pool = request.app.state.services.database.pool
+    job = UploadJobs(pool, caller.tenant, caller.readers).get(id)
     if not caller.may_see(job.collection):
         raise NotFoundError(f"There is no job {id}.")
     return job_item(job)

@@ -71,4 +71,5 @@ def kept_answers(state: State, caller: Caller) -> KeptAnswers:
         caller.tenant,
         caller.principal,
         keep_days=services.settings.serve_keep_days,
+        readers=caller.readers,
     )

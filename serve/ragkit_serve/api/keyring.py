@@ -72,7 +72,7 @@ class Keyring:
     def owner(self) -> Caller:
         """Whoever runs the server."""
         settings = self._settings
-        return Caller(settings.tenant, settings.principal, scopes=EVERYTHING)
+        return Caller(settings.tenant, settings.principal, scopes=EVERYTHING, operator=True)
 
     async def forget(self, token: str) -> None:
         """End a log-in, here at once."""
@@ -105,7 +105,8 @@ class Keyring:
 def _caller(access: Access | None) -> Caller | None:
     if access is None:
         return None
-    return Caller(access.tenant, access.principal, access.collections, access.scopes, access.id)
+    who = (access.tenant, access.principal, access.collections)
+    return Caller(*who, access.scopes, access.id, access.groups)
 
 
 if TYPE_CHECKING:

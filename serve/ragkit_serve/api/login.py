@@ -148,6 +148,7 @@ def _begun(state: State, access: Access) -> str:
         scopes=access.scopes,
         collections=access.collections,
         key=access.id,
+        groups=access.groups,
     )
 
 

@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from ragkit import logins
 from ragkit.errors import SettingsError
-from ragkit.keys import SCOPES
+from ragkit.keys import MAX_NAME_CHARS, SCOPES
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ragkit_serve.services import Services
 
 TIMEOUT_S: Final = 10.0  # arbitrary
+MAX_GROUPS: Final = 1000  # arbitrary: of one person
 ALGORITHMS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384"]
 log = logging.getLogger("ragkit.serve")
 
@@ -107,9 +108,17 @@ async def finish(services: Services, callback: str, *, code: str, state: str) ->
             tenant=settings.tenant,
             principal=principal,
             scopes=settings.oidc_scopes.split(),
+            groups=_groups(claims.get(settings.oidc_groups_claim or "")),
         )
     )
     return SignedOn(token, begun.next)
+
+
+def _groups(claim: object) -> list[str]:
+    """Read the groups that a token names: a list of names, or a single one; others are no names."""
+    named = claim if isinstance(claim, list) else [claim]
+    sound = [one for one in named if isinstance(one, str) and one.strip() and one.isprintable()]
+    return [one for one in dict.fromkeys(sound) if len(one) <= MAX_NAME_CHARS][:MAX_GROUPS]
 
 
 async def _claims(

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from ragkit import build
 from ragkit.library import Caller
+from ragkit.rerank.cosine import CosineReranker
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES
 from ragkit_serve.api.threads import admitted
@@ -69,7 +69,8 @@ async def rerank(
 def _ranked(request: Request, asked: RerankRequest) -> dict[str, Any]:
     from uuid import uuid4
 
-    reranker = build.reranker(request.app.state.services.library.embedder)
+    library = request.app.state.services.library
+    reranker = library.reranker or CosineReranker(library.embedder)
     reranker.load()
     scores = reranker.rerank(asked.query, asked.documents)
     order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))[: asked.top_n]
@@ -81,5 +82,6 @@ def _ranked(request: Request, asked: RerankRequest) -> dict[str, Any]:
         )
         for n in order
     ]
-    name = asked.model or request.app.state.services.settings.embed_model
+    model = request.app.state.services.settings.embed_model
+    name = asked.model or (model if library.reranker is None else library.reranker.name)
     return Ranking(id=f"rerank-{uuid4().hex}", model=name, results=results).model_dump()

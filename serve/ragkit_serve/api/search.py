@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.library import Caller
-from ragkit.render import hit_json
+from ragkit.render import hit_json, stage_json
 from ragkit.types import Mode
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
@@ -30,7 +30,22 @@ class SearchRequest(BaseModel):
     collection: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     k: Annotated[int, Field(ge=1, le=1000)] = 10
     mode: Mode = "hybrid"
-    filter: dict[str, Any] | None = None
+    filter: dict[str, Any] | str | None = None
+    trace: Annotated[bool, Field(description="Answer with the steps that led to the passages.")] = (
+        False
+    )
+
+
+class Copy(BaseModel):
+    """A passage that says the same as one that was found, and was left out for it."""
+
+    document: int
+    uri: str
+    title: str
+    page: int | None
+    start: int
+    end: int
+    chunk: int
 
 
 class Found(BaseModel):
@@ -46,16 +61,29 @@ class Found(BaseModel):
     score: float
     scores: dict[str, float]
     headings: list[str]
+    duplicates: list[Copy]
     chunk: int
     version: int
 
 
+class Step(BaseModel):
+    """A step of the search: its seconds, the chunks that it left with their scores, best first, and
+    the numbers that it went by.
+    """
+
+    name: str
+    seconds: float
+    ranked: list[tuple[int, float]]
+    notes: dict[str, float | str]
+
+
 class FoundList(BaseModel):
-    """Passages, the best first, and the seconds of each stage."""
+    """Passages, the best first, and the seconds of each stage; with `trace` the stages' results."""
 
     object: str = "list"
     data: list[Found]
     timings: dict[str, float]
+    trace: list[Step] | None = None
 
 
 @router.post("/v1/search", responses=RESPONSES, response_model=FoundList, summary="Find passages")
@@ -71,10 +99,13 @@ def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, 
     kb = state.services.library.open(caller, asked.collection)
     audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
     found = kb.adapted(where=asked.filter).find(asked.query, k=asked.k, mode=asked.mode)
-    return {
+    answer: dict[str, Any] = {
         "object": "list",
         "data": [
             hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in found.hits
         ],
         "timings": {stage: round(seconds, 6) for stage, seconds in found.timings.items()},
     }
+    if asked.trace:
+        answer["trace"] = [stage_json(stage) for stage in found.stages]
+    return answer

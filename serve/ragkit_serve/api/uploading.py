@@ -107,12 +107,12 @@ def _keep(
 ) -> Listing[JobItem]:
     pool = request.app.state.services.database.pool
     try:
-        numbers = Sources(pool, caller.tenant).keep(
+        numbers = Sources(pool, caller.tenant, caller.readers).keep(
             collection, uploads, principal=caller.principal, key=key, document=document
         )
     except BusyError as error:
         raise ApiError(409, str(error), code="idempotency_key_reused") from error
-    jobs = UploadJobs(pool, caller.tenant).some(numbers)
+    jobs = UploadJobs(pool, caller.tenant, caller.readers).some(numbers)
     return Listing(
         data=[job_item(job) for job in jobs],
         has_more=False,

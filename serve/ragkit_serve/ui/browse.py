@@ -51,7 +51,7 @@ def documents(
     Raises NotFoundError, DatabaseError.
     """
     name = services.library.name(caller, collection)
-    browser = Browser(services.database.pool, caller.tenant)
+    browser = Browser(services.database.pool, caller.tenant, caller.readers)
     return browser.find(name, wanted.strip(), limit=limit)
 
 
@@ -120,7 +120,7 @@ def upload(
         _check_write(caller, words)
         name = services.library.name(caller, collection)
         services.library.store(caller).create_collection(name)
-        sources = Sources(services.database.pool, caller.tenant)
+        sources = Sources(services.database.pool, caller.tenant, caller.readers)
         for path in map(Path, paths):
             with path.open("rb") as file:
                 try:
@@ -137,7 +137,7 @@ def upload(
 
 def progress(services: Services, caller: Caller, files: Files, words: Words) -> tuple[Rows, bool]:
     """Tell how files on their way stand, latest first, and whether any is not yet at its end."""
-    jobs = UploadJobs(services.database.pool, caller.tenant)
+    jobs = UploadJobs(services.database.pool, caller.tenant, caller.readers)
     seen = [job for job in jobs.some(files.jobs) if caller.may_see(job.collection)]
     table = [
         [printable(job.name), words[f"state_{job.state}"], _note(job, words)]

@@ -17,10 +17,11 @@ from ragkit.errors import (
     QueryError,
     UsageError,
 )
+from ragkit.retrieve.expand import Widen
 from ragkit.store.conversations import LEASE_S
 from ragkit.store.open import Database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
-from ragkit.testing.corpus import fill, new_document
+from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit.types import Answer, Decoding, Finish, Message, Reasoning
 
 Talk = Callable[..., Conversation]
@@ -483,3 +484,15 @@ def test_the_lease_is_longer_than_a_model_may_be_silent() -> None:
     from ragkit import Settings
 
     assert Settings().llm_timeout_s < LEASE_S
+
+
+def test_passages_that_were_widened_are_shown_again_as_wide(talk: Talk, store: FakeStore) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.kb.widening = [Widen(store, "neighbours")]
+    conversation.ask(HOLIDAY)
+    (wide, *_) = conversation.turns()[0].used
+    assert store.text(wide.document)[wide.start : wide.end] == CORPUS[1].text
+    conversation.ask(LAPSE)
+    first = next(m for m in model.asked_for("answer")[-1] if m.role == "user").content
+    assert CORPUS[1].text in first  # with the number that the answer before cites it by

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.contracts import Postings
-from ragkit.retrieve.bm25 import bm25, idf, idf_mass, scores_of, top_k
+from ragkit.postings import Posting, Postings, Segment, Term
+from ragkit.retrieve.bm25 import bm25, idf, idf_mass, scores_of, top_k, weighing
 from ragkit.text.analyse import analyse
 
 ROOT = Path(__file__).parents[3]
@@ -27,20 +27,31 @@ TEXTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=12), min_size=1, 
 
 def index(texts: Sequence[Sequence[str]], ids: Sequence[int] | None = None) -> Postings:
     """Make the postings of chunks given as terms, numbered from 0 unless told."""
-    rows: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for chunk, terms in sorted(zip(ids or range(len(texts)), texts, strict=True)):
+    chunks = sorted(zip(ids or range(len(texts)), texts, strict=True))
+    segment = Segment(
+        np.array([chunk for chunk, _ in chunks], np.int64),
+        np.array([len(terms) for _, terms in chunks], np.int32),
+    )
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for place, (_, terms) in enumerate(chunks):
         for term, frequency in Counter(terms).items():
-            rows[term].append((chunk, frequency, len(terms)))
+            found[term].append((place, frequency))
     return Postings(
         chunks=len(texts),
         total_length=sum(map(len, texts)),
+        segments=(segment,),
         terms={
-            term: (
-                np.array([row[0] for row in of_term], np.int64),
-                np.array([row[1] for row in of_term], np.int32),
-                np.array([row[2] for row in of_term], np.int32),
+            term: Term(
+                len(rows),
+                (
+                    Posting.of(
+                        np.array([place for place, _ in rows], np.int32),
+                        np.array([frequency for _, frequency in rows], np.uint32),
+                        segment.lengths,
+                    ),
+                ),
             )
-            for term, of_term in rows.items()
+            for term, rows in found.items()
         },
     )
 
@@ -81,7 +92,7 @@ def test_nothing_found_is_empty(query: list[str]) -> None:
     assert (str(ids.dtype), str(values.dtype)) == ("int64", "float64")
     assert (len(ids), len(values)) == (0, 0)
     assert top_k(ids, values, 5) == []
-    assert scores_of([1], ids, values) == {}
+    assert scores_of(index([["a"]]), query, [0, 1], weighing(index([["a"]]))) == {}
 
 
 def test_nothing_is_found_in_an_empty_collection() -> None:
@@ -96,8 +107,10 @@ def test_best_come_first_and_equal_scores_by_id() -> None:
 
 
 def test_scores_of_wanted_chunks() -> None:
-    ids, values = np.array([3, 5], np.int64), np.array([1.0, 2.0])
-    assert scores_of([9, 5, 4, 3, 1], ids, values) == {5: 2.0, 3: 1.0}
+    postings = index([["a"], ["b"], ["a", "c"]], [3, 4, 5])
+    found = scores_of(postings, ["a"], [9, 5, 4, 3, 1], weighing(postings))
+    assert found == scores(postings, "a")
+    assert list(found) == [5, 3]
 
 
 def test_idf_mass_counts_repetitions_and_unknown_terms() -> None:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ragkit.contracts import Embedder, Postings, Store
+from ragkit.contracts import Embedder, Store
 from ragkit.embed.local import LocalEmbedder
+from ragkit.postings import Posting, Postings, Segment, Term
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.text.analyse import analyse
+from ragkit.text.analyse import ANALYSER, analyse
 from ragkit.types import EmbeddingSpace, Hit, Mode
 from ragkit_eval.retrieval import ndcg
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, excerpts, squad
@@ -58,12 +59,14 @@ class Memory:
         ]
         self.vectors = embedder.embed_passages([place[3] for place in self.places])
         terms = [analyse(place[3]) for place in self.places]
-        self.total = sum(map(len, terms))
-        rows: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        lengths = np.array([len(of_chunk) for of_chunk in terms], np.int32)
+        self.segment = Segment(np.arange(len(terms)), lengths)
+        rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for chunk, of_chunk in enumerate(terms):
             for term, frequency in Counter(of_chunk).items():
-                rows[term].append((chunk, frequency, len(of_chunk)))
-        self.rows = {term: np.array(of_term).T for term, of_term in rows.items()}
+                rows[term].append((chunk, frequency))
+        self.rows = {term: np.array(of_term, np.int32).T for term, of_term in rows.items()}
+        self.moment = self
 
     @contextmanager
     def snapshot(self) -> Iterator[Memory]:
@@ -82,9 +85,19 @@ class Memory:
         return {chunk: float(self.vectors[chunk] @ vector) for chunk in chunks}
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
-        found = {term: self.rows[term] for term in terms if term in self.rows}
-        arrays: Any = {term: tuple(columns) for term, columns in found.items()}
-        return Postings(len(self.places), self.total, arrays)
+        lengths = self.segment.lengths
+        found = {
+            term: Term(len(places), (Posting.of(places, frequencies, lengths),))
+            for term in set(terms) & self.rows.keys()
+            for places, frequencies in [self.rows[term]]
+        }
+        return Postings(len(lengths), int(lengths.sum()), (self.segment,), found)
+
+    def analyser(self, collection: str) -> str:
+        return ANALYSER
+
+    def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
+        return [t for t in self.rows if len(t) <= 2 and character in {t[0], t[-1]}]
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
         return [

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragkit.contracts import Retriever
-from ragkit.errors import ModelError, NotFoundError, QueryError
-from ragkit.retrieve.search import HybridRetriever
+from ragkit.errors import ModelError, NotFoundError, OtherModelError, QueryError
+from ragkit.filters import parse
+from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.reciprocal import reciprocal_rank
+from ragkit.retrieve.search import HybridRetriever, Scoring
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, RetrieverConformance, fill
 from ragkit.testing.corpus import new_document
-from ragkit.types import EmbeddingSpace, Hit, Mode, Query
+from ragkit.types import Hit, Mode, Query
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -139,14 +142,14 @@ def test_without_a_common_word_the_dense_leg_answers(store: FakeStore) -> None:
     assert [set(hit.scores) for hit in hits] == [{"dense"}, {"dense"}]
 
 
-def test_without_vectors_of_the_model_the_words_answer(store: FakeStore) -> None:
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_vectors_of_another_model_are_never_searched(store: FakeStore, mode: Mode) -> None:
     other = FakeEmbedder(dimension=8)
-    other.load()
-    assert other.space != EmbeddingSpace("fake-hashed-terms", "1", 256)
-    hits = HybridRetriever(store, other, "default").search("sick leave", k=2)
-    assert uris(hits) == ["leave.md"]
-    assert set(hits[0].scores) == {"lexical"}
-    assert HybridRetriever(store, other, "default", mode="dense").search("sick leave", k=2) == []
+    with pytest.raises(OtherModelError):
+        HybridRetriever(store, other, "default", mode=mode).search("sick leave", k=2)
+    assert uris(HybridRetriever(store, other, "default", "lexical").search("sick leave", k=1)) == [
+        "leave.md"
+    ]
 
 
 def test_a_blind_model_leaves_the_words_order() -> None:
@@ -194,3 +197,127 @@ def test_timings_name_the_stages_there_were(
 def test_search_is_repeatable(store: FakeStore) -> None:
     retriever = HybridRetriever(store, FakeEmbedder(), "default")
     assert retriever.search("days of leave", k=5) == retriever.search("days of leave", k=5)
+
+
+def test_variants_are_searched_besides_and_fused_by_rank(store: FakeStore) -> None:
+    retriever = HybridRetriever(store, FakeEmbedder(), "default")
+    found = retriever.find(Query("delta wing", variants=("sick leave", "?!", "delta wing")), k=3)
+    alone = [retriever.search(text, k=100) for text in ("delta wing", "sick leave")]
+    ranks = [[hit.chunk for hit in hits] for hits in alone]
+    expected = reciprocal_rank(ranks)[:3]
+    assert [(hit.chunk, hit.score) for hit in found.hits] == expected
+    assert {"wings.md", "leave.md"} <= set(uris(found.hits))
+    names = [stage.name for stage in found.stages]
+    assert names.count("variants") == 1
+    assert {"dense", "dense 2", "lexical", "lexical 2", "fuse", "fuse 2"} <= set(names)
+    assert "fuse 3" not in names  # neither without a word nor twice the same
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical"])
+def test_variants_in_one_leg(store: FakeStore, mode: Mode) -> None:
+    retriever = HybridRetriever(store, FakeEmbedder(), "default", mode)
+    found = retriever.find(Query("delta wing", variants=("sick leave",)), k=2)
+    assert set(uris(found.hits)) == {"wings.md", "leave.md"}
+    assert [set(hit.scores) for hit in found.hits] == [{mode}, {mode}]
+
+
+def test_a_passage_is_embedded_in_the_questions_place(store: FakeStore) -> None:
+    retriever = HybridRetriever(store, FakeEmbedder(), "default", "dense")
+    passage = retriever.search("days of sick leave", k=3)
+    found = retriever.find(Query("zyzzyva", passage="days of sick leave"), k=3)
+    assert list(found.hits) == passage
+    hybrid = HybridRetriever(store, FakeEmbedder(), "default")
+    found = hybrid.find(Query("delta wing", passage="days of sick leave"), k=6)
+    lexical = HybridRetriever(store, FakeEmbedder(), "default", "lexical").search("delta wing", k=6)
+    by_words = {hit.chunk: hit.score for hit in found.hits if "lexical" in hit.scores}
+    assert set(by_words) == {hit.chunk for hit in lexical}  # the words are still the question's
+
+
+def test_a_fusion_is_chosen(store: FakeStore) -> None:
+    query = "the wing, the days of leave"
+    legs = [
+        HybridRetriever(store, FakeEmbedder(), "default", mode).search(query, k=6)
+        for mode in MODES[1:]
+    ]
+    ranks = [[hit.chunk for hit in leg] for leg in legs]
+    by_rank = HybridRetriever(store, FakeEmbedder(), "default", scoring=Scoring("rrf"))
+    assert [(hit.chunk, hit.score) for hit in by_rank.search(query, k=6)] == reciprocal_rank(ranks)
+    for weight, leg in ((1.0, legs[0]), (0.0, legs[1])):
+        scoring = Scoring("weighted", dense_weight=weight)
+        hits = HybridRetriever(store, FakeEmbedder(), "default", scoring=scoring).search(query, k=1)
+        assert hits[0].chunk == leg[0].chunk
+    notes = by_rank.find(Query(query), k=6).stages[-2].notes
+    assert notes == {"method": "rrf", "candidates": 6}
+
+
+def test_bm25_has_the_constants_that_were_chosen(store: FakeStore) -> None:
+    scoring = Scoring(k1=0.0)
+    retriever = HybridRetriever(store, FakeEmbedder(), "default", "lexical", scoring=scoring)
+    with store.snapshot() as reader:
+        weight = lexical(reader, "default", "triangular", 1, k1=0.0).best[0][1]
+    hit = retriever.search("triangular", k=1)[0]
+    assert hit.score == weight
+    assert (
+        hit.score
+        > HybridRetriever(store, FakeEmbedder(), "default", "lexical")
+        .search("triangular", k=1)[0]
+        .score
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_marks_bind_every_mode_and_there_are_still_k(mode: Mode) -> None:
+    store = FakeStore()
+    texts = [f"alpha bravo {'charlie ' * (n % 3 == 0)}delta number{n}" for n in range(900)]
+    fill(store, FakeEmbedder(), [new_document("a.txt", *texts)])
+    retriever = HybridRetriever(store, FakeEmbedder(), "default", mode)
+    without = retriever.search("alpha bravo charlie delta -charlie", k=400)
+    assert len(without) == 400
+    assert not any("charlie" in hit.text for hit in without)
+    (only,) = retriever.search("alpha +number7", k=5)
+    assert only.text == "alpha bravo delta number7"
+    phrase = retriever.search('"charlie delta" alpha', k=500)
+    assert len(phrase) == 300
+    assert all("charlie delta" in hit.text for hit in phrase)
+
+
+def test_what_cannot_be_read_is_searched_by_words_beside_what_can(store: FakeStore) -> None:
+    class English(FakeEmbedder):
+        def reads(self, text: str) -> float:
+            return float(text.isascii())
+
+    found = HybridRetriever(store, English(), "default").find(
+        Query("国内航班乘坐什么舱", variants=("delta wing",)), k=4
+    )
+    names = [stage.name for stage in found.stages]
+    assert "dense" not in names
+    assert "dense 2" in names
+    assert set(uris(found.hits[:2])) == {"差旅.md", "wings.md"}
+
+
+def test_a_trace_has_the_numbers_that_both_legs_were_fused_by(store: FakeStore) -> None:
+    found = HybridRetriever(store, FakeEmbedder(), "default").find(Query("delta wing"), k=2)
+    stages = {stage.name: stage for stage in found.stages}
+    assert stages["lexical"].notes["chunks"] == 6
+    assert 0 < float(stages["lexical"].notes["coverage"]) < 1
+    notes = stages["fuse"].notes
+    assert notes["method"] == "calibrated"
+    assert 0 <= float(notes["dense_weight"]) <= 1
+    assert float(notes["background_deviation"]) > 0
+    assert stages["fuse"].ranked[0] == (found.hits[0].chunk, found.hits[0].score)
+    assert len(stages["dense"].ranked) == 6
+
+
+def test_the_background_is_the_collections_where_a_filter_leaves_many() -> None:
+    store = FakeStore()
+    for name in ("a.txt", "b.txt"):
+        texts = [f"alpha word{n} word{n % 7} {name[0]}{n % 5}" for n in range(400)]
+        fill(store, FakeEmbedder(), [new_document(name, *texts)])
+    whole, part = (
+        HybridRetriever(store, FakeEmbedder(), "default", where=where).find(Query("alpha a1"), k=3)
+        for where in (None, parse({"eq": {"uri": "a.txt"}}))
+    )
+    notes = [found.stages[-2].notes for found in (whole, part)]
+    for name in ("background_mean", "background_deviation"):
+        assert notes[0][name] == notes[1][name]
+    assert set(uris(part.hits)) == {"a.txt"}

@@ -11,7 +11,7 @@ from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff, s
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
-from ragkit.testing import FakeEmbedder
+from ragkit.testing import FakeEmbedder, FakeReranker
 
 CUTOFF = Cutoff(bias=-0.5, weights=(3.0, 0.25), means=(0.5, 0.125), threshold=0.75)
 
@@ -94,8 +94,10 @@ def test_the_current_cutoff_is_of_this_model_reranker_and_mode(
     assert current("dense") is None
     assert current("lexical") is None
     assert CurrentCutoff(kept, "c", FakeEmbedder(dimension=8))("hybrid") is None
-    assert CurrentCutoff(kept, "c", embedder, reranker="r")("hybrid") is None
-    kept.save("c", replace(made, signals=("cosine", "something older")))
+    reranker = FakeReranker()
+    assert CurrentCutoff(kept, "c", embedder, reranker=reranker)("hybrid") is None
+    older = replace(CUTOFF, signals=("cosine", "something older"))
+    kept.save("c", replace(made, cutoff=older))
     assert current("hybrid") is None
 
 

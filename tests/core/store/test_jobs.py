@@ -11,6 +11,7 @@ from ragkit.store.connect import connect, open_pool
 from ragkit.store.jobs import MAX_ATTEMPTS, Ledger, Outcome, Worker
 from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
+from tests.core.store.conftest import die
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def dead_worker(database: str) -> Worker:
     worker = Worker(conn, "default", 1, "ingest")
     worker.enqueue(["x"])
     assert [job.uri for job in worker.claim(["x"], limit=1)] == ["x"]
-    conn.close()
+    die(conn, worker.number)
     return worker
 
 

@@ -12,8 +12,9 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.contracts import Store
-from ragkit.errors import DatabaseError, NotFoundError, UsageError
-from ragkit.store import inspect, postings, vectors
+from ragkit.errors import DatabaseError, NotFoundError, OtherModelError, UsageError
+from ragkit.retrieve.bm25 import occurrences
+from ragkit.store import inspect, postings
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.lending import connection
 from ragkit.store.migrate import migrate
@@ -149,7 +150,7 @@ def test_vectors_that_do_not_fit_are_refused(
 def test_a_query_of_another_model_is_refused_by_name(store: PostgresStore) -> None:
     store.put_document("c", document("u", "text"), SPACE, random_vectors(1))
     other = EmbeddingSpace("other", "1", 4)
-    with store.snapshot() as reader, pytest.raises(UsageError, match=r"embedded with model, not"):
+    with store.snapshot() as reader, pytest.raises(OtherModelError, match=r"with model \(.*, not"):
         reader.nearest("c", other, random_vectors(1)[0], 3)
 
 
@@ -193,50 +194,10 @@ def _assert_postings(store: PostgresStore, texts: dict[str, str]) -> None:
         having = sorted(
             (of_chunk.count(term), len(of_chunk)) for of_chunk in terms.values() if term in of_chunk
         )
-        ids, frequencies, lengths = found.terms.get(term, (np.array([]),) * 3)
+        ids, frequencies, lengths = occurrences(found, term)
         assert sorted(zip(frequencies.tolist(), lengths.tolist(), strict=True)) == having
         assert ids.tolist() == sorted(ids.tolist())
     assert "nowhere" not in found.terms
-
-
-def test_a_large_collection_is_searched_by_its_index_and_a_small_one_beside_it_exactly(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 400)
-    store = PostgresStore(pool)
-    rng = np.random.default_rng(7)
-    space = EmbeddingSpace("model", "1", 16)
-    drawn = normalised(rng.normal(size=(3000, 16)).astype(np.float32))
-    for name, rows in (("large", drawn), ("small", drawn[:20])):
-        store.create_collection(name)
-        store.put_document(name, document("u", *["word"] * len(rows)), space, rows)
-    store.finish_load("large", space)
-    with pool.connection() as conn, conn.transaction(), conn.cursor() as cursor:
-        assert vectors.has_index(cursor, 1)
-        owners = {collection.name: collection.id for collection in store.collections()}
-        assert vectors.walks_index(cursor, 1, "default", owners["large"])
-        assert not vectors.walks_index(cursor, 1, "default", owners["small"])
-        used, findings = inspect.unused_indexes(cursor, "default")
-        assert "vectors_1_hnsw" in used
-        assert findings == []
-    agreed = 0
-    for query in drawn[:20]:
-        exact = np.argsort(-(drawn @ query), kind="stable")[:10]
-        with store.snapshot() as reader:
-            found = reader.nearest("large", space, query, 10)
-            assert len(reader.nearest("small", space, query, 20)) == 20
-        scores = [score for _, score in found]
-        assert scores == sorted(scores, reverse=True)
-        first = min(chunk for chunk, _ in reader_ids(store, space, drawn[0]))
-        agreed += len({chunk - first for chunk, _ in found} & {int(i) for i in exact})
-    assert agreed >= 196  # of 200: recall@10 0.98
-
-
-def reader_ids(
-    store: PostgresStore, space: EmbeddingSpace, query: Vectors
-) -> list[tuple[int, float]]:
-    with store.snapshot() as reader:
-        return list(reader.nearest("large", space, query, 3000))
 
 
 def test_a_database_that_goes_away_is_one_line(pool: Pool) -> None:
@@ -245,7 +206,7 @@ def test_a_database_that_goes_away_is_one_line(pool: Pool) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        with pytest.raises(DatabaseError) as caught, connection(pool) as mine:
+        with pytest.raises(DatabaseError) as caught, connection(pool, "default") as mine:
             mine.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     assert "\n" not in str(caught.value)
     assert "ragkit db status" in str(caught.value)

@@ -19,6 +19,7 @@ from ragkit.store.sources import PART_BYTES, Sources, Upload, clean_name, media_
 from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs, count_open
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument
+from tests.core.store.conftest import die
 
 SPACE = EmbeddingSpace("m", "1", 2)
 Pool = ConnectionPool[Connection[Any]]
@@ -182,8 +183,8 @@ def test_the_same_bytes_again_change_nothing_but_the_file(pool: Pool, worker: Up
     known = (hashlib.sha256(b"one").hexdigest(), "f")
     put_source = PostgresStore(pool).put_source
     other = (known[0], "another pipeline")
-    assert put_source("c", job.uri, other, source=job.source, job=job.id) is None
-    assert put_source("c", job.uri, known, source=job.source, job=job.id) == document.id
+    assert put_source("c", other, source=job.source, job=job.id) is None
+    assert put_source("c", known, source=job.source, job=job.id) == document.id
     assert PostgresStore(pool).document(document.id).version == 1
     assert UploadJobs(pool, "default").get(job.id).state == "done"
     assert kept(pool) == [job.source]
@@ -257,9 +258,10 @@ def test_a_dead_workers_upload_is_free_at_once(
     (number,) = keep(pool, upload("x"))
     for _ in range(MAX_ATTEMPTS):
         conn = connect(fresh_database)
-        assert taken(UploadWorker(conn)).id == number
+        dead = UploadWorker(conn)
+        assert taken(dead).id == number
         assert worker.claim() is None
-        conn.close()
+        die(conn, dead.number)
     assert worker.claim() is None
     job = UploadJobs(pool, "default").get(number)
     assert (job.state, job.stage, job.attempts) == ("failed", "worker", MAX_ATTEMPTS)

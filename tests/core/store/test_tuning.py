@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from ragkit.store.tuning import Machine, cgroup_limits, settings_for, this_machine
+from ragkit.store.tuning import (
+    MB,
+    Machine,
+    build_settings,
+    cgroup_limits,
+    settings_for,
+    this_machine,
+)
 
 GB = 2**30
 
@@ -48,3 +55,14 @@ def test_this_machine_has_memory_and_cores() -> None:
     machine = this_machine()
     assert machine.memory_bytes > 64 * 2**20
     assert machine.cores >= 1
+
+
+def test_an_index_build_gets_what_its_graph_needs_and_the_machine_has() -> None:
+    roomy = Machine(memory_bytes=16 * 1024 * MB, cores=4, shm_bytes=8 * 1024 * MB)
+    assert build_settings(roomy, 800 * MB) == {
+        "maintenance_work_mem": "1000MB",
+        "max_parallel_maintenance_workers": "3",
+    }
+    assert build_settings(roomy, 100 * 1024 * MB)["maintenance_work_mem"] == "4096MB"
+    container = Machine(memory_bytes=16 * 1024 * MB, cores=4, shm_bytes=64 * MB)
+    assert build_settings(container, 800 * MB)["max_parallel_maintenance_workers"] == "0"

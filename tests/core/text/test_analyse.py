@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.text.analyse import MAX_TERM_CHARS, _stem, analyse
+from ragkit.text.analyse import MAX_TERM_CHARS, analyse, stem_english
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_threads_do_not_stem_each_others_words() -> None:
     letters = "abcdefghijklmnopqrst"
     words = [f"{a}{b}{c}nationaliveness" for a in letters for b in letters for c in letters]
     alone = [analyse(word) for word in words]
-    _stem.cache_clear()
+    stem_english.cache_clear()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
@@ -60,5 +60,5 @@ def test_threads_do_not_stem_each_others_words() -> None:
             together = list(pool.map(analyse, words, chunksize=100))
     finally:
         sys.setswitchinterval(interval)
-        _stem.cache_clear()
+        stem_english.cache_clear()
     assert together == alone

@@ -70,7 +70,7 @@ def serve(database: Database, fresh_database: str, loaded_embedder: Embedder) ->
     def serving(*, ui: bool = False, **settings: Any) -> Iterator[Live]:
         chosen = Settings(database_url=SecretStr(fresh_database), **settings)
         library = Library(chosen, database)
-        library.embedder = loaded_embedder
+        library.embedder = library.embedders.default = loaded_embedder
         app = create_app(Services(chosen, database, library), ui=ui)
         with running(app, chosen.serve_grace_s) as live:
             yield live

@@ -139,6 +139,12 @@ def test_a_filter_bounds_what_is_found(serve: Serve) -> None:
             messages=ASKED,
             extra_body={"ragkit": {"filter": {"eq": {"uri": "file:///nowhere"}}}},
         )
+        with pytest.raises(openai.BadRequestError, match="character 7, at 'handbook'"):
+            api.chat.completions.create(
+                model="ragkit",
+                messages=ASKED,
+                extra_body={"ragkit": {"filter": "uri = handbook"}},
+            )
         with pytest.raises(openai.BadRequestError, match="no operator 'like'"):
             api.chat.completions.create(
                 model="ragkit",

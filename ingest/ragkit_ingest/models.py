@@ -1,0 +1,48 @@
+"""What a collection's files are made into documents with: the model that it was embedded with.
+
+A collection without passages takes the settings' model. It knows nothing of files or of jobs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragkit.embedders import source_of
+from ragkit_ingest.fingerprint import fingerprint
+from ragkit_ingest.steps import Steps
+
+if TYPE_CHECKING:
+    from ragkit.embedders import Embedders
+    from ragkit.settings import Settings
+    from ragkit.store.postgres import PostgresStore
+
+
+def steps_of(embedders: Embedders, store: PostgresStore, collection: str, *, strict: bool) -> Steps:
+    """Return the steps for a collection.
+
+    A document that was made with an earlier model of the collection's stays as it is: its vectors
+    were made anew when the collection was moved. Raises OtherModelError when the collection's model
+    is not what it was, or, if `strict`, when the settings name another one on purpose.
+    """
+    settings = embedders.settings
+    active = store.spaces.active(collection)
+    embedder = (embedders.to_ingest if strict else embedders.of)(active, collection)
+    analyser = store.analyser(collection)
+    made = {
+        kept.id: fingerprint(settings, kept.space, kept.first, analyser=analyser)
+        for kept in store.spaces.of(collection)
+    }
+    now = made[active.id] if active else fingerprint(settings, analyser=analyser)
+    # A collection from before sources were noted is noted now, if its model is the settings'.
+    new = active is None or (not active.source and embedder is embedders.default)
+    return Steps(embedder, now, settings, earlier=frozenset(made.values()), new=new)
+
+
+def adopt(steps: Steps, settings: Settings, store: PostgresStore, collection: str) -> None:
+    """Note with a collection what its model, the settings', is loaded by.
+
+    A collection without passages takes it for its own. Raises OtherModelError.
+    """
+    source = source_of(settings.embed_model)
+    space, first = steps.embedder.space, settings.embed_dimension
+    store.spaces.adopt(collection, space, source=source, first=first)

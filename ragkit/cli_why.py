@@ -1,0 +1,73 @@
+"""`ragkit why`: what became of a document on the way to an answer, stage by stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ragkit.types import Mode
+
+if TYPE_CHECKING:
+    from ragkit.why import Step, Why
+
+_MARKS = {True: "kept", False: "LOST", None: ""}
+
+
+def why(
+    question: Annotated[str, typer.Argument(help="The question, as it was asked.")],
+    document: Annotated[
+        str, typer.Option(help="The document: its number, its URI, or the end of that.")
+    ],
+    collection: Annotated[str | None, typer.Option(help="The collection that was asked.")] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="Passages to answer from; as `ragkit ask` has them.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
+    answer: Annotated[
+        bool, typer.Option(help="Generate the answer, to see what it shows and cites.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell what became of a document on the way to an answer, and which stage lost it."""
+    from ragkit import render
+    from ragkit.knowledge import KnowledgeBase
+
+    with KnowledgeBase.open(collection=collection) as kb:
+        found = kb.why(question, document, k=k, mode=mode, answer=answer)
+    if json:
+        render.print_json(why_json(found))
+    else:
+        _print(found)
+
+
+def why_json(found: Why) -> dict[str, Any]:
+    """Write an explanation as JSON."""
+    from dataclasses import asdict
+
+    return {
+        "question": found.question,
+        "document": None if found.document is None else asdict(found.document),
+        "lost": found.lost or None,
+        "remedy": found.remedy,
+        "steps": [_step_json(step) for step in found.steps],
+    }
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    numbers = {
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in step.numbers.items()
+    }
+    return {"name": step.name, "kept": step.kept, "says": step.says, "numbers": numbers}
+
+
+def _print(found: Why) -> None:
+    from ragkit import render
+
+    rows = [(step.name, _MARKS[step.kept], step.says) for step in found.steps]
+    render.print_table(("stage", "", "what it says"), rows, empty="")
+    if found.lost:
+        typer.echo(render.printable(f"\nLost at: {found.lost}. {found.remedy}"))
+    else:
+        typer.echo("\nNothing lost it.")

@@ -1,0 +1,38 @@
+"""The passages that a conversation's turns were shown, fetched again as far as they were shown.
+
+It knows nothing of prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ragkit.types import Hit, Span
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Store
+    from ragkit.store.conversations import UsedPassage
+
+
+def shown(store: Store, used: Sequence[UsedPassage], cited: Sequence[int]) -> Mapping[int, Hit]:
+    """Map chunks to passages: those that were used, and those of the chunks that were cited.
+
+    A passage that was widened beyond its chunk is so again. Those of documents that were replaced
+    or deleted meanwhile are gone.
+    """
+    chunks = sorted({passage.chunk for passage in used}.union(cited))
+    with store.snapshot() as reader:
+        hits = {hit.chunk: hit for hit in reader.hits(chunks)}
+        spans = {chunk: Span(hit.start, hit.end) for chunk, hit in hits.items()}
+        for one in used:
+            if one.chunk in hits and hits[one.chunk].version == one.version:
+                span = spans[one.chunk]
+                spans[one.chunk] = Span(min(span.start, one.start), max(span.end, one.end))
+        wide = [hit for hit in hits.values() if spans[hit.chunk] != Span(hit.start, hit.end)]
+        texts = reader.excerpts([(hit.document, spans[hit.chunk]) for hit in wide])
+    for hit, text in zip(wide, texts, strict=True):
+        span = spans[hit.chunk]
+        hits[hit.chunk] = replace(hit, start=span.start, end=span.end, text=text)
+    return hits

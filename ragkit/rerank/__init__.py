@@ -1,0 +1,1 @@
+"""Rerankers: what scores passages against a query more exactly than a search does."""

@@ -1,0 +1,73 @@
+"""Any other cross-encoder, run by sentence-transformers: pairs of texts in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragkit.embed.local import batches
+from ragkit.embed.pipeline import quiet_loading
+from ragkit.embed.tokens import Tokens
+from ragkit.errors import ModelError
+from ragkit.rerank.parts import best, parts
+
+if TYPE_CHECKING:
+    import torch
+
+_SPARE = 4  # tokens; a part's edges may tokenise otherwise than they did within the whole
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryScorer:
+    """Score passages with a model's own modules and prompt, in batches of a token budget."""
+
+    model: Any
+    tokens: Tokens
+    batch_tokens: int
+
+    def __call__(self, query: str, passages: Sequence[str]) -> list[float]:
+        limit = min(self.model.max_seq_length or self.tokens.limit, self.tokens.limit)
+        spans = self.tokens.spans(query)
+        asked = query if len(spans) <= limit // 2 else query[: spans[limit // 2].start]
+        beside = self._length(asked)
+        room = max(1, limit - beside - _SPARE)
+        cut = [parts(text, self.tokens.spans(text), room) for text in passages]
+        pieces = [part for of_one in cut for part in of_one]
+        lengths = [beside + len(self.tokens.spans(piece)) for piece in pieces]
+        scores = [0.0] * len(pieces)
+        for batch in batches(lengths, self.batch_tokens):
+            pairs = [(asked, pieces[index]) for index in batch]
+            found = self.model.predict(pairs, batch_size=len(pairs), show_progress_bar=False)
+            for index, score in zip(batch, found, strict=True):
+                scores[index] = float(score)
+        return best(scores, [len(of_one) for of_one in cut])
+
+    def _length(self, query: str) -> int:
+        """Count the tokens of a pair without a passage, prompt and special tokens included."""
+        prompt = (self.model.prompts or {}).get(self.model.default_prompt_name)
+        return int(self.model.preprocess([(query, "")], prompt=prompt)["input_ids"].shape[1])
+
+
+def load_library_scorer(
+    folder: Path, tokens: Tokens, device: str, dtype: torch.dtype, batch_tokens: int
+) -> LibraryScorer:
+    """Load a folder without network, remote code or pickled weights. Raises ModelError."""
+    from sentence_transformers import CrossEncoder
+
+    try:
+        with quiet_loading():
+            model = CrossEncoder(
+                str(folder),
+                device=device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(
+            f"cross-encoder folder {folder} cannot be loaded ({reason}): name another reranker"
+        ) from error
+    return LibraryScorer(model.to(dtype).eval(), tokens, batch_tokens)

@@ -1,0 +1,84 @@
+"""What both legs know of one wording's candidates, and how that becomes one ranking.
+
+It knows nothing of models, stores or texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragkit.retrieve.fusion import Background, Fused, dense_weight, fuse
+from ragkit.retrieve.reciprocal import reciprocal_rank
+from ragkit.retrieve.weighted import weighted
+
+Fusion = Literal["calibrated", "rrf", "weighted"]
+Ranking = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Each leg's ranking, both legs' exact scores of every candidate, and what they say besides.
+
+    `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
+    query that the embedding model was made for.
+    """
+
+    by_meaning: Ranking
+    by_words: Ranking
+    dense: Mapping[int, float]
+    lexical: Mapping[int, float]
+    background: Background
+    coverage: float
+    readable: float
+
+    def fused(self, fusion: Fusion, weight: float) -> list[Fused]:
+        """Return all candidates, best first; `weight` is the dense leg's in a weighted sum."""
+        if fusion == "weighted":
+            return weighted(self.dense, self.lexical, dense_weight=weight)
+        if fusion == "rrf":
+            rankings = [[chunk for chunk, _ in leg] for leg in (self.by_meaning, self.by_words)]
+            return [
+                Fused(chunk, score, self.dense.get(chunk), self.lexical.get(chunk))
+                for chunk, score in reciprocal_rank(rankings)
+            ]
+        return fuse(
+            self.dense,
+            self.lexical,
+            background=self.background,
+            coverage=self.coverage,
+            readable=self.readable,
+        )
+
+    def notes(self, fusion: Fusion, weight: float) -> dict[str, float | str]:
+        """Say by what numbers they were fused, for the trace."""
+        notes: dict[str, float | str] = {"method": fusion, "candidates": len(self._all)}
+        if fusion == "weighted":
+            notes["dense_weight"] = weight
+        if fusion == "calibrated":
+            notes["dense_weight"] = dense_weight(
+                self.dense,
+                self.lexical,
+                background=self.background,
+                coverage=self.coverage,
+                readable=self.readable,
+            )
+            notes["readable"] = self.readable
+            notes["background_mean"] = self.background.mean
+            notes["background_deviation"] = self.background.deviation
+        return notes
+
+    @property
+    def _all(self) -> set[int]:
+        return self.dense.keys() | self.lexical.keys()
+
+
+def by_rank(lists: Sequence[Sequence[Fused]]) -> list[Fused]:
+    """Fuse several wordings' rankings; a chunk keeps its legs' scores of the first that has it."""
+    first = {one.chunk: one for ranked in reversed(lists) for one in ranked}
+    ranks = [[one.chunk for one in ranked] for ranked in lists]
+    return [
+        Fused(chunk, score, first[chunk].dense, first[chunk].lexical)
+        for chunk, score in reciprocal_rank(ranks)
+    ]

@@ -1,0 +1,112 @@
+"""Less of the same: hits unlike each other, and not too many of one document.
+
+It knows nothing of how hits were found or scored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragkit.types import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragkit.contracts import Embedder, Store, Vectors
+
+    Floats = NDArray[np.float64]
+
+
+class Diversify:
+    """Reorder hits by maximal marginal relevance over their stored vectors.
+
+    Next comes the hit of highest (1 - weight) relevance - weight max cosine with those before
+    (Carbonell and Goldstein 1998, doi:10.1145/290941.291025), relevance being the hit's score
+    scaled to 0..1 over the hits. A hit without a vector is like no other. Scores stay.
+    """
+
+    name = "diversify"
+
+    def __init__(self, store: Store, embedder: Embedder, *, weight: float) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._weight = weight
+
+    def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return all of the hits in their new order. Raises DatabaseError."""
+        if len(hits) < 2:
+            return hits
+        self._embedder.load()
+        with self._store.snapshot() as reader:
+            found = reader.vectors(self._embedder.space, [hit.chunk for hit in hits])
+        order = marginal_relevance(
+            _relevance([hit.score for hit in hits]),
+            _cosines([hit.chunk for hit in hits], found),
+            weight=self._weight,
+        )
+        return [hits[place] for place in order]
+
+
+@dataclass(frozen=True, slots=True)
+class PerDocument:
+    """Keep the first `most` hits of each document."""
+
+    most: int
+    name: str = "per document"
+
+    def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the hits that are left, in their order."""
+        seen: Counter[int] = Counter()
+        kept: list[Hit] = []
+        for hit in hits:
+            seen[hit.document] += 1
+            if seen[hit.document] <= self.most:
+                kept.append(hit)
+        return kept
+
+
+def marginal_relevance(relevance: Floats, cosines: Floats, *, weight: float) -> list[int]:
+    """Return places in order of maximal marginal relevance; of equals the earlier comes first.
+
+    `relevance` (n,) and `cosines` (n, n); `weight` 0 goes by relevance alone, 1 by novelty alone
+    after the first, which is always the most relevant.
+    """
+    import numpy as np
+
+    left = list(range(len(relevance)))
+    order: list[int] = []
+    likeness = np.zeros(len(relevance))
+    while left:
+        gains = (1 - weight) * relevance[left] - weight * likeness[left] if order else relevance
+        place = left[int(np.argmax(gains))]
+        likeness = np.maximum(likeness, cosines[place]) if order else cosines[place]
+        order.append(place)
+        left.remove(place)
+    return order
+
+
+def _relevance(scores: Sequence[float]) -> Floats:
+    import numpy as np
+
+    values = np.array(scores, dtype=np.float64)
+    span = values.max() - values.min()
+    scaled: Floats = (values - values.min()) / span if span else np.ones(len(values))
+    return scaled
+
+
+def _cosines(chunks: Sequence[int], found: Mapping[int, Vectors]) -> Floats:
+    """Return the cosines (n, n) of chunks, 0 where either has no vector."""
+    import numpy as np
+
+    dimension = len(next(iter(found.values()))) if found else 1
+    table = np.zeros((len(chunks), dimension))
+    for place, chunk in enumerate(chunks):
+        if chunk in found:
+            vector = np.asarray(found[chunk], dtype=np.float64)
+            table[place] = vector / (np.linalg.norm(vector) or 1.0)
+    cosines: Floats = table @ table.T
+    return cosines

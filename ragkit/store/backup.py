@@ -1,0 +1,235 @@
+"""Back a database up into a folder, restore it, and show that both hold and find the same.
+
+PostgreSQL's own pg_dump and pg_restore do the work. It knows nothing of what the tables mean but
+which of them are searched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from subprocess import PIPE
+from typing import TYPE_CHECKING, Any, Final
+
+from psycopg import sql
+
+from ragkit.errors import DatabaseError, UsageError
+from ragkit.store.connect import connect
+from ragkit.store.lending import translate
+from ragkit.store.migrate import is_current, migrate
+from ragkit.store.programs import find_programs, reason_in
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+FORMAT: Final = 1  # of check.json
+SAMPLED: Final = 5  # stored passages of each collection that are searched for; arbitrary
+FOUND: Final = 10
+
+_TABLES: Final = """
+    SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition
+        AND relnamespace = current_schema()::regnamespace ORDER BY relname
+"""
+# A row's text is the same on every server; the sum does not depend on the rows' order.
+_CONTENT: Final = """
+    SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text FROM {} AS t
+"""
+_SAMPLE: Final = """
+    SELECT c.tenant, n.name, c.id,
+        substr(d.text, c.start_char + 1, least(200, c.end_char - c.start_char))
+    FROM collection n CROSS JOIN LATERAL (
+        SELECT * FROM chunk k WHERE k.tenant = n.tenant AND k.collection_id = n.id
+        ORDER BY hashint8extended(k.id, 0), k.id LIMIT %s
+    ) AS c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    ORDER BY c.tenant, n.name, c.id
+"""
+# Whole tables are compared, so that an approximate index that came out otherwise does not matter.
+_EXACT: Final = "SET LOCAL enable_indexscan = off; SET LOCAL idle_in_transaction_session_timeout=0"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a database holds and finds: rows and a hash by table, and the chunks found by search.
+
+    `searches` maps a tenant, collection, sampled chunk and leg to the ids of what was found, best
+    first; it is empty where the schema is another version's.
+    """
+
+    tables: Mapping[str, tuple[int, str]]
+    searches: Mapping[str, list[int]]
+
+    def differences(self, other: Content) -> list[str]:
+        """Name what is not the same in another."""
+        found = [
+            f"table {name}: {_rows(self.tables.get(name))},"
+            f" restored {_rows(other.tables.get(name))}"
+            for name in sorted(self.tables.keys() | other.tables.keys())
+            if self.tables.get(name) != other.tables.get(name)
+        ]
+        both = self.searches.keys() & other.searches.keys()
+        found += [
+            f"search {name}: {self.searches[name]}, restored {other.searches[name]}"
+            for name in sorted(both)
+            if self.searches[name] != other.searches[name]
+        ]
+        return found
+
+
+def back_up(url: str, folder: Path) -> Content:
+    """Write a database into a new folder, complete or not at all; return what it holds.
+
+    Dump and content are of one moment, while readers and writers go on. Raises UsageError for a
+    folder that is there, DatabaseError.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder} is there already: name a folder that is not.")
+    part = folder.with_name(folder.name + ".part")
+    try:
+        part.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"{part} cannot be made: {error.strerror}.") from error
+    try:
+        with connect(url) as conn:
+            current = is_current(conn)
+            with _snapshot(conn) as cursor:
+                found = content(cursor, searched=current)
+                row = cursor.execute("SELECT pg_export_snapshot()").fetchone()
+                assert row is not None
+                dump = ["pg_dump", "--format=custom", "--enable-row-security"]
+                dump += ["--snapshot", str(row[0]), "--file", str(part / "database.dump")]
+                _run(dump, url)
+        _write(part / "check.json", {"format": FORMAT, **asdict(found)})
+        part.rename(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return found
+
+
+def restore(url: str, folder: Path) -> Content:
+    """Fill an empty database from a backup, all or nothing, and compare it with what was saved.
+
+    Rights are not restored: `ragkit db prepare` gives them. Raises UsageError for a folder that is
+    no backup and for a database with tables, DatabaseError when it failed or came out otherwise.
+    """
+    saved = read_content(folder)
+    with connect(url) as conn:
+        if (row := conn.execute(_TABLES).fetchone()) is not None:
+            raise UsageError(
+                f"The database holds tables already, such as {row[0]}: restore into an empty one,"
+                " for example another RAGKIT_HOME, or a new one made with createdb."
+            )
+    command = ["pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-acl"]
+    command += ["--no-comments"]  # the one on pgvector is its owner's to make
+    # The database itself is named in the environment, as its password is.
+    _run([*command, "--dbname", "application_name=ragkit", str(folder / "database.dump")], url)
+    with connect(url) as conn:
+        with _snapshot(conn) as cursor:
+            tables = content(cursor, searched=False).tables
+        migrate(conn)
+        with _snapshot(conn) as cursor:
+            found = Content(tables, content(cursor).searches)
+    if wrong := saved.differences(found):
+        raise DatabaseError(
+            f"The restored database is not what was saved: {'; '.join(wrong[:5])}: drop it, and"
+            " restore into a new one."
+        )
+    return found
+
+
+def read_content(folder: Path) -> Content:
+    """Read what a backup says that it holds. Raises UsageError."""
+    try:
+        saved = json.loads((folder / "check.json").read_text(encoding="utf-8"))
+        tables = {name: (int(rows), str(code)) for name, (rows, code) in saved["tables"].items()}
+        if saved["format"] != FORMAT or not (folder / "database.dump").is_file():
+            raise ValueError("another format")
+        return Content(tables, saved["searches"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{folder} is no backup that this ragkit can read: name a folder that"
+            " `ragkit db backup` made."
+        ) from error
+
+
+def content(cursor: Cursor[Any], *, searched: bool = True) -> Content:
+    """Count and hash every table, and search for some of the passages, in the cursor's snapshot."""
+    names = [str(name) for (name,) in cursor.execute(_TABLES).fetchall()]
+    tables: dict[str, tuple[int, str]] = {}
+    for name in names:
+        row = cursor.execute(sql.SQL(_CONTENT).format(sql.Identifier(name))).fetchone()
+        assert row is not None
+        tables[name] = (int(row[0]), str(row[1]))
+    return Content(tables, dict(_searches(cursor)) if searched else {})
+
+
+def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
+    """Search for sampled passages by their words, and by their vectors in every space."""
+    from ragkit.retrieve.lexical import lexical
+    from ragkit.store.reader import PostgresReader
+    from ragkit.types import EmbeddingSpace
+
+    rows = cursor.execute(
+        "SELECT model, revision, dimension, query_prefix, passage_prefix FROM embedding_space"
+    ).fetchall()
+    spaces = [EmbeddingSpace(*row) for row in rows]
+    for tenant, collection, chunk, text in cursor.execute(_SAMPLE, (SAMPLED,)).fetchall():
+        reader = PostgresReader(cursor, tenant)
+        name = f"{tenant}/{collection}/{chunk}"
+        best = lexical(reader, collection, text, FOUND).best
+        yield f"{name} by words", [found for found, _ in best]
+        for space in spaces:
+            for vector in reader.vectors(space, [chunk]).values():
+                nearest = reader.nearest(collection, space, vector, FOUND)
+                yield f"{name} by {space.model}", [found for found, _ in nearest]
+
+
+@contextmanager
+def _snapshot(conn: Connection[Any]) -> Iterator[Cursor[Any]]:
+    import psycopg
+
+    try:
+        with conn.transaction(), conn.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL ragkit.all_tenants = 'on'")
+            cursor.execute(_EXACT)
+            yield cursor
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+def _run(command: list[str], url: str) -> None:
+    """Run one of PostgreSQL's programs on a database, whose address no other user can see."""
+    from psycopg import pq
+    from psycopg.conninfo import conninfo_to_dict
+
+    given = conninfo_to_dict(url)
+    variables = {
+        option.envvar.decode(): str(given[option.keyword.decode()])
+        for option in pq.Conninfo.get_defaults()
+        if option.envvar and given.get(option.keyword.decode()) is not None
+    }
+    # Row-level security binds the owner too, who has to say that all tenants are meant.
+    options = f"{variables.get('PGOPTIONS', '')} -c ragkit.all_tenants=on"
+    variables["PGOPTIONS"] = options.strip()
+    home = {"HOME": os.environ["HOME"]} if "HOME" in os.environ else {}  # for ~/.pgpass
+    ended = find_programs().run(command, None, output=PIPE, environment=home | variables)
+    if ended.returncode:
+        output = ended.stdout.decode("utf-8", "replace")
+        raise DatabaseError(
+            f"{command[0]} failed: {reason_in(output).rstrip('.')}: mend what it names, then run it"
+            " again; nothing was kept of what it wrote."
+        )
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _rows(found: tuple[int, str] | None) -> str:
+    return "not there" if found is None else f"{found[0]:,} rows ({found[1][-8:]})"

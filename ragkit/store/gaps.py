@@ -1,0 +1,140 @@
+"""The passages of a collection that have no vector in one of its spaces, and filling them in.
+
+What is missing is always computed from what is there, so that work can be broken off at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, LiteralString
+
+from psycopg import sql
+
+from ragkit.store import documents, vectors
+from ragkit.store.lending import transaction
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg_pool import ConnectionPool
+
+    from ragkit.contracts import Vectors
+
+_BATCH: Final = """
+    SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char), c.tokens
+    FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id > %(after)s
+        AND {missing}
+    ORDER BY c.id LIMIT %(limit)s
+"""
+_SAMPLE: Final = """
+    SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char), c.tokens
+    FROM (
+        SELECT * FROM chunk WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        ORDER BY md5(id::text) LIMIT %(limit)s
+    ) c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    ORDER BY md5(c.id::text)
+"""
+_COUNT: Final = """
+    SELECT count(*) FROM chunk c
+    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND {missing}
+"""
+_STILL: Final = """
+    SELECT c.id FROM chunk c
+    WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id = ANY(%(chunks)s)
+        AND {missing}
+    ORDER BY c.id FOR KEY SHARE
+"""
+_HAS_NONE: Final = """
+    NOT EXISTS (SELECT 1 FROM {table} v WHERE v.tenant = c.tenant AND v.chunk_id = c.id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk without a vector: its id, its text, its tokens as they were counted when stored."""
+
+    chunk: int
+    text: str
+    tokens: int
+
+
+class Gaps:
+    """What one collection lacks in one space; methods raise NotFoundError when it is deleted."""
+
+    def __init__(
+        self, pool: ConnectionPool[Connection[Any]], tenant: str, collection: str, space_id: int
+    ) -> None:
+        self._pool = pool
+        self._tenant = tenant
+        self._collection = collection
+        self._space_id = space_id
+
+    def passages(self) -> int:
+        """Count all passages of the collection."""
+        with self._in() as (cursor, owner):
+            query = "SELECT count(*) FROM chunk WHERE tenant = %s AND collection_id = %s"
+            return _number(cursor.execute(query, (self._tenant, owner)).fetchone())
+
+    def missing(self) -> int:
+        """Count those without a vector."""
+        with self._in() as (cursor, owner):
+            return count_missing(cursor, self._tenant, owner, self._space_id)
+
+    def batch(self, *, after: int, limit: int) -> list[Passage]:
+        """Read the next of those without a vector, by their ids above `after`."""
+        with self._in() as (cursor, owner):
+            values = {**self._named(owner), "after": after, "limit": limit}
+            query = _with_missing(_BATCH, self._space_id)
+            return [Passage(*row) for row in cursor.execute(query, values)]
+
+    def add(self, chunks: Sequence[int], rows: Vectors) -> int:
+        """Add vectors of passages that are still there and have none; return how many.
+
+        `rows` has shape (len(chunks), dimension).
+        """
+        with self._in() as (cursor, owner):
+            key = (f"ragkit vectors {self._space_id}",)
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", key)
+            query = _with_missing(_STILL, self._space_id)
+            values = {**self._named(owner), "chunks": list(chunks)}
+            wanted = {int(row[0]) for row in cursor.execute(query, values)}
+            places = [n for n, chunk in enumerate(chunks) if chunk in wanted]
+            of = [chunks[n] for n in places]
+            vectors.copy_vectors(cursor, self._space_id, self._tenant, owner, of, rows[places])
+            return len(of)
+
+    def sample(self, count: int) -> list[Passage]:
+        """Draw passages, always the same as long as the collection does not change."""
+        with self._in() as (cursor, owner):
+            values = {**self._named(owner), "limit": count}
+            return [Passage(*row) for row in cursor.execute(_SAMPLE, values)]
+
+    def _named(self, owner: int) -> dict[str, object]:
+        return {"tenant": self._tenant, "collection": owner}
+
+    @contextmanager
+    def _in(self) -> Iterator[tuple[Cursor[Any], int]]:
+        with transaction(self._pool, self._tenant) as cursor:
+            yield cursor, documents.collection_id(cursor, self._tenant, self._collection)
+
+
+def count_missing(cursor: Cursor[Any], tenant: str, collection: int, space_id: int) -> int:
+    """Count a collection's passages without a vector in a space."""
+    values = {"tenant": tenant, "collection": collection}
+    return _number(cursor.execute(_with_missing(_COUNT, space_id), values).fetchone())
+
+
+def vector_table(space_id: int) -> sql.Identifier:
+    return sql.Identifier(vectors.table_name(space_id))
+
+
+def _with_missing(query: LiteralString, space_id: int) -> sql.Composed:
+    missing = sql.SQL(_HAS_NONE).format(table=vector_table(space_id))
+    return sql.SQL(query).format(missing=missing)
+
+
+def _number(row: Sequence[Any] | None) -> int:
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,50 @@
+"""Embedding spaces and their vectors: stored, indexed, and searched, a table for each space.
+
+Writes go to the table at once and to its index later, so both are always searched. Knows nothing
+of texts or of how a vector came to be.
+"""
+
+from ragkit.store.vectors.build import Outcome, build_index, merge, tidy
+from ragkit.store.vectors.layout import Layout, Table, table_name
+from ragkit.store.vectors.progress import BuildProgress
+from ragkit.store.vectors.rows import copy_vectors, count, similarities, vectors
+from ragkit.store.vectors.search import nearest, nearest_in
+from ragkit.store.vectors.spaces import (
+    Place,
+    ask,
+    ensure_space,
+    find_space,
+    find_table,
+    locate,
+    located,
+    set_effort,
+)
+from ragkit.store.vectors.state import State, relaid, state
+
+__all__ = [
+    "BuildProgress",
+    "Layout",
+    "Outcome",
+    "Place",
+    "State",
+    "Table",
+    "ask",
+    "build_index",
+    "copy_vectors",
+    "count",
+    "ensure_space",
+    "find_space",
+    "find_table",
+    "locate",
+    "located",
+    "merge",
+    "nearest",
+    "nearest_in",
+    "relaid",
+    "set_effort",
+    "similarities",
+    "state",
+    "table_name",
+    "tidy",
+    "vectors",
+]

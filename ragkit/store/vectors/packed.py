@@ -1,0 +1,76 @@
+"""Vectors as pgvector's binary format has them: dimension, two zero bytes, big-endian values.
+
+Source: halfvec_send and vector_send of https://github.com/pgvector/pgvector. A parameter in binary
+is a quarter of its text, and is not parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from psycopg import Cursor
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from psycopg.abc import Buffer
+
+    from ragkit.contracts import Vectors
+    from ragkit.store.vectors.layout import Table
+
+
+class Packed(bytes):
+    """A query vector; in a statement it stands beside a cast, which tells its type."""
+
+
+class _PackedDumper(Dumper):
+    format = Format.BINARY
+    oid = 0
+
+    def dump(self, obj: Packed) -> Buffer | None:
+        return bytes(obj)
+
+
+def register(cursor: Cursor[object]) -> None:
+    """Let a cursor's statements take packed vectors."""
+    cursor.adapters.register_dumper(Packed, _PackedDumper)
+
+
+def packed_query(table: Table, model: str, vector: Vectors) -> Packed:
+    """Pack a query vector; refuse one of another dimension, or that nothing can be near to."""
+    import numpy as np
+
+    if vector.shape != (table.dimension,):
+        raise UsageError(
+            f"The query vector has shape {vector.shape}, but {model} has {table.dimension}"
+            " dimensions: embed the query with the collection's model."
+        )
+    if not np.isfinite(vector).all() or not vector.any():
+        raise UsageError(
+            f"The query vector of {model} is zero, or has NaN or infinite values: see what embeds"
+            " the query."
+        )
+    return Packed(next(packed(table, vector[None])))
+
+
+def packed(table: Table, vectors: Vectors) -> Iterator[bytes]:
+    """Pack vectors, shape (n, dimension), as the table stores them.
+
+    Raises UsageError for values that half precision cannot hold, and for a zero vector.
+    """
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        values = vectors.astype(">f2" if table.stored == "halfvec" else ">f4")
+    if not np.isfinite(values).all():
+        raise UsageError(
+            "A vector has NaN, or values too large for half precision: embed again, or set"
+            " RAGKIT_VECTOR_TYPE=vector for a new embedding space."
+        )
+    head = table.dimension.to_bytes(2, "big") + b"\0\0"
+    if len(values) and not values.any(axis=1).all():
+        raise UsageError("A vector is zero: nothing is near to it. Embed again.")
+    return (head + row.tobytes() for row in values)

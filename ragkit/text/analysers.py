@@ -1,0 +1,81 @@
+"""The analysers that a collection's words can be indexed by, each with a name that is kept.
+
+The default one, `ragkit.text.analyse`, is used for everything else. A name says all that terms
+depend on; what has one name must never come to make other terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+from ragkit.errors import SettingsError
+from ragkit.text.analyse import MAX_TERM_CHARS, pairs, split, stem_english, units
+
+
+@dataclass(frozen=True, slots=True)
+class Analyser:
+    """Makes terms of text: words one by one, runs of CJK characters at once."""
+
+    name: str
+    word: Callable[[str], str]
+    run: Callable[[str], Sequence[str]]
+
+    def __call__(self, text: str) -> list[str]:
+        """Split text into the terms it is indexed and searched by."""
+        return split(text, self.word, self.run)
+
+    def units(self, text: str) -> list[str]:
+        """Split text into words and single CJK characters, which phrases are compared by."""
+        return units(text, self.word)
+
+    @property
+    def pairs(self) -> bool:
+        """Tell whether runs of CJK characters become overlapping pairs."""
+        return self.run is pairs
+
+
+_STEMS: Final = {"english": "+english-stem", "none": ""}
+_RUNS: Final = {"bigrams": "cjk-bigrams", "rjieba": "rjieba"}
+
+
+def analyser_name(stem: Literal["english", "none"], cjk: Literal["bigrams", "rjieba"]) -> str:
+    """Name the analyser that settings choose.
+
+    >>> analyser_name("english", "bigrams")
+    'nfkc-casefold+english-stem+cjk-bigrams/1'
+    """
+    return f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}/1"
+
+
+@cache
+def analyser(name: str) -> Analyser:
+    """Return the analyser of a name.
+
+    Raises SettingsError for one that is not known, or whose package is missing.
+    """
+    for stem, word in (("english", stem_english), ("none", _as_it_is)):
+        for cjk in _RUNS:
+            if name == f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}/1":
+                return Analyser(name, word, pairs if cjk == "bigrams" else _segmenter())
+    raise SettingsError(
+        f"A collection's words were indexed by {name!r}, which this ragkit does not know: upgrade"
+        " ragkit, or ingest the documents into a new collection."
+    )
+
+
+def _as_it_is(word: str) -> str:
+    return word
+
+
+def _segmenter() -> Callable[[str], Sequence[str]]:
+    try:
+        import rjieba
+    except ImportError as error:
+        raise SettingsError(
+            "Chinese words are to be found by rjieba, which is not installed: pip install"
+            " 'ragkit[rjieba]', or set RAGKIT_CJK=bigrams for new collections."
+        ) from error
+    return lambda run: [word[:MAX_TERM_CHARS] for word in rjieba.cut(run)]

@@ -1,0 +1,130 @@
+"""What both legs of a search made of a document: how it ranks exactly, and whether it was found.
+
+The ranks are over every chunk that the filter leaves, whatever an index says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ragkit.retrieve.ranks import Rank, by_meaning, by_words
+from ragkit.retrieve.weights import term_weights
+from ragkit.text.analyse import analyse
+from ragkit.why.steps import Step
+
+if TYPE_CHECKING:
+    from ragkit.why.seen import Seen
+
+MAX_WORDS: Final = 8  # named in a sentence; arbitrary
+_OWN_WORDS: Final = (
+    "Ask in the document's own words, or let a language model do so (RAGKIT_QUERIES=multi or hyde);"
+    " another embedding model may read it better."
+)
+
+
+def legs(seen: Seen) -> Iterator[Step]:
+    """Yield what was made of the question, the filter, each leg, and whether either found it."""
+    if seen.query.notes:
+        yield _planned(seen)
+    if seen.where is not None:
+        yield _filtered(seen)
+    found: list[str] = []
+    remedy = _OWN_WORDS
+    if seen.of_leg("dense"):
+        step = _by_meaning(seen)
+        yield step
+        found += ["vectors"] if step.kept else []
+        remedy = step.remedy or remedy
+    if seen.of_leg("lexical"):
+        step = _by_words(seen)
+        yield step
+        found += ["words"] if step.kept else []
+    if found:
+        yield Step("candidates", True, f"found by {' and '.join(found)}")
+    else:
+        yield Step("candidates", False, "the search found it in no way", remedy=remedy)
+
+
+def _planned(seen: Seen) -> Step:
+    says = "; ".join(f"{name}: {note}" for name, note in seen.query.notes.items())
+    if seen.dropped:
+        says += "; nothing is found under the filter, and it was dropped"
+    return Step("plan", None, says, seen.query.notes)
+
+
+def _filtered(seen: Seen) -> Step:
+    assert seen.where is not None
+    with seen.store.snapshot() as reader:
+        left = reader.allowed(seen.collection, seen.chunks, seen.where)
+    numbers: dict[str, float | str] = {"chunks": len(left)}
+    if left:
+        return Step("filter", True, "the filter is true of it", numbers)
+    remedy = "Ask without the filter, or correct what it compares."
+    if inferred := seen.query.notes.get("filter"):
+        numbers["inferred"] = inferred
+        remedy = (
+            "The question was taken to mean other documents alone: word it otherwise, or set"
+            " RAGKIT_INFER_FILTERS=off."
+        )
+    return Step("filter", False, "the filter is not true of it", numbers, remedy)
+
+
+def _by_meaning(seen: Seen) -> Step:
+    embedder = seen.legs.embedder
+    vector = embedder.embed_query(seen.query.passage or seen.query.text)
+    with seen.store.snapshot() as reader:
+        exact = by_meaning(reader, seen.collection, embedder.space, vector, seen.chunks, seen.where)
+    if exact is None:
+        remedy = "Ingest it again, so that it gets vectors of the model that is searched with."
+        says = f"none of its chunks has a vector of {embedder.space.model}"
+        return Step("vectors", None, says, remedy=remedy)
+    looked = [stage.ranked for stage in seen.of_leg("dense")]
+    depth = len(looked[0])
+    numbers = _numbers(exact, "cosine") | {"looked at": depth}
+    says = f"rank {exact.rank:,} of {exact.among:,}, cosine {exact.score:.3f};"
+    if any(map(seen.rank, looked)):
+        return Step("vectors", True, f"{says} found among the best {depth:,}", numbers)
+    if exact.rank <= depth:
+        says += f" its index missed it among the best {depth:,}"
+        remedy = "Measure the index with `ragkit recall`, and let that set what it needs."
+        return Step("vectors", None, says, numbers | {"missed by": "index"}, remedy)
+    return Step("vectors", None, f"{says} the best {depth:,} were looked at", numbers)
+
+
+def _by_words(seen: Seen) -> Step:
+    query, scoring = seen.query.text, seen.legs.scoring
+    terms = list(dict.fromkeys(analyse(query)))
+    weights = term_weights(seen.store, seen.collection, terms)
+    with seen.store.snapshot() as reader:
+        exact, permitted = by_words(
+            *(reader, seen.collection, query, seen.chunks, seen.where), k1=scoring.k1, b=scoring.b
+        )
+        text = reader.hits([exact.chunk])[0].text if exact else ""
+    in_it = set(analyse(text))
+    has = _listed([term for term in terms if term in in_it], weights)
+    lacks = _listed([term for term in terms if term not in in_it], weights)
+    numbers: dict[str, float | str] = {"has": has, "lacks": lacks}
+    if not permitted:
+        remedy = "Leave the quotation marks, or the + and - before words, out of the question."
+        says = "no chunk of it meets the phrases, required or excluded words of the question"
+        return Step("words", False, says, numbers, remedy)
+    if exact is None:
+        return Step("words", None, f"no chunk of it has a word of the question: {lacks}", numbers)
+    numbers |= _numbers(exact, "bm25")
+    says = f"rank {exact.rank:,} of {exact.among:,} that have a word, BM25 {exact.score:.2f};"
+    says += f" has {has or 'none'}; lacks {lacks or 'none'}"
+    looked = [stage.ranked for stage in seen.of_leg("lexical")]
+    numbers["looked at"] = len(looked[0])
+    return Step("words", True if any(map(seen.rank, looked)) else None, says, numbers)
+
+
+def _numbers(rank: Rank, score: str) -> dict[str, float | str]:
+    return {"rank": rank.rank, "of": rank.among, score: rank.score, "chunk": rank.chunk}
+
+
+def _listed(terms: Sequence[str], weights: Mapping[str, float]) -> str:
+    """Write terms with what each says in the collection, the heaviest first."""
+    heavy = sorted(terms, key=lambda term: (-weights[term], term))
+    shown = [f"{term} {weights[term]:.2f}" for term in heavy[:MAX_WORDS]]
+    return ", ".join([*shown, "..."] if len(heavy) > MAX_WORDS else shown)

@@ -1,0 +1,159 @@
+"""Both legs side by side on a real database: one moment, no deadlock, nothing left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from psycopg import sql
+from pydantic import SecretStr
+
+from ragkit import KnowledgeBase, Settings
+from ragkit.errors import DatabaseError, ModelError
+from ragkit.retrieve import legs
+from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.search import HybridRetriever, Scoring
+from ragkit.store.connect import open_pool
+from ragkit.store.open import Database, open_database
+from ragkit.store.postgres import PostgresStore
+from ragkit.testing import CORPUS, FakeEmbedder, fill
+from ragkit.testing.corpus import new_document
+from ragkit.types import Query
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+
+QUERY = "delta wing, days of leave"
+
+
+@pytest.fixture(scope="module")
+def url(database_url: str) -> Iterator[str]:
+    name = sql.Identifier("test_side_by_side")
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
+        yield database_url.replace("/postgres?", "/test_side_by_side?")
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+@pytest.fixture(scope="module")
+def database(url: str) -> Iterator[Database]:
+    with open_database(Settings(database_url=SecretStr(url))) as database:
+        fill(database.store("default"), FakeEmbedder(), CORPUS)
+        yield database
+
+
+def nothing_is_left(database: Database) -> bool:
+    """Tell whether every connection comes back to the pool, and no thread is left."""
+    if any(thread.name.startswith("ragkit-beside") for thread in threading.enumerate()):
+        return False
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        stats = database.pool.get_stats()
+        if stats["pool_available"] == stats["pool_size"]:  # the pool takes them back in a thread
+            return True
+        time.sleep(0.01)
+    return False
+
+
+class Writing(FakeEmbedder):
+    """An embedder during whose work a document is written."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        super().__init__()
+        self._store = store
+
+    def embed_query(self, text: str) -> Vectors:
+        new = new_document("new.md", "A delta wing for the days of leave.")
+        fill(self._store, FakeEmbedder(), [new])
+        return super().embed_query(text)
+
+
+def test_what_is_written_between_the_legs_is_in_both(database: Database) -> None:
+    store = database.store("default")
+    found = HybridRetriever(store, Writing(store), "default").find(Query(QUERY), k=7)
+    (new,) = (hit for hit in found.hits if hit.uri == "new.md")
+    assert set(new.scores) == {"dense", "lexical"}
+    with store.snapshot() as reader:
+        chunks = [hit.chunk for hit in found.hits]
+        assert [hit.chunk for hit in reader.hits(chunks)] == chunks
+    quiet = HybridRetriever(store, FakeEmbedder(), "default")
+    searches = [quiet.find(Query(QUERY), k=7) for _ in range(10)]
+    assert all(one.hits == found.hits for one in searches)
+    # Not all: the server's own work may fall between the legs.
+    assert not all(any("again" in stage.notes for stage in one.stages) for one in searches)
+
+
+@pytest.mark.parametrize("connections", [1, 2, 3])
+def test_more_callers_than_connections_all_come_to_their_end(
+    database: Database, url: str, connections: int
+) -> None:
+    expected = HybridRetriever(database.store("default"), FakeEmbedder(), "default")
+    with open_pool(url, max_size=connections) as pool:
+        retriever = HybridRetriever(PostgresStore(pool), FakeEmbedder(), "default")
+        with ThreadPoolExecutor(8) as callers:
+            found = list(callers.map(lambda n: retriever.search(QUERY, k=4), range(40)))
+    assert all(hits == expected.search(QUERY, k=4) for hits in found)
+
+
+def test_a_leg_that_fails_says_so_and_leaves_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise DatabaseError("the words are gone")
+
+    store = database.store("default")
+    with monkeypatch.context() as patch:
+        patch.setattr(legs, "lexical", broken)
+        with pytest.raises(DatabaseError, match="the words are gone"):
+            HybridRetriever(store, FakeEmbedder(), "default").search(QUERY, k=3)
+    assert nothing_is_left(database)
+
+    class Dumb(FakeEmbedder):
+        def embed_query(self, text: str) -> Vectors:
+            raise ModelError("no meaning")
+
+    with pytest.raises(ModelError, match="no meaning"):
+        HybridRetriever(store, Dumb(), "default").search(QUERY, k=3)
+    assert nothing_is_left(database)
+    assert len(HybridRetriever(store, FakeEmbedder(), "default").search(QUERY, k=3)) == 3
+    assert nothing_is_left(database)
+
+
+def test_the_words_are_searched_for_while_the_query_is_embedded(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = threading.Event()
+
+    def watched(*arguments: object, **options: object) -> object:
+        words = lexical(*arguments, **options)  # type: ignore[arg-type]
+        found.set()
+        return words
+
+    class Patient(FakeEmbedder):
+        def embed_query(self, text: str) -> Vectors:
+            assert found.wait(30), "the words wait for the model"
+            return super().embed_query(text)
+
+    monkeypatch.setattr(legs, "lexical", watched)
+    assert HybridRetriever(database.store("default"), Patient(), "default").search(QUERY, k=1)
+
+
+def test_the_settings_say_how_scores_are_made(database: Database, url: str) -> None:
+    chosen = Settings(
+        database_url=SecretStr(url),
+        fusion="weighted",
+        fusion_dense_weight=0.25,
+        bm25_k1=0.9,
+        bm25_b=0.4,
+    )
+    kb = KnowledgeBase.over(database, chosen, embedder=FakeEmbedder())
+    assert kb.adapted(passages=3).retriever().retriever.scoring == Scoring(
+        "weighted", dense_weight=0.25, k1=0.9, b=0.4
+    )
+    notes = kb.find(QUERY).stages
+    assert [s.notes["dense_weight"] for s in notes if s.name == "fuse"] == [0.25]

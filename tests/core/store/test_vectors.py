@@ -1,0 +1,189 @@
+"""Searching vectors in a real database: exact or by the index, with filters, always k rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from psycopg import sql
+
+from ragkit.errors import UsageError
+from ragkit.filters import parse
+from ragkit.store import inspect, vectors
+from ragkit.store.lending import snapshot
+from ragkit.store.postgres import PostgresStore
+from ragkit.store.vectors.packed import packed_query
+from ragkit.store.vectors.search import choose, search, walking
+from ragkit.store.where import restriction
+from ragkit.types import EmbeddingSpace
+from tests.core.store.vector_data import Pool, clustered, database, document, halved, nearest_of
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+
+SPACE = EmbeddingSpace("model", "1", 384)
+ROWS, PER_DOCUMENT = 6_000, 10
+QUERIES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A collection of 6,000 rows in 600 documents; row i is chunk `first` + i.
+
+    A document's metadata are its number, in the order of the clusters, and a random number, both
+    below 1,000, with three digits.
+    """
+
+    pool: Pool
+    store: PostgresStore
+    rows: Vectors
+    half: Vectors  # the rows as they are stored
+    queries: Vectors
+    first: int
+    near: np.ndarray[Any, np.dtype[np.int64]]
+    random: np.ndarray[Any, np.dtype[np.int64]]
+
+
+@pytest.fixture(scope="module")
+def filled(database_url: str) -> Iterator[Filled]:
+    with database(database_url) as pool:
+        store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
+        rows = clustered(ROWS, SPACE.dimension)
+        documents = ROWS // PER_DOCUMENT
+        near = np.arange(documents) * 1000 // documents
+        random = np.random.default_rng(3).permutation(near)
+        for name, few in (("c", documents), ("small", 2)):
+            store.create_collection(name)
+            entries = [
+                (
+                    document(
+                        f"u{i:04}", PER_DOCUMENT, near=f"{near[i]:03}", random=f"{random[i]:03}"
+                    ),
+                    rows[i * PER_DOCUMENT : (i + 1) * PER_DOCUMENT],
+                )
+                for i in range(few)
+            ]
+            for start in range(0, few, 100):
+                store.put_documents(name, entries[start : start + 100], SPACE)
+            store.finish_load(name, SPACE)
+        rng = np.random.default_rng(5)
+        queries = rows[rng.integers(0, ROWS, QUERIES)]
+        queries = queries + rng.normal(size=queries.shape).astype(np.float32) * 0.02
+        queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+        yield Filled(pool, store, rows, halved(rows), queries, 1, near, random)
+
+
+def recall(filled: Filled, k: int, field: str | None = None, below: int = 1000) -> float:
+    """Search for every query; return the mean share of the true k that are found."""
+    where, among = None, list(range(ROWS))
+    if field is not None:
+        where = parse({"lt": {field: f"{below:03}"}})
+        left = np.repeat(getattr(filled, field), PER_DOCUMENT) < below
+        among = np.flatnonzero(left).tolist()
+    shares = []
+    for query in filled.queries:
+        true = nearest_of(query, filled.half, among, k)
+        with filled.store.snapshot() as reader:
+            found = reader.nearest("c", SPACE, query, k, where)
+        assert len(found) == len(true)  # always k when k exist
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True)
+        shares.append(len({chunk - filled.first for chunk, _ in found} & set(true)) / len(true))
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("k", [10, 100])
+def test_the_index_finds_what_an_exact_search_finds(filled: Filled, k: int) -> None:
+    assert recall(filled, k) >= 0.98
+
+
+@pytest.mark.parametrize("field", ["near", "random"])
+@pytest.mark.parametrize("below", [1, 10, 100, 500])
+def test_a_filter_of_any_width_leaves_recall_and_k_rows(
+    filled: Filled, field: str, below: int
+) -> None:
+    assert recall(filled, 10, field, below) >= 0.98
+
+
+def test_a_large_collection_is_searched_by_its_index_and_a_small_one_exactly(
+    filled: Filled,
+) -> None:
+    owners = {collection.name: collection.id for collection in filled.store.collections()}
+    with snapshot(filled.pool, "default") as cursor:
+        place = vectors.locate(cursor, SPACE, "default", 1)
+        assert place is not None
+        table = place.table
+        assert table.indexed
+        assert choose(cursor, place, "default", owners["c"], 10).walks
+        small = vectors.locate(cursor, SPACE, "default", owners["small"])
+        assert small is not None
+        assert small.rows == 20
+        assert not choose(cursor, small, "default", owners["small"], 10).walks
+        used, findings = inspect.unused_indexes(cursor, "default")
+        assert "vectors_1_nearest_1" in used
+        assert findings == []
+    with filled.store.snapshot() as reader:
+        assert len(reader.nearest("small", SPACE, filled.queries[0], 30)) == 20
+
+
+@pytest.mark.parametrize(("below", "walks"), [(1, False), (10, False), (500, True)])
+def test_a_filter_is_routed_by_about_how_much_it_leaves(
+    filled: Filled, below: int, walks: bool
+) -> None:
+    where = restriction(parse({"lt": {"random": f"{below:03}"}}))
+    assert where is not None
+    with snapshot(filled.pool, "default") as cursor:
+        place = vectors.locate(cursor, SPACE, "default", 1)
+        assert place is not None
+        plan = choose(cursor, place, "default", 1, 10, where)
+        assert plan.walks == walks
+
+
+def test_a_filter_that_says_no_near_a_query_still_gets_the_true_rows(filled: Filled) -> None:
+    """Walking from the query meets only rows of other documents, and gives up in time."""
+    query = filled.rows[0]
+    where = parse({"gte": {"near": "500"}})
+    with filled.store.snapshot() as reader:
+        found = [chunk - filled.first for chunk, _ in reader.nearest("c", SPACE, query, 10, where)]
+    left = np.repeat(filled.near >= 500, PER_DOCUMENT)
+    assert found == nearest_of(query, filled.half, np.flatnonzero(left).tolist(), 10)
+
+
+def test_the_plan_with_a_filter_walks_the_index_and_looks_documents_up(filled: Filled) -> None:
+    where = restriction(parse({"lt": {"random": "500"}}))
+    assert where is not None
+    with snapshot(filled.pool, "default") as cursor:
+        place = vectors.locate(cursor, SPACE, "default", 1)
+        assert place is not None
+        table = place.table
+        plan = choose(cursor, place, "default", 1, 10, where)
+        query = packed_query(table, "model", filled.queries[0])
+        search(cursor, table, "default", 1, query, 10, where, plan)
+        values = {"vector": query, "tenant": "default", "collection": 1, "k": 10, "walked": 40}
+        statement = sql.SQL("EXPLAIN ") + walking(table, where)
+        lines = [row[0] for row in cursor.execute(statement, {**where.values, **values})]
+    assert any("Index Scan using vectors_1_nearest_1" in line for line in lines)
+    assert any("document_pkey" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (np.ones(383, np.float32), r"shape \(383,\), but model has 384"),
+        (np.ones((1, 384), np.float32), r"shape \(1, 384\)"),
+        (np.full(384, np.nan, np.float32), "NaN"),
+        (np.full(384, np.inf, np.float32), "infinite"),
+        (np.zeros(384, np.float32), "is zero"),
+        (np.full(384, 1e30, np.float32), "too large for half precision"),
+    ],
+)
+def test_a_query_that_nothing_can_be_near_to_is_refused(
+    filled: Filled, query: Vectors, message: str
+) -> None:
+    with filled.store.snapshot() as reader, pytest.raises(UsageError, match=message):
+        reader.nearest("c", SPACE, query, 10)
+    with filled.store.snapshot() as reader, pytest.raises(UsageError, match=message):
+        reader.similarities(SPACE, query, [1])

@@ -1,0 +1,118 @@
+"""Sharing and declaring as they are typed, and filters on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+from typer.testing import CliRunner, Result
+
+from ragkit import Settings, keys, mcp_server
+from ragkit.cli import app
+from ragkit.errors import RagkitError
+from ragkit.store.open import Database, open_database
+from ragkit.testing.corpus import fill, new_document
+from ragkit.testing.embedder import FakeEmbedder
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One for all tests here, none of which leaves anything that another would see."""
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute("CREATE DATABASE test_cli_sharing TEMPLATE template0")
+        url = database_url.replace("/postgres?", "/test_cli_sharing?")
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if "RAGKIT_" in name]:
+                patch.delenv(name)
+            patch.setenv("RAGKIT_DATABASE_URL", url)
+            patch.chdir(tmp_path_factory.mktemp("sharing"))
+            with open_database(Settings(database_url=SecretStr(url))) as database:
+                document = new_document("a.md", "The wombat digs.")
+                fill(database.store("default"), FakeEmbedder(), [document])
+                yield database
+        conn.execute("DROP DATABASE test_cli_sharing WITH (FORCE)")
+
+
+def run(*arguments: str) -> Result:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done
+
+
+def error(*arguments: str) -> str:
+    done = CliRunner().invoke(app, arguments)
+    assert isinstance(done.exception, RagkitError), (done.output, done.exception)
+    assert done.exception.exit_code == 2
+    return str(done.exception)
+
+
+def test_sharing_and_declaring(database: Database) -> None:
+    shared = json.loads(run("collections", "share", "default", "group:hr", "--json").stdout)
+    assert shared == {"collection": "default", "owner": None, "readers": ["group:hr"]}
+    assert "group:hr" in run("collections", "list").stdout
+    run("collections", "owner", "default", "user:ada")
+    done = run("collections", "unshare", "default", "group:hr")
+    assert done.stdout == "Collection 'default': only its owner may read it. user:ada owns it.\n"
+    listed = json.loads(run("collections", "list", "--json").stdout)["collections"]
+    assert [(one["owner"], one["readers"]) for one in listed] == [("user:ada", [])]
+    done = run("collections", "share", "default", "--everybody")
+    assert "the whole tenant may read it" in done.stdout
+    run("documents", "share", "1", "user:ada", "group:hr")
+    run("documents", "unshare", "1", "user:ada")
+    run("documents", "owner", "1", "user:bob")
+    (one,) = json.loads(run("documents", "list", "--json").stdout)["documents"]
+    assert (one["owner"], one["readers"]) == ("user:bob", ["group:hr"])
+    assert "only its owner" in run("documents", "unshare", "1").stdout
+    made = run("collections", "declare", "default", "year:number", "team", "--json").stdout
+    assert [(one["key"], one["type"]) for one in json.loads(made)["keys"]] == [
+        *(("team", "text"), ("year", "number")),
+    ]
+    assert (
+        "declares no keys"
+        in run(
+            *("collections", "declare", "default", "--forget", "year", "--forget", "team")
+        ).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("collections", "share", "default"), "name who may read it"),
+        (("collections", "share", "default", "user:a", "--everybody"), "name who may read it"),
+        (("collections", "share", "default", "ada"), "'ada' is no principal"),
+        (("collections", "share", "nowhere", "user:ada"), "no collection 'nowhere'"),
+        (("collections", "unshare", "default", "user:ada"), "nobody can be taken out"),
+        (("documents", "share", "99", "user:ada"), "no document 99"),
+        (("documents", "owner", "1", "ada"), "'ada' is no principal"),
+        (("collections", "declare", "default", "year:int"), "'int' of 'year:int' is no type"),
+        (("collections", "declare", "default", "uri"), "own field"),
+        (("search", "wombat", "--mode", "lexical", "--where", "uri ="), "character 6, at its end"),
+        (("search", "wombat", "--mode", "lexical", "--where", "x = 1"), "the field 'x'"),
+        (("ask", "wombat?", "--where", "(uri exists"), "expected 'and', 'or' or ')'"),
+        (("chat", "--where", ""), "the filter is empty"),
+    ],
+)
+def test_nonsense_is_one_line(database: Database, arguments: tuple[str, ...], said: str) -> None:
+    told = error(*arguments)
+    assert said in told
+    assert "\n" not in told
+
+
+def test_a_filter_narrows_a_search(database: Database) -> None:
+    def found(where: str) -> int:
+        done = run("search", "wombat", "--mode", "lexical", "--json", "--where", where)
+        return len(json.loads(done.stdout)["hits"])
+
+    assert (found("uri = 'a.md'"), found("uri != 'a.md'")) == (1, 0)
+
+
+def test_a_program_reads_as_its_key_does(database: Database) -> None:
+    made = keys.create(database, name="k", principal="ada", groups=("hr", "it"))
+    caller = mcp_server.caller_of(Settings(key=SecretStr(made.secret)), database)
+    assert caller.readers == ("user:ada", "group:hr", "group:it")
+    assert mcp_server.caller_of(Settings(), database).readers is None

@@ -1,0 +1,54 @@
+"""Ingestion and the worker as the role that row-level security binds, through PgBouncer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ragkit.knowledge import KnowledgeBase
+from ragkit.store.open import open_database
+from ragkit_ingest.run import ingest
+from tests.core.store.conftest import Tenanted, tenanted, unprepared
+from tests.core.store.test_pooler import pooled_url
+from tests.ingest.test_worker import keep, running, settled
+
+__all__ = ["pooled_url", "tenanted", "unprepared"]  # fixtures
+
+
+@pytest.mark.slow
+def test_each_tenant_has_what_it_took_in(
+    tenanted: Tenanted, pooled_url: str, tmp_path: Path
+) -> None:
+    pooled = {"database_url": pooled_url, "database_pooler": "transaction"}
+    one = tenanted.settings_with(**pooled, tenant="one")
+    (tmp_path / "a.txt").write_text("The canary sings at noon in the old library.")
+    assert ingest([tmp_path / "a.txt"], settings=one, collection="c").added == 1
+    with open_database(one) as database:
+        database.store("default").create_collection("c")
+        with running(
+            tmp_path / "log",
+            DATABASE_URL=pooled_url,
+            DATABASE_OWNER_URL=tenanted.owner_url,
+            DATABASE_POOLER="transaction",
+            TENANTS="on",
+        ):
+            uploads = keep(database.pool, b__txt="The raven sleeps until dusk in the mill.")
+            (done,) = settled(database.pool, uploads)
+        assert (done.state, done.total) == ("done", 1)
+        for tenant, question, said in (
+            ("one", "When does the canary sing?", "The canary sings at noon"),
+            ("one", "Until when does the raven sleep?", None),
+            ("default", "Until when does the raven sleep?", "The raven sleeps until dusk"),
+            ("default", "When does the canary sing?", None),
+        ):
+            answer = KnowledgeBase.over(database, one, tenant=tenant, collection="c").ask(question)
+            assert answer.refused == (said is None)
+            assert said is None or answer.text.startswith(said)
+            assert {hit.uri for hit in answer.hits} <= (
+                {"upload:b.txt"} if tenant == "default" else {str(tmp_path / "a.txt")}
+            )
+    with psycopg.connect(tenanted.admin_url) as conn:
+        found = conn.execute("SELECT tenant, count(*) FROM document GROUP BY 1 ORDER BY 1")
+        assert found.fetchall() == [("default", 1), ("one", 1)]
