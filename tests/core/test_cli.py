@@ -133,7 +133,8 @@ def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
     (listed,) = ragkit.json("documents", "list", "--collection", "extra")["documents"]
     assert (listed["title"], listed["collection"], listed["version"]) == ("extra", "extra", 1)
     assert set(listed) == {
-        *("id", "uri", "title", "collection", "language", "version", "chunks", "chars")
+        *("id", "uri", "title", "collection", "language", "version", "chunks", "chars"),
+        *("owner", "readers"),
     }
     ragkit("documents", "delete", str(listed["id"]))
     assert ragkit.json("documents", "list", "--collection", "extra") == {"documents": []}

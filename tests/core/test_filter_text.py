@@ -167,7 +167,7 @@ def simple(where: Filter) -> Filter:
     return Not(simple(where.of)) if isinstance(where, Not) else where
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=200, deadline=None, database=None)
 @given(where=filters)
 def test_what_is_written_is_read_as_it_was(where: Filter) -> None:
     text = write(where)
@@ -182,7 +182,7 @@ def test_what_is_written_is_read_as_it_was(where: Filter) -> None:
     assert matches(parse(text), fields) == matches(where, fields)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=150, deadline=None, database=None)
 @given(text=st.text(st.sampled_from("ab=<>!()'\"\\ ,.123-ndotri\n{}"), max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

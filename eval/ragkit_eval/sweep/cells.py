@@ -53,7 +53,7 @@ class Cells:
     concurrency: int | None = None
     overwrite: bool = False
     quiet: bool = True
-    embedders: dict[str, Embedder] = field(default_factory=dict)
+    embedders: dict[tuple[str, int | None], Embedder] = field(default_factory=dict)
 
     def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:
         """Ask a cell all questions, or what its run file lacks, and return the run."""
@@ -63,7 +63,8 @@ class Cells:
 
         settings = settings_of(cell, self.settings)
         collection = self.collections.of(cell, settings)
-        embedder = self.embedders.setdefault(settings.embed_model, build.embedder(settings))
+        model = (settings.embed_model, settings.embed_dimension)
+        embedder = self.embedders.setdefault(model, build.embedder(settings))
         opened = KnowledgeBase.over(
             self.database, settings, collection=collection, embedder=embedder
         )
@@ -71,7 +72,7 @@ class Cells:
         uris = locate(labelled, kb.store, kb.collection)
         task, ask = self._task(labelled, uris, kb)
         answers = self.grid.task == "answers"
-        model = build.language_model(settings) if answers else None
+        writer = build.language_model(settings) if answers else None
         cutoff = fitted_cutoff(kb, settings.tenant)
         if cell.values.get("refusal_threshold") and cutoff is None:
             raise UsageError(
@@ -80,11 +81,11 @@ class Cells:
             )
         described = model_of(
             kb,
-            generator=(model.name if model else "extractive") if answers else "search",
+            generator=(writer.name if writer else "extractive") if answers else "search",
             passages=None if answers else DEPTH,
-            templates=Templates(settings.prompts, collection) if model else None,
+            templates=Templates(settings.prompts, collection) if writer else None,
             cutoff=cutoff,
-            decoding=asdict(build.decoding(settings)) if model else None,
+            decoding=asdict(build.decoding(settings)) if writer else None,
             nli_model=settings.nli_model if answers else None,
         )
         return run_task(
@@ -92,7 +93,7 @@ class Cells:
             ask,
             {**described, "options": cell.options()},
             self.folder / f"{stage}-{cell.stem}.jsonl",
-            concurrency=self.concurrency or (8 if model else 1),
+            concurrency=self.concurrency or (8 if writer else 1),
             label=cell.label,
             overwrite=self.overwrite,
             quiet=self.quiet,

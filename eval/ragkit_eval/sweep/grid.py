@@ -24,7 +24,31 @@ TaskKind = Literal["retrieval", "answers"]
 # What is asked for with each question.
 ASKED: Final = ("mode", "passages", "refusal_threshold", "instructions")
 # Settings that change what is stored: such a cell has a collection of its own.
-STORED: Final = ("chunk_tokens", "chunk_overlap_tokens", "embed_model")
+STORED: Final = (
+    "chunk_tokens",
+    "chunk_overlap_tokens",
+    "embed_model",
+    "embed_dimension",
+    "stem",
+    "cjk",
+)
+# Settings that change what is found in it.
+FOUND: Final = (
+    "bm25_k1",
+    "bm25_b",
+    "fusion",
+    "fusion_dense_weight",
+    "reranker",
+    "reranker_model",
+    "rerank_candidates",
+    "max_per_document",
+    "diversity",
+    "duplicates",
+    "expand",
+    "expand_tokens",
+    "queries",
+    "infer_filters",
+)
 # Settings that change how an answer is written from what was found.
 WRITTEN: Final = (
     "llm_url",
@@ -43,7 +67,7 @@ WRITTEN: Final = (
     "prompts",
     "nli_model",
 )
-_SEARCHED: Final = ("mode", *STORED)  # all that a search depends on
+_SEARCHED: Final = ("mode", *STORED, *FOUND)  # all that a search depends on
 _KEYS: Final = ("task", "metric", "documents", "grid")
 _MOST_CELLS = 200  # arbitrary: only catches slips
 _NAME_CHARS = 80
@@ -64,14 +88,12 @@ class Cell:
 
     def options(self) -> dict[str, Any]:
         """Return its options without the address of a server, which may move or hold a password."""
-        return {name: value for name, value in self.values.items() if name != "llm_url"}
+        return {name: value for name, value in self.shown().items() if name != "llm_url"}
 
     def shown(self) -> dict[str, Any]:
         """Return its options as they may be written down, without a password in an address."""
-        values = dict(self.values)
-        if "llm_url" in values:
-            values["llm_url"] = masked("llm_url", values["llm_url"])
-        return values
+        addresses = {"llm_url", "reranker"} & self.values.keys()
+        return {**self.values, **{name: masked(name, self.values[name]) for name in addresses}}
 
     def settings(self) -> dict[str, Any]:
         """Return the settings among its options."""
@@ -149,7 +171,7 @@ def _axes(options: object, path: Path) -> Mapping[str, tuple[Any, ...]]:
         raise UsageError(f'{path}: there is no [grid]: write [grid], mode = ["hybrid", "dense"]')
     axes: dict[str, tuple[Any, ...]] = {}
     for name, given in options.items():
-        _known(name, (*ASKED, *STORED, *WRITTEN), f"{path}: an option of [grid]", "")
+        _known(name, (*ASKED, *STORED, *FOUND, *WRITTEN), f"{path}: an option of [grid]", "")
         values = tuple(given) if isinstance(given, list) else (given,)
         if not values:
             raise UsageError(f"{path}: {name} has no value: write one or more")

@@ -94,8 +94,7 @@ def network(kind: str, folder: Path, size: int, activation: str | None, **option
         max_position_embeddings=MAX_TOKENS + 2 * roberta,
         initializer_range=0.2,
         **({"type_vocab_size": 1} if roberta else {}),
-        **shape,
-        **options,
+        **{**shape, **options},
     )
     if activation is not None:
         config.sentence_transformers = {"activation_fn": activation}

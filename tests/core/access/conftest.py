@@ -1,0 +1,84 @@
+"""A database in which much is hidden from somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+from pydantic import SecretStr
+
+from ragkit import Settings
+from ragkit.contracts import Embedder
+from ragkit.knowledge import KnowledgeBase
+from ragkit.store.open import Database, open_database
+from ragkit.store.postgres import PostgresStore
+from ragkit.store.sharing import Shares, principals, to_readers
+from ragkit.testing.answering import FakeGenerator
+from ragkit.testing.corpus import fill, new_document
+from ragkit.testing.embedder import FakeEmbedder
+
+ADA: Final = principals("ada")
+HR: Final = principals("bob", ["hr"])
+SHOWN: Final = [new_document(f"shown{n}.md", f"The wombat {n} digs.") for n in range(5)]
+# Each says more of wombats than the others, so that these come first wherever they count.
+HIDDEN: Final = [
+    new_document(f"hidden{n}.md", "wombat wombat merger", "A second part.", title="merger")
+    for n in range(40)
+]
+CLOSED: Final = new_document("closed.md", "The closed wombat knows of the merger.", title="merger")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A collection "open" that hides documents from ada, and one, "closed", that is not for her."""
+
+    database: Database
+    embedder: Embedder
+    shown: tuple[int, ...]
+    hidden: tuple[int, ...]
+    closed: int
+    hidden_chunks: tuple[int, ...]
+
+    def store(self, readers: tuple[str, ...] | None) -> PostgresStore:
+        return self.database.store("default", readers=readers)
+
+    def knowledge(self, readers: tuple[str, ...] | None, collection: str = "open") -> KnowledgeBase:
+        return KnowledgeBase(
+            self.store(readers), self.embedder, FakeGenerator(), collection=collection
+        )
+
+
+@pytest.fixture(scope="package")
+def place(database_url: str) -> Iterator[Place]:
+    import psycopg
+
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute("CREATE DATABASE test_access TEMPLATE template0")
+    url = database_url.replace("/postgres?", "/test_access?")
+    with open_database(Settings(database_url=SecretStr(url))) as database:
+        embedder = FakeEmbedder()
+        store = database.store("default")
+        shown = fill(store, embedder, SHOWN, "open")
+        hidden = fill(store, embedder, HIDDEN, "open")
+        (closed,) = fill(store, embedder, [CLOSED], "closed")
+        shares = Shares(database.pool, "default")
+        for document in hidden:
+            shares.document(document.id, to_readers(["group:hr"]))
+        shares.collection("closed", to_readers(["group:hr"]))
+        with database.pool.connection() as conn:
+            rows = conn.execute(
+                "SELECT k.id FROM chunk k JOIN document d ON d.id = k.document_id"
+                " WHERE d.uri LIKE 'hidden%' OR d.uri = 'closed.md' ORDER BY k.id"
+            ).fetchall()
+        yield Place(
+            database,
+            embedder,
+            tuple(one.id for one in shown),
+            tuple(one.id for one in hidden),
+            closed.id,
+            tuple(row[0] for row in rows),
+        )
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute("DROP DATABASE test_access WITH (FORCE)")

@@ -1,0 +1,208 @@
+"""Sharing changed step by step, and what follows for files, citations and callers."""
+
+from __future__ import annotations
+
+import io
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from ragkit import Settings
+from ragkit.conversation.shown import shown
+from ragkit.errors import NotFoundError, QueryError, UsageError
+from ragkit.filters import parse
+from ragkit.library import Caller, Library
+from ragkit.store.conversations import Conversations, StoredTurn
+from ragkit.store.kept import KeptAnswers
+from ragkit.store.migrate import migrate
+from ragkit.store.open import open_database
+from ragkit.store.sharing import Change, Shares, Sharing, to_readers
+from ragkit.store.sources import Sources, Upload
+from ragkit.store.upload_worker import UploadWorker
+from ragkit.store.uploads import UploadJobs
+from ragkit.testing.corpus import fill, new_document
+from ragkit.types import Answer, Citation
+from tests.core.access.conftest import ADA, HR, SHOWN, Place
+
+
+def test_nobody_deletes_what_he_may_not_read(place: Place) -> None:
+    with pytest.raises(NotFoundError, match="There is no document"):
+        place.store(ADA).delete_document("open", place.hidden[0])
+    with pytest.raises(NotFoundError, match="There is no collection"):
+        place.store(ADA).delete_collection("closed")
+    assert place.store(None).document(place.hidden[0]).uri == "hidden0.md"
+
+
+def test_a_name_that_is_taken_cannot_be_used(place: Place) -> None:
+    with pytest.raises(UsageError, match="choose another name"):
+        place.store(ADA).create_collection("closed")
+    assert place.store(HR).create_collection("closed").documents == 1
+
+
+def test_a_document_keeps_owner_and_readers_when_it_is_taken_in_again(place: Place) -> None:
+    store = place.database.store("again")
+    (first,) = fill(store, place.embedder, [SHOWN[0]], "c")
+    shares = Shares(place.database.pool, "again")
+    made = shares.document(first.id, Change(add=("group:hr",), owner="user:eve"))
+    (second,) = fill(store, place.embedder, [SHOWN[0]], "c")
+    assert (second.id, second.version) == (first.id, 2)
+    assert shares.document(first.id) == made == Sharing("user:eve", ("group:hr",))
+    with pytest.raises(NotFoundError):
+        place.database.store("again", readers=ADA).document(first.id)
+    assert place.database.store("again", readers=("user:eve",)).document(first.id).version == 2
+
+
+def test_sharing_is_changed_step_by_step(place: Place) -> None:
+    place.database.store("steps").create_collection("c")
+    shares = Shares(place.database.pool, "steps")
+    assert shares.collection("c") == Sharing()
+    assert shares.collection("c", to_readers(["user:ada", "group:hr"])).readers == (
+        *("group:hr", "user:ada"),
+    )
+    assert shares.collection("c", Change(remove=("user:ada",))).readers == ("group:hr",)
+    # The last one taken out does not open it to everybody.
+    assert shares.collection("c", Change(remove=("group:hr",))) == Sharing(None, ())
+    with pytest.raises(NotFoundError):
+        Shares(place.database.pool, "steps", ADA).collection("c")
+    shares.collection("c", Change(owner="user:ada"))
+    assert Shares(place.database.pool, "steps", ADA).collection("c").owner == "user:ada"
+    assert shares.collection("c", to_readers([], everybody=True)) == Sharing("user:ada", None)
+    assert shares.collection("c", Change(owner="")) == Sharing(None, None)
+    for nobody in ("ada", "user:", "team:x", "user:\n", "user:" + "x" * 300, "user: "):
+        with pytest.raises(UsageError, match="no principal"):
+            shares.collection("c", to_readers([nobody]))
+    with pytest.raises(UsageError, match="nobody can be taken out"):
+        shares.collection("c", Change(remove=("user:ada",)))
+    with pytest.raises(UsageError, match="name who"):
+        to_readers([])
+
+
+def test_uploads_are_those_of_whoever_may_know_of_them(place: Place) -> None:
+    """A file of a name that is taken by what she may not read is kept beside it, untold."""
+    pool, store = place.database.pool, place.database.store("files")
+    store.create_collection("c")
+
+    def upload(who: str, readers: tuple[str, ...], text: str) -> int:
+        sources = Sources(pool, "files", readers)
+        (job,) = sources.keep("c", [Upload("plan.txt", io.BytesIO(text.encode()))], principal=who)
+        with pool.connection() as conn:
+            worker = UploadWorker(conn)
+            taken = worker.claim()
+            assert taken is not None
+            assert taken.id == job
+            document = new_document(taken.uri, text)
+            vectors = place.embedder.embed_passages([text])
+            made = store.put_document(
+                "c", document, place.embedder.space, vectors, job=job, source=taken.source
+            )
+            worker.close()
+        return made.id
+
+    own = upload("bob", HR, "Bob plans.")
+    shares = Shares(pool, "files")
+    assert shares.document(own) == Sharing("user:bob", None)
+    shares.document(own, Change(readers=()))
+    other = upload("ada", ADA, "Ada plans.")
+    assert other != own
+    assert (store.text(own), store.text(other)) == ("Bob plans.", "Ada plans.")
+    assert upload("ada", ADA, "Ada plans anew.") == other
+    assert [one.name for one in UploadJobs(pool, "files", HR).page(limit=9)] == ["plan.txt"] * 3
+    mine = UploadJobs(pool, "files", ADA).page(limit=9)
+    assert [job.document for job in mine] == [other, other]
+    with pytest.raises(NotFoundError, match="There is no job"):
+        UploadJobs(pool, "files", ADA).get(1 + min(job.id for job in mine) - 2)
+    with pytest.raises(NotFoundError, match=f"There is no document {own}"):
+        Sources(pool, "files", ADA).of_document(own)
+    with pytest.raises(NotFoundError, match=f"There is no document {own}"):
+        Sources(pool, "files", ADA).keep(
+            "c", [Upload("plan.txt", io.BytesIO(b"x"))], principal="ada", document=own
+        )
+    assert Sources(pool, "files", HR).of_document(own).name == "plan.txt"
+    for readers, number in ((ADA, 2), (HR, 1), (None, 3)):
+        attempts = place.database.store("files", readers=readers).attempts("c", "plan.txt")
+        assert len(attempts) == number
+
+
+def cite(place: Place, document: int, quote: str) -> Citation:
+    return Citation(1, document, "u", "t", None, 0, 9, quote)
+
+
+def test_citations_are_shown_as_long_as_their_documents_may_be_read(place: Place) -> None:
+    from uuid import uuid4
+
+    pool = place.database.pool
+    citations = (cite(place, place.hidden[0], "merger"), cite(place, place.shown[0], "wombat"))
+    conversation, token = uuid4(), uuid4()
+    hers = Conversations(pool, "default", "ada", ADA)
+    hers.begin(conversation, token, new=("open", "t"))
+    hers.finish(conversation, token, StoredTurn("q", "q", "a", False, "", citations))
+    (turn,) = hers.turns(conversation)
+    assert [one.quote for one in turn.citations] == ["wombat"]
+    (whole,) = Conversations(pool, "default", "ada").turns(conversation)
+    assert len(whole.citations) == 2
+
+    answer = Answer("a", False, "", citations)
+    told = {
+        "choices": [
+            {"message": {"context": {"citations": [{"document": c.document}]}}} for c in citations
+        ]
+    }
+    kept = KeptAnswers(pool, "default", "ada", keep_days=9, readers=ADA)
+    kept.keep("k1", collection="open", question="q", answer=answer, completion=told)
+    found = kept.completion("k1")["choices"]
+    assert [one["message"]["context"]["citations"] for one in found] == [
+        *([], [{"document": place.shown[0]}]),
+    ]
+
+
+def test_a_conversations_passages_are_read_anew(place: Place) -> None:
+    """What an earlier turn was shown is in no prompt once it may not be read any more."""
+    library = Library(Settings(), place.database)
+    hers = library.conversation(Caller("default", "ada"), collection="open")
+    assert shown(hers.kb.store, [], place.hidden_chunks) == {}
+    caller = Caller("default", "ada", groups=("hr",))
+    theirs = library.conversation(caller, collection="open")
+    assert set(shown(theirs.kb.store, [], place.hidden_chunks)) == set(place.hidden_chunks)
+
+
+def test_a_library_keeps_callers_apart(place: Place) -> None:
+    library = Library(Settings(), place.database)
+    library.embedder = library.embedders.default = place.embedder
+    for _ in range(2):  # composed, then kept
+        for caller, seen in (
+            (Caller("default", "ada"), False),
+            (Caller("default", "bob", groups=("hr",)), True),
+            (Caller("default", "root", operator=True), True),
+        ):
+            names = [one.name for one in library.collections(caller)]
+            assert ("closed" in names) == seen
+            hits = library.open(caller, "open").search("merger", mode="lexical")
+            assert bool(hits) == seen
+
+
+def test_what_there_was_before_is_for_everybody(fresh_database: str, tmp_path: Path) -> None:
+    """A database from before there were readers: nothing is hidden, and its keys are known."""
+    import psycopg
+
+    steps = files("ragkit.store") / "migrations"
+    for step in steps.iterdir():
+        if step.name < "0009":
+            (tmp_path / step.name).write_text(step.read_text())
+    with psycopg.connect(fresh_database, autocommit=True) as conn:
+        migrate(conn, tmp_path)
+        conn.execute("INSERT INTO collection (tenant, name) VALUES ('default', 'c')")
+        conn.execute(
+            "INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint,"
+            " title, language, media_type, metadata, page_starts, page_numbers, chars, text,"
+            " updated_at) SELECT tenant, id, 'u', 'k', '', '', '', '', '', '{\"year\": \"2020\"}',"
+            " '{}', '{}', 1, 'x', '2020-05-01T00:00:00Z' FROM collection"
+        )
+    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+        (document,) = database.store("default", readers=ADA).documents("c")
+        assert Shares(database.pool, "default").document(document.id) == Sharing()
+        with database.store("default", readers=ADA).snapshot() as reader:
+            assert reader.matching("c", parse("year = 2020 and created_at < 2020-06-01")) == []
+            with pytest.raises(QueryError, match="use year"):
+                reader.matching("c", parse("yeer = 2020"))
