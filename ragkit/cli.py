@@ -25,8 +25,11 @@ COMMANDS = {
     "feedback": Entry(
         "ragkit.cli_feedback:app", "List, export and delete what people think of answers."
     ),
-    "documents": Entry("ragkit.cli_documents:app", "List, show and delete documents."),
-    "collections": Entry("ragkit.cli_collections:app", "List, create and delete collections."),
+    "documents": Entry("ragkit.cli_documents:app", "List, show, share and delete documents."),
+    "collections": Entry(
+        "ragkit.cli_collections:app",
+        "List, create, share and delete collections; declare metadata keys.",
+    ),
     "reembed": Entry(
         "ragkit.cli_reembed:reembed", "Move a collection to another embedding model, and back."
     ),

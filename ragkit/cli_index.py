@@ -88,7 +88,7 @@ def build_display() -> Iterator[Callable[[BuildProgress], None]]:
     console = Console(stderr=True)
     last = time.monotonic()
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("Building", total=None)
+        task = bar.add_task("Building", total=None, visible=False)
 
         def show(progress: BuildProgress) -> None:
             nonlocal last
@@ -96,7 +96,8 @@ def build_display() -> Iterator[Callable[[BuildProgress], None]]:
                 print(f"ragkit: {progress.notice}", file=sys.stderr)  # noqa: T201
                 return
             total = progress.total or None
-            bar.update(task, description=progress.phase, completed=progress.done, total=total)
+            done, what = progress.done, progress.phase
+            bar.update(task, description=what, completed=done, total=total, visible=True)
             if not console.is_terminal and time.monotonic() - last >= _LINE_EVERY_S:
                 last = time.monotonic()
                 of = f": {progress.done:,} of {progress.total:,}" if progress.total else ""

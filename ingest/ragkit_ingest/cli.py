@@ -31,11 +31,18 @@ def ingest(
     Exit code 3 when some files failed: the others are stored, and the failures are listed.
     """
     from ragkit import render
+    from ragkit.cli_index import build_display
     from ragkit_ingest.run import ingest as run
 
     try:
-        with _display() as on_progress:
-            report = run(paths, collection=collection, jobs=jobs, on_progress=on_progress)
+        with _display() as on_progress, build_display() as on_index:
+            report = run(
+                paths,
+                collection=collection,
+                jobs=jobs,
+                on_progress=on_progress,
+                on_index=on_index,
+            )
     except KeyboardInterrupt:
         typer.echo(
             "Broken off: what is stored stays; run the same command again to go on.", err=True

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.jobs import Job, Worker
     from ragkit.store.postgres import PostgresStore
+    from ragkit.store.vectors import BuildProgress
 
 JOB_KIND = "ingest"
 _READ_FILES = 16  # claimed together: a claim costs about a millisecond
@@ -54,10 +55,12 @@ def ingest(
     collection: str | None = None,
     jobs: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_index: Callable[[BuildProgress], None] | None = None,
 ) -> IngestReport:
     """Take files and folders into a collection; files that did not change cost one hash.
 
-    `jobs` is the number of parser processes. A file that fails is in the report's `failures` and
+    `jobs` is the number of parser processes. `on_index` is told how far the vector index is, from
+    another thread, where one is built at the end. A file that fails is in the report's `failures` and
     never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError, and
     OtherModelError when the settings name another model than the collection's on purpose.
     """
@@ -88,7 +91,7 @@ def ingest(
                     " taken in: what is stored stays; run the same command again"
                 ) from error
         if run.added or run.updated:
-            store.finish_load(name, steps.embedder.space)
+            store.finish_load(name, steps.embedder.space, on_index)
     return IngestReport(
         added=run.added,
         updated=run.updated,

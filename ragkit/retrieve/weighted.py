@@ -23,7 +23,7 @@ def weighted(
     https://doi.org/10.1145/3596512.
 
     >>> fused = weighted({1: 0.5, 2: 0.3}, {2: 4.0}, dense_weight=0.75)
-    >>> [(f.chunk, f.score) for f in fused]
+    >>> [(f.chunk, round(f.score, 2)) for f in fused]
     [(1, 0.5), (2, -0.5)]
     """
     chunks = dense.keys() | lexical.keys()
