@@ -34,6 +34,8 @@ def examine(settings: Settings) -> Iterator[Check]:
     model = _model(embedder)
     yield model
     yield from _database(settings, embedder if model.ok else None)
+    if settings.reranker is not None:
+        yield _reranker(settings, embedder)
     yield _language_model(settings)
 
 
@@ -48,6 +50,16 @@ def _model(embedder: Embedder) -> Check:
         True,
         f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text",
     )
+
+
+def _reranker(settings: Settings, embedder: Embedder) -> Check:
+    try:
+        reranker = build.reranker(settings, embedder)
+        assert reranker is not None, "the settings name one"
+        reranker.load()
+    except RagkitError as error:
+        return Check("reranker", False, str(error), "see RAGKIT_RERANKER")
+    return Check("reranker", True, reranker.name)
 
 
 def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:

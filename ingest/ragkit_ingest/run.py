@@ -59,10 +59,10 @@ def ingest(
 ) -> IngestReport:
     """Take files and folders into a collection; files that did not change cost one hash.
 
-    `jobs` is the number of parser processes. `on_index` is told how far the vector index is, from
-    another thread, where one is built at the end. A file that fails is in the report's `failures` and
-    never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError, and
-    OtherModelError when the settings name another model than the collection's on purpose.
+    `jobs` is the number of parser processes. `on_index` is told, from another thread, how far the
+    vector index is, where one is built at the end. A file that fails is in the report's `failures`
+    and never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError,
+    and OtherModelError when the settings name another model than the collection's on purpose.
     """
     from ragkit.embedders import Embedders
     from ragkit.settings import load_settings

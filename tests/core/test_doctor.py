@@ -76,3 +76,13 @@ def test_a_database_that_is_down_does_not_hide_the_other_checks() -> None:
     assert not found["database"].ok
     assert found["embedding model"].ok
     assert found["language model"].ok
+
+
+def test_a_reranker_that_cannot_be_had_is_named(settings: Settings, tmp_path: Path) -> None:
+    wanted = settings.model_copy(update={"reranker": str(tmp_path / "nowhere")})
+    check = checks(wanted)["reranker"]
+    assert not check.ok
+    assert "nowhere" in check.found
+    assert check.remedy == "see RAGKIT_RERANKER"
+    assert "reranker" not in checks(settings)
+    assert checks(settings.model_copy(update={"reranker": "cosine"}))["reranker"].ok

@@ -18,8 +18,8 @@ NAMES = (
     " DatabaseError Decoding Document Draft"
     " EmbeddingSpace Finish Found Hit IncompleteAnswerError IngestError KnowledgeBase Message"
     " MigrationError ModelError ModelServerError NewDocument NotFoundError OverloadedError Page"
-    " ParsedText Query QueryError RagkitError Reasoning ServerError Settings SettingsError Span Stage"
-    " Turn Usage UsageError"
+    " ParsedText Query QueryError RagkitError Reasoning ServerError Settings SettingsError Span"
+    " Stage Turn Usage UsageError"
     " load_settings"
 )
 
