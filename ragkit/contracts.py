@@ -165,9 +165,8 @@ class Store(Protocol):
 class Reader(Protocol):
     """One consistent view of a store, for the length of one search."""
 
-    @property
-    def moment(self) -> object:
-        """Name what the view sees: two of a store that are of equal moments see the same."""
+    def moment(self, collection: str) -> object:
+        """Name what is seen of a collection: views of equal moments find the same by words."""
         ...
 
     def nearest(

@@ -69,8 +69,6 @@ class Settings(BaseSettings):
     # The same database as the role that owns its tables, for migrations and indexes. None: the role
     # above owns them.
     database_owner_url: SecretStr | None = None
-    # A standby that searches are sent to, as soon as it has what this program wrote.
-    database_replica_url: SecretStr | None = None
     # What stands between: nothing, or PgBouncer in transaction mode.
     database_pooler: Literal["none", "transaction"] = "none"
     # on: row-level security keeps tenants apart, and a role that could see past it is refused.
@@ -195,8 +193,6 @@ class Settings(BaseSettings):
     # What a language model does with a question before it is searched for.
     queries: Literal["one", "multi", "hyde"] = "one"
     infer_filters: Literal["off", "on"] = "off"
-    # Versions of a document kept when a newer one replaces it.
-    keep_versions: int = Field(default=0, ge=0, le=1_000_000)
 
     # A toolkit was seen to need 1.18 GB for a hostile .docx of 449 KiB: such a file is refused.
     # The rest is arbitrary: an office document takes about a second and tens of MB.
@@ -238,7 +234,7 @@ class Settings(BaseSettings):
             raise ValueError("it is empty, or holds a NUL character")
         return value
 
-    @field_validator("database_url", "database_owner_url", "database_replica_url")
+    @field_validator("database_url", "database_owner_url")
     @classmethod
     def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not is_database_url(url.get_secret_value()):

@@ -93,7 +93,7 @@ class Search:
             with self._asked.store.snapshot() as reader:
                 near = self._near(reader, vectors)
                 words = running.result()
-                if words.moment != reader.moment:  # something was written in between
+                if words.moment != reader.moment(self._asked.collection):  # something was written in between
                     words = replace(self._words(reader), again=True)
                 return self._fetched(reader, self._fused(reader, vectors, near, words))
 
@@ -154,7 +154,7 @@ class Search:
     def _words(self, reader: Reader) -> _Words:
         began = perf_counter()
         found = [self._lexical(reader, text, self._lexical_depth) for text in self._texts]
-        return _Words(found, reader.moment, perf_counter() - began)
+        return _Words(found, reader.moment(self._asked.collection), perf_counter() - began)
 
     def _words_apart(self, held: Event) -> _Words:
         """Let the words be found in a snapshot of their own, of about the same moment."""

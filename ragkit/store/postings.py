@@ -20,7 +20,16 @@ from ragkit.store.access import Hidden
 from ragkit.store.merging import MAX_SEGMENTS, merge, segments_to_merge
 from ragkit.store.segment_cache import CACHE
 
-__all__ = ["MAX_SEGMENTS", "POSTINGS", "add_segment", "bury", "merge", "read", "segments_to_merge"]
+__all__ = [
+    "MAX_SEGMENTS",
+    "POSTINGS",
+    "add_segment",
+    "bury",
+    "merge",
+    "moment",
+    "read",
+    "segments_to_merge",
+]
 
 # Segments below this many chunks are searched as one: each costs a query some calls of numpy.
 _SMALL_CHUNKS = 4096  # arbitrary
@@ -32,6 +41,14 @@ _STATE = """
         (SELECT string_agg(int8send(chunk_id), ''::bytea ORDER BY chunk_id) AS ids,
             count(*) AS chunks, coalesce(sum(terms), 0)::bigint AS terms
         FROM lexical_tombstone WHERE tenant = %(tenant)s AND collection_id = %(collection)s) t
+"""
+# Segments never change and their numbers never come again; every write makes one, every deletion
+# tombstones, and what takes tombstones away makes a segment too.
+_MOMENT = """
+    SELECT concat((SELECT sum(id) FROM lexical_segment
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s), ' ',
+        (SELECT count(*) FROM lexical_tombstone
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s))
 """
 POSTINGS = """
     SELECT segment_id, term, data FROM lexical_posting
@@ -50,6 +67,14 @@ _BURY = """
     SELECT tenant, collection_id, id, terms FROM chunk
     WHERE tenant = %s AND document_id = ANY(%s)
 """
+
+
+def moment(cursor: Cursor[Any], tenant: str, collection: int) -> str:
+    """Name what a snapshot sees of a collection's words: equal names, equal words."""
+    values = {"tenant": tenant, "collection": collection}
+    row = cursor.execute(_MOMENT, values).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def add_segment(

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.filters import Filter
 
-# Which transactions are visible is all that a snapshot consists of. A standby does not list those
-# that are under way: no two moments of it count as equal.
-_MOMENT = """
+# An extension's index changes as it likes: there equal moments are equal snapshots. Which
+# transactions are visible is all that one consists of; a standby does not list those under way, so
+# that no two of it count as equal.
+_SNAPSHOT = """
     SELECT pg_current_snapshot()::text
         || CASE WHEN pg_is_in_recovery() THEN gen_random_uuid()::text ELSE '' END
 """
@@ -46,9 +47,10 @@ class PostgresReader:
         self._limits: dict[int, Readers] = {}
         self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
 
-    @property
-    def moment(self) -> str:
-        row = self._cursor.execute(_MOMENT).fetchone()
+    def moment(self, collection: str) -> str:
+        if self.lexical_index(collection) == "ragkit":
+            return postings.moment(self._cursor, self._tenant, self._collection(collection))
+        row = self._cursor.execute(_SNAPSHOT).fetchone()
         assert row is not None
         return str(row[0])
 

@@ -47,7 +47,6 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    moment: object = field(init=False, default_factory=object, compare=False)
     collections: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, _Stored] = field(default_factory=dict)
 
@@ -163,9 +162,9 @@ class FakeReader:
     def __init__(self, state: _State) -> None:
         self._state = state
 
-    @property
-    def moment(self) -> object:
-        return self._state.moment
+    def moment(self, collection: str) -> object:
+        inside = self._state.within(collection)
+        return tuple((stored.document.id, stored.document.version) for stored in inside)
 
     def nearest(
         self,

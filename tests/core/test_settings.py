@@ -338,7 +338,6 @@ def test_every_secret_is_masked() -> None:
     assert secrets == [
         "database_url",
         "database_owner_url",
-        "database_replica_url",
         "llm_api_key",
         "key",
         "oidc_client_secret",

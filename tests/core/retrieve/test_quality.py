@@ -66,11 +66,13 @@ class Memory:
             for term, frequency in Counter(of_chunk).items():
                 rows[term].append((chunk, frequency))
         self.rows = {term: np.array(of_term, np.int32).T for term, of_term in rows.items()}
-        self.moment = self
 
     @contextmanager
     def snapshot(self) -> Iterator[Memory]:
         yield self
+
+    def moment(self, collection: str) -> object:
+        return self
 
     def nearest(
         self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int, where: None = None
