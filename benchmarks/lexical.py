@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ragkit.store import postings, segment_cache
-from ragkit.store.lending import connection, transaction
+from ragkit.store.lending import lent, transaction
 from ragkit.store.open import Database, open_database
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _load(database: Database, corpus: Corpus) -> None:
         terms = [[_word(t) for t in corpus.chunk(n)] for n in numbers]
         with transaction(database.pool, "default") as cursor:
             postings.add_segment(cursor, "default", owner, [n + 1 for n in numbers], terms)
-        with connection(database.pool, "default") as conn:
+        with lent(database.pool) as conn:
             postings.merge(conn, "default", owner)
     with database.owner() as conn:
         conn.execute("VACUUM (FULL, ANALYZE) lexical_posting, lexical_segment")

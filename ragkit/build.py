@@ -38,13 +38,18 @@ def decoding(settings: Settings) -> Decoding:
 
 
 def generator(
-    settings: Settings, store: Store, collection: str, *, decoding: Decoding | None = None
+    settings: Settings,
+    store: Store,
+    collection: str,
+    *,
+    decoding: Decoding | None = None,
+    model: LanguageModel | None = None,
 ) -> Generator:
     """Return a generator with the settings' language model, or the extractive one without.
 
-    `decoding` takes the place of the settings'.
+    `decoding` and `model` take the place of the settings'.
     """
-    model = language_model(settings)
+    model = model or language_model(settings)
     if model is None:
         from ragkit.answer.extract import ExtractiveGenerator
         from ragkit.retrieve.weights import term_weights
@@ -90,13 +95,13 @@ def reranker(settings: Settings, embedder: Embedder) -> Reranker | None:
     return open_reranker(settings, embedder)
 
 
-def refinements(settings: Settings, store: Store, embedder: Embedder) -> list[Refinement]:
+def refinements(settings: Settings, store: Store, collection: str) -> list[Refinement]:
     """Return what is done to hits in their final order; nothing unless the settings say so."""
     from ragkit.retrieve.diversity import Diversify, PerDocument
 
     steps: list[Refinement] = []
     if settings.diversity:
-        steps.append(Diversify(store, embedder, weight=settings.diversity))
+        steps.append(Diversify(store, collection, weight=settings.diversity))
     if settings.max_per_document is not None:
         steps.append(PerDocument(settings.max_per_document))
     return steps
@@ -118,8 +123,13 @@ def widening(settings: Settings, store: Store) -> list[Refinement]:
     return [Widen(store, settings.expand, max_tokens=settings.expand_tokens)]
 
 
-def plan(settings: Settings, store: Store, collection: str) -> Callable[[str], Query]:
-    """Return what makes a query of a question, with the settings' language model where it helps."""
+def plan(
+    settings: Settings, store: Store, collection: str, *, model: LanguageModel | None = None
+) -> Callable[[str], Query]:
+    """Return what makes a query of a question, with the settings' language model where it helps.
+
+    `model` takes its place.
+    """
     if settings.queries == "one" and settings.infer_filters == "off":
         return Query
     from ragkit.answer.templates import Templates
@@ -131,7 +141,7 @@ def plan(settings: Settings, store: Store, collection: str) -> Callable[[str], Q
 
     return Planner(
         queries=settings.queries,
-        model=language_model(settings),
+        model=model or language_model(settings),
         templates=Templates(settings.prompts, collection),
         fields=fields if settings.infer_filters == "on" else None,
     )

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
 from ragkit.answer.logistic import auc_interval, cross_validated
 from ragkit.answer.question import read
-from ragkit.errors import NotFoundError, UsageError
+from ragkit.errors import UsageError
+from ragkit.questions import read_lines, read_row
 from ragkit.retrieve.weights import term_weights
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Mode
@@ -87,24 +88,11 @@ def read_labelled(path: Path) -> list[Labelled]:
     A question with answers is answerable, one with an empty list is not. Raises NotFoundError for
     a file that is not there, and UsageError naming the line that cannot be used.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}: name a file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: save it as UTF-8") from error
-    return [
-        _labelled(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
+    return [_labelled(where, line) for where, line in read_lines(path)]
 
 
-def _labelled(line: str, where: str) -> Labelled:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise UsageError(f"{where} is not JSON: {error}") from error
+def _labelled(where: str, line: str) -> Labelled:
+    row = read_row(where, line)
     question = row.get("question") if isinstance(row, dict) else None
     if not isinstance(question, str) or not analyse(question):
         raise UsageError(f'{where}: "question" must be a text with at least one word')

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ragkit.store.vectors import BuildProgress, State
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
@@ -85,22 +87,30 @@ def build_display() -> Iterator[Callable[[BuildProgress], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    disable = not sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), disable=disable, transient=True) as display:
+        yield build_shown(display)
+
+
+def build_shown(display: Progress) -> Callable[[BuildProgress], None]:
+    """Give a display a bar that appears with a build; lines, where the display is disabled.
+
+    A terminal holds one display at a time, so whoever shows more than a build has but one as well.
+    """
     last = time.monotonic()
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("Building", total=None, visible=False)
+    task = display.add_task("Building", total=None, visible=False)
 
-        def show(progress: BuildProgress) -> None:
-            nonlocal last
-            if progress.notice:
-                print(f"ragkit: {progress.notice}", file=sys.stderr)  # noqa: T201
-                return
-            total = progress.total or None
-            done, what = progress.done, progress.phase
-            bar.update(task, description=what, completed=done, total=total, visible=True)
-            if not console.is_terminal and time.monotonic() - last >= _LINE_EVERY_S:
-                last = time.monotonic()
-                of = f": {progress.done:,} of {progress.total:,}" if progress.total else ""
-                typer.echo(f"{progress.phase}{of}", err=True)
+    def show(progress: BuildProgress) -> None:
+        nonlocal last
+        if progress.notice:
+            print(f"ragkit: {progress.notice}", file=sys.stderr)  # noqa: T201
+            return
+        total = progress.total or None
+        done, what = progress.done, progress.phase
+        display.update(task, description=what, completed=done, total=total, visible=True)
+        if display.disable and time.monotonic() - last >= _LINE_EVERY_S:
+            last = time.monotonic()
+            of = f": {progress.done:,} of {progress.total:,}" if progress.total else ""
+            typer.echo(f"{progress.phase}{of}", err=True)
 
-        yield show
+    return show

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ragkit.reembed_text import comparison_json, megabytes, print_comparison, space_json
+from ragkit import cli_reembed_text as text
 
 if TYPE_CHECKING:
     from ragkit.compare_spaces import Comparison
     from ragkit.embedders import Embedders
-    from ragkit.reembed import Built, Progress
+    from ragkit.reembed import Built
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.spaces import KeptSpace
     from ragkit.types import EmbeddingSpace
-
-_LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 
 
 def reembed(
@@ -100,17 +95,8 @@ class _Command:
         rows = [self._status_json(kept) for kept in self.store.spaces.of(self.collection)]
         if self.json:
             render.print_json({"collection": self.collection, "spaces": rows})
-            return
-        table = [
-            [
-                render.printable(row["model"]), row["revision"], str(row["dimension"]),
-                row["state"], str(row["vectors"]), str(row["missing"]), megabytes(row["bytes"]),
-            ]
-            for row in rows
-        ]  # fmt: skip
-        columns = ["model", "revision", "dimension", "state", "vectors", "missing", "size"]
-        empty = f"Collection {self.collection!r} has no vectors yet."
-        render.print_table(columns, table, empty=empty)
+        else:
+            text.print_status(self.collection, rows)
 
     def _status_json(self, kept: KeptSpace) -> dict[str, Any]:
         vectors = size = missing = 0
@@ -119,7 +105,7 @@ class _Command:
             missing = self.store.spaces.gaps(self.collection, kept.id).missing()
         times = {"started_at": kept.started_at, "complete_at": kept.complete_at}
         return {
-            **space_json(kept.space), "state": kept.state, "source": kept.source,
+            **text.space_json(kept.space), "state": kept.state, "source": kept.source,
             "vectors": vectors, "missing": missing, "bytes": size,
             **{name: at.isoformat() if at else None for name, at in times.items()},
         }  # fmt: skip
@@ -127,9 +113,7 @@ class _Command:
     def move(self, to: str, dimension: int | None, questions: Path | None, *, switch: bool) -> None:
         from ragkit import render
         from ragkit.compare_spaces import labelled
-        from ragkit.embedders import source_of
         from ragkit.errors import UsageError
-        from ragkit.reembed import build
 
         asked = labelled(questions) if questions is not None else None
         old = self.store.spaces.active(self.collection)
@@ -137,41 +121,38 @@ class _Command:
             raise UsageError(
                 f"collection {self.collection!r} has no passages: set RAGKIT_EMBED_MODEL and ingest"
             )
-        embedder = self.embedders.made(to, dimension)
-        with _display() as on_progress:
-            source = source_of(to)
-            built = build(
-                self.store, self.collection, embedder,
-                source=source, first=dimension, on_progress=on_progress,
-            )  # fmt: skip
-        if built.space.id == old.id:
-            self._print_built(built, old.space)
-            return
-        compared = self._compare(old, built.space, asked)
+        built = self._build(to, dimension)
+        other = built.space.id != old.id
+        compared = self._compare(old, built.space, asked) if other else None
         if not self.json:
-            self._print_built(built, old.space)
-            print_comparison(compared)
-        switched = switch or (not self.json and _wants_to_switch(built.space.space))
+            text.print_built(self.collection, built, old.space)
+            text.print_comparison(compared)
+        switched = other and (switch or (not self.json and _wants_to_switch(built.space.space)))
         if switched:
             self._switch(built.space)
         if self.json:
-            render.print_json(
-                self._built_json(built, old.space)
-                | {"comparison": comparison_json(compared), "switched": switched}
-            )
+            shown = text.built_json(self.collection, built, old.space, compared)
+            render.print_json(shown | {"switched": switched})
         elif switched:
-            self._say_switched(built.space)
-        else:
-            typer.echo(
-                f"Collection {self.collection!r} is searched with {old.space.model},"
-                f" {old.space.dimension} dimensions, as before: the same command with --switch"
-                " changes that, with --drop it deletes the new vectors."
-            )
+            text.print_switched(self.collection, built.space, self.embedders.settings)
+        elif other:
+            text.print_not_switched(self.collection, old.space)
+
+    def _build(self, to: str, dimension: int | None) -> Built:
+        from ragkit.embedders import source_of
+        from ragkit.reembed import build
+
+        embedder = self.embedders.made(to, dimension)
+        with text.progress_display() as on_progress:
+            return build(
+                self.store, self.collection, embedder,
+                source=source_of(to), first=dimension, on_progress=on_progress,
+            )  # fmt: skip
 
     def _switch(self, kept: KeptSpace) -> None:
         from ragkit.reembed import switch
 
-        with _display() as on_progress:
+        with text.progress_display() as on_progress:
             embedder = self.embedders.made_for(kept, self.collection)
             switch(self.store, self.collection, kept, embedder, on_progress)
 
@@ -179,12 +160,12 @@ class _Command:
         from ragkit import render
         from ragkit.reembed import roll_back
 
-        with _display() as on_progress:
+        with text.progress_display() as on_progress:
             kept = roll_back(self.store, self.collection, self.embedders, on_progress)
         if self.json:
-            render.print_json({"collection": self.collection, **space_json(kept.space)})
+            render.print_json({"collection": self.collection, **text.space_json(kept.space)})
         else:
-            self._say_switched(kept)
+            text.print_switched(self.collection, kept, self.embedders.settings)
 
     def drop(self, model: str | None, dimension: int | None, *, yes: bool) -> None:
         from ragkit import render
@@ -196,11 +177,10 @@ class _Command:
             typer.confirm(question, abort=True, err=True)
         gone, table = drop(self.store, self.collection, kept)
         if self.json:
-            described = {**space_json(kept.space), "vectors": gone, "table_dropped": table}
+            described = {**text.space_json(kept.space), "vectors": gone, "table_dropped": table}
             render.print_json({"collection": self.collection, **described})
         else:
-            left = "" if table else "; other collections have vectors of that model"
-            typer.echo(f"Deleted {gone} vectors of {kept.space.model}{left}.")
+            text.print_dropped(kept.space, gone, others=not table)
 
     def _to_drop(self, model: str | None, dimension: int | None) -> KeptSpace:
         from ragkit.errors import NotFoundError, UsageError
@@ -224,49 +204,6 @@ class _Command:
                 " `ragkit reembed --status` shows them, --to MODEL and --dimension name one"
             )
         return found[0]
-
-    def _say_switched(self, kept: KeptSpace) -> None:
-        typer.echo(
-            f"Collection {self.collection!r} is searched with {kept.space.model} from now on,"
-            f" {kept.space.dimension} dimensions. --rollback undoes it, --drop ends that."
-        )
-        settings = self.embedders.settings
-        if "embed_model" in settings.model_fields_set and kept.source != settings.embed_model:
-            typer.echo(
-                f"RAGKIT_EMBED_MODEL is still {settings.embed_model}: `ragkit ingest` refuses until"
-                " it is unset or changed."
-            )
-
-    def _print_built(self, built: Built, old: EmbeddingSpace) -> None:
-        from ragkit import render
-
-        if self.json:
-            render.print_json(
-                self._built_json(built, old) | {"comparison": None, "switched": False}
-            )
-            return
-        rate = f", {built.embedded / built.seconds:.0f} passages/s" if built.embedded else ""
-        typer.echo(
-            f"{built.embedded} passages embedded with {built.space.space.model} in"
-            f" {built.seconds:.1f} s{rate}; every passage has its vector."
-        )
-        if built.long:
-            typer.echo(
-                f"{built.long} of them are longer than it reads: their vectors are the means of"
-                " their parts'. Ingesting anew cuts them for it."
-            )
-        if built.space.space == old:
-            typer.echo(f"Collection {self.collection!r} is searched with it already.")
-
-    def _built_json(self, built: Built, old: EmbeddingSpace) -> dict[str, Any]:
-        return {
-            "collection": self.collection,
-            "from": space_json(old),
-            "to": space_json(built.space.space),
-            "embedded": built.embedded,
-            "long": built.long,
-            "seconds": round(built.seconds, 3),
-        }
 
     def _compare(self, old: KeptSpace, new: KeptSpace, asked: Any) -> Comparison | None:
         """Compare both; None when the old model is gone, which is then the reason to move."""
@@ -293,39 +230,3 @@ def _wants_to_switch(space: EmbeddingSpace) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return typer.confirm(f"Search with {space.model} from now on?", default=False, err=True)
-
-
-@contextmanager
-def _display() -> Iterator[Callable[[Progress], None]]:
-    """Show progress on standard error: a bar on a terminal, lines elsewhere."""
-    if not sys.stderr.isatty():
-        yield _lines()
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("passages", total=None)
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.done, total=progress.total)
-
-        yield show
-
-
-def _lines() -> Callable[[Progress], None]:
-    last = time.perf_counter()
-
-    def show(progress: Progress) -> None:
-        nonlocal last
-        if progress.embedded and time.perf_counter() - last >= _LINE_EVERY_S:
-            last = time.perf_counter()
-            rate = progress.embedded / max(progress.seconds, 1e-9)
-            left = (progress.total - progress.done) / rate if rate else 0
-            typer.echo(
-                f"{progress.done} of {progress.total} passages, {rate:.0f} a second, about"
-                f" {left:.0f} s left",
-                err=True,
-            )
-
-    return show

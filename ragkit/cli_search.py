@@ -45,7 +45,7 @@ def search(
         hits = [render.hit_json(hit) for hit in found.hits]
         render.print_json({"hits": hits, **(stages if trace else {})})
         return
-    render.print_hits(found.hits)
+    render.print_hits(found.hits, found.stages)
     if trace:
         render.print_stages(found.stages)
 

@@ -17,7 +17,7 @@ _MARKS = {True: "kept", False: "LOST", None: ""}
 def why(
     question: Annotated[str, typer.Argument(help="The question, as it was asked.")],
     document: Annotated[
-        str, typer.Option(help="The document: its number, its URI, or the end of that.")
+        str, typer.Option(help="The document: its number, URI, the end of that, or file's name.")
     ],
     collection: Annotated[str | None, typer.Option(help="The collection that was asked.")] = None,
     k: Annotated[

@@ -6,7 +6,6 @@ how the spaces were built.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -15,7 +14,9 @@ from statistics import fmean, median, stdev
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.errors import NotFoundError, UsageError
+from ragkit.errors import UsageError
+from ragkit.naming import FILE, URI, fit
+from ragkit.questions import read_lines, read_row
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 K: Final = 10
 SAMPLED: Final = 200  # questions: the standard error of a share is then 0.035 at most
+_NAMED: Final = (URI, FILE)  # how a label may name a document
 FEWEST_TERMS: Final = 6  # of a sentence that half of is asked for; shorter ones say too little
 
 Relevant = Callable[["Hit"], bool]
@@ -137,17 +139,7 @@ def labelled(path: Path) -> list[Question]:
     empty list of answers, is passed over. Raises NotFoundError for a file that is not there,
     UsageError naming a line that cannot be used.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}: name a file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: save it as UTF-8") from error
-    found = [
-        _question(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
+    found = [_question(where, line) for where, line in read_lines(path)]
     questions = [question for question in found if question is not None]
     if not questions:
         raise UsageError(
@@ -156,11 +148,8 @@ def labelled(path: Path) -> list[Question]:
     return questions
 
 
-def _question(line: str, where: str) -> Question | None:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise UsageError(f"{where} is not JSON: {error}") from error
+def _question(where: str, line: str) -> Question | None:
+    row = read_row(where, line)
     text = row.get("question") if isinstance(row, dict) else None
     if not isinstance(text, str) or not analyse(text):
         raise UsageError(f'{where}: "question" must be a text with at least one word')
@@ -178,21 +167,16 @@ def _relevant(row: Mapping[str, Any]) -> Relevant | None:
     if row.get("spans"):
         spans = [(str(s["document"]), int(s["start"]), int(s["end"])) for s in row["spans"]]
         return lambda hit: any(
-            _ends(hit.uri, document) and hit.start < end and start < hit.end
+            fit(hit.uri, document) in _NAMED and hit.start < end and start < hit.end
             for document, start, end in spans
         )
     if row.get("relevant"):
         documents = [str(name) for name, grade in row["relevant"].items() if float(grade) > 0]
-        return lambda hit: any(_ends(hit.uri, name) for name in documents)
+        return lambda hit: any(fit(hit.uri, name) in _NAMED for name in documents)
     answers = [_flat(str(answer)) for answer in row.get("answers") or [] if str(answer).strip()]
     if not answers:
         return None
     return lambda hit: any(answer in _flat(hit.text) for answer in answers)
-
-
-def _ends(uri: str, name: str) -> bool:
-    """Tell whether a document goes by this name: its URI, or the end of it after a slash."""
-    return uri == name or uri.endswith(("/" + name, ":" + name))
 
 
 def _flat(text: str) -> str:

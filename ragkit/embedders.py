@@ -47,8 +47,12 @@ class Embedders:
             return self.default
         self._check_dimension(kept, collection)
         with self._lock:
-            found = self._kept.pop(kept.space, None) or self.made_for(kept, collection)
-            self._kept[kept.space] = found
+            known = self._kept.get(kept.space)
+        # Found outside of the lock, which all collections wait for; of two finds the first counts.
+        found = known or self.made_for(kept, collection)
+        with self._lock:
+            found = self._kept.setdefault(kept.space, found)
+            self._kept.move_to_end(kept.space)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         return found
@@ -169,6 +173,10 @@ class CollectionEmbedder:
             kept = None
         self._seen = self._embedders.of(kept, self._collection)
         return self._seen
+
+    def had(self, space: EmbeddingSpace) -> bool:
+        """Tell whether the collection has vectors in a space, or had: it may have been moved."""
+        return any(kept.space == space for kept in self._spaces.of(self._collection))
 
     @property
     def space(self) -> EmbeddingSpace:

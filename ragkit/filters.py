@@ -194,7 +194,7 @@ def _compare(holds: Callable[[Any, Any], bool], found: str | int | None, value: 
         return holds(found, value)
     if isinstance(value, str):
         return False
-    if isinstance(found, str) and not re.match(NUMBER, found, re.ASCII):
+    if isinstance(found, str) and not re.fullmatch(NUMBER, found, re.ASCII):
         return False
     return holds(Decimal(str(found)), Decimal(str(value)))
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer import refusal
+from ragkit.answer.checked import checked
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
 from ragkit.answer.strays import without_strays
-from ragkit.answer.verify import Entails, Verified, verify
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
-from ragkit.errors import NotFoundError, OtherModelError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.weights import term_weights
-from ragkit.text.pages import page_at
 from ragkit.types import (
     Answer,
-    Citation,
     Decoding,
     Draft,
     Found,
@@ -33,6 +31,8 @@ from ragkit.types import (
 )
 
 if TYPE_CHECKING:
+    from ragkit.answer.verify import Entails
+    from ragkit.contracts import LanguageModel
     from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
     from ragkit.retrieve.search import Scoring
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ragkit.why.steps import Why
 
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
-_MOVES = 20  # of a collection to other models, during one search: arbitrary, more are not meant
 
 
 @runtime_checkable
@@ -106,7 +105,10 @@ class KnowledgeBase(Closing):
 
         settings = settings or load_settings()
         database = open_database(settings)
-        kb = cls.over(database, settings, collection=collection)
+        with ExitStack() as unless_composed:
+            unless_composed.callback(database.close)
+            kb = cls.over(database, settings, collection=collection)
+            unless_composed.pop_all()
         kb._owns_database = True
         return kb
 
@@ -121,6 +123,8 @@ class KnowledgeBase(Closing):
         embedder: Embedder | None = None,
         embedders: Embedders | None = None,
         reranker: Reranker | None = None,
+        model: LanguageModel | None = None,
+        entails: Entails | None = None,
         readers: Readers = None,
     ) -> Self:
         """Compose what the settings name over an open database, which stays its opener's to close.
@@ -136,27 +140,28 @@ class KnowledgeBase(Closing):
         tenant = tenant or settings.tenant
         name = collection or settings.collection
         store = database.store(tenant, readers=readers)
-        model = embedder or CollectionEmbedder(embedders or Embedders(settings), store.spaces, name)
-        reranker = reranker or build.reranker(settings, model)
+        own = embedder or CollectionEmbedder(embedders or Embedders(settings), store.spaces, name)
+        reranker = reranker or build.reranker(settings, own)
+        model = model or build.language_model(settings)
         kept = Calibrations(database.pool, tenant)
-        cutoff = CurrentCutoff(kept, name, model, reranker=reranker)
+        cutoff = CurrentCutoff(kept, name, embedder, reranker=reranker)
         kb = cls(
             store,
-            model,
-            build.generator(settings, store, name),
+            own,
+            build.generator(settings, store, name, model=model),
             collection=name,
             top_k=settings.top_k,
             database=database,
             gate=Gate(lambda terms: term_weights(store, name, terms), cutoff),
-            entails=build.entailment(settings),
+            entails=entails or build.entailment(settings),
             scoring=build.scoring(settings),
         )
         kb.distinct = build.distinct(settings)
         kb.reranker = reranker
-        kb.refinements = build.refinements(settings, store, model)
+        kb.refinements = build.refinements(settings, store, name)
         kb.candidates = settings.rerank_candidates
         kb.widening = build.widening(settings, store)
-        kb.plan = build.plan(settings, store, name)
+        kb.plan = build.plan(settings, store, name, model=model)
         return kb
 
     def adapted(
@@ -202,33 +207,24 @@ class KnowledgeBase(Closing):
 
     def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
         """Search as `search` does; return the hits with the steps that led to them."""
+        from ragkit.retrieve.searcher import refuse_empty
+
         found = self._found(query, k, mode)
         if not found.hits:
-            self._refuse_if_empty()
+            refuse_empty(self.store, self.collection)
         return found
 
     def _found(self, query: str, k: int | None, mode: Mode | None) -> Found:
         from ragkit.embedders import CollectionEmbedder
         from ragkit.retrieve.search import check
+        from ragkit.retrieve.searcher import found_now
 
-        k = self.top_k if k is None else k
+        k, mode = self.top_k if k is None else k, mode or self.mode
         check(query, k)  # before any model is looked for
-        for attempt in range(_MOVES):
-            try:
-                return self.retriever(mode, fresh=attempt > 0).find(query, k=k)
-            except OtherModelError:  # the collection was moved since the query was embedded
-                if not isinstance(self.embedder, CollectionEmbedder):
-                    raise
-        return self.retriever(mode).find(query, k=k)
-
-    def _refuse_if_empty(self) -> None:
-        """Raise NotFoundError when nothing can be found: that is no answer to a query."""
-        own = (c for c in self.store.collections() if c.name == self.collection)
-        if not any(found.documents for found in own):
-            raise NotFoundError(
-                f"Collection {self.collection!r} has no documents: take some in with `ragkit ingest"
-                f" PATH --collection {self.collection}`, or name another one."
-            )
+        own = self.embedder
+        if mode == "lexical" or not isinstance(own, CollectionEmbedder):
+            return self.retriever(mode).find(query, k=k)
+        return found_now(lambda new: self.retriever(mode, fresh=new), query, k=k, had=own.had)
 
     def retriever(self, mode: Mode | None = None, *, fresh: bool = True) -> Pipeline:
         """Return what searches the collection, by this knowledge base's mode unless told.
@@ -357,35 +353,16 @@ class KnowledgeBase(Closing):
 
     def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
-        checked = Verified()
-        if not _writes_data(self.generator):
-            # A conversation's turns before show passages that this search may not have found.
-            passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
-            checked = verify(draft, self.store.text, passages, entails=self._entails)
-        reason = draft.reason
-        if draft.refused:
-            reason = refusal.searched(question, self.collection, len(hits)) + reason
-        citations = self._paged(checked.citations)
-        clock.stop("verify")
-        return Answer(
-            text=draft.text,
-            refused=draft.refused,
-            reason=reason,
-            citations=citations,
-            unverified=checked.unverified,
-            hits=tuple(hits),
-            timings=clock.seconds,
-            usage=draft.usage,
-            claims=checked.claims,
-            used=draft.used,
-            reasoning=draft.reasoning,
-            prompt=draft.prompt,
+        return checked(
+            draft,
+            question,
+            hits,
+            store=self.store,
+            collection=self.collection,
+            clock=clock,
+            entails=self._entails,
+            is_data=_writes_data(self.generator),
         )
-
-    def _paged(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
-        """Name the page on which each quotation begins: a passage may reach over several."""
-        pages = {number: self.store.pages(number) for number in {c.document for c in citations}}
-        return tuple(replace(c, page=page_at(pages[c.document], c.start)) for c in citations)
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""

@@ -47,7 +47,7 @@ class RagkitRetriever(BaseRetriever):
     knowledge_base: KnowledgeBase
     k: int = 10
     mode: Mode = "hybrid"
-    where: Mapping[str, Any] | None = None
+    where: Mapping[str, Any] | str | None = None
 
     def _get_relevant_documents(
         self,
@@ -106,6 +106,7 @@ class RagkitVectorStore(VectorStore):
         self._embedder = ragkit_embedder(embedding)
         self._collection = collection
         self._mode: Mode = mode
+        self._unfinished = 0  # texts added since the indexes were seen to
         self._store.create_collection(collection)
 
     @property
@@ -157,6 +158,10 @@ class RagkitVectorStore(VectorStore):
         entries = iter(latest.items())
         while batch := list(islice(entries, BATCH)):
             self._put([(name, text, of) for name, (text, of) in batch])
+        self._unfinished += len(latest)
+        if self._unfinished >= BATCH:
+            self._store.finish_load(self._collection, self._embedder.space)
+            self._unfinished = 0
         return names
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
@@ -177,7 +182,7 @@ class RagkitVectorStore(VectorStore):
         return [_document(hits[name]) for name in ids if name in hits]
 
     def similarity_search(
-        self, query: str, k: int = 4, filter: Mapping[str, Any] | None = None, **kwargs: Any
+        self, query: str, k: int = 4, filter: Mapping[str, Any] | str | None = None, **kwargs: Any
     ) -> list[Document]:
         """Find the k documents that fit best; `filter` is ragkit's (see `ragkit.filters`)."""
         return [found for found, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
@@ -186,7 +191,7 @@ class RagkitVectorStore(VectorStore):
         self,
         query: str,
         k: int = 4,
-        filter: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | str | None = None,
         mode: Mode | None = None,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
@@ -210,7 +215,7 @@ class RagkitVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        filter: Mapping[str, Any] | None = None,
+        filter: Mapping[str, Any] | str | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Find documents that fit and differ; 1 for `lambda_mult` looks at the fit alone."""
@@ -227,7 +232,7 @@ class RagkitVectorStore(VectorStore):
         return lambda cosine: max(0.0, cosine)
 
     def _nearest(
-        self, embedding: Sequence[float] | Vectors, k: int, filter: Mapping[str, Any] | None
+        self, embedding: Sequence[float] | Vectors, k: int, filter: Mapping[str, Any] | str | None
     ) -> list[tuple[Hit, Vectors]]:
         self._embedder.load()
         space = self._embedder.space

@@ -17,6 +17,7 @@ from ragkit.store.sharing import principals
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
+    from ragkit.answer.verify import Entails
     from ragkit.contracts import Embedder, LanguageModel, Reranker
     from ragkit.conversation.dialogue import Conversation
     from ragkit.settings import Settings
@@ -67,15 +68,21 @@ class Library:
         self.database = database
         self.embedders = Embedders(settings)
         self.embedder: Embedder = self.embedders.default
-        # Kept, so that what a model server's health is known to be is not forgotten at each call.
         self._kept = lru_cache(MAX_KEPT)(self._compose)
 
     @cached_property
     def model(self) -> LanguageModel | None:
-        """The language model that follow-ups are rewritten with; None without one."""
+        """The language model that all collections share; None without one."""
         from ragkit import build
 
         return build.language_model(self.settings)
+
+    @cached_property
+    def entails(self) -> Entails | None:
+        """The inference model that claims are checked with in all collections; None without one."""
+        from ragkit import build
+
+        return build.entailment(self.settings)
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -154,5 +161,7 @@ class Library:
             collection=collection,
             embedders=self.embedders,
             reranker=self.reranker,
+            model=self.model,
+            entails=self.entails,
             readers=readers,
         )

@@ -5,12 +5,12 @@ It composes the store's trial with where queries come from; it measures nothing 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.questions import read_lines, read_row
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Vectors
@@ -86,26 +86,16 @@ def read_questions(path: Path) -> list[str]:
 
     Raises NotFoundError for a file that cannot be read, UsageError for one without a question.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}: name a file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: save it as UTF-8") from error
-    numbered = ((n, line.strip()) for n, line in enumerate(lines, 1))
-    found = [_question(line, f"{path}, line {n}") for n, line in numbered if line]
+    found = [_question(where, line) for where, line in read_lines(path)]
     if not found:
         raise UsageError(f"{path} holds no question: write one on each line")
     return found
 
 
-def _question(line: str, where: str) -> str:
+def _question(where: str, line: str) -> str:
     if not line.startswith("{"):
         return line
-    try:
-        question = json.loads(line).get("question")
-    except ValueError as error:
-        raise UsageError(f"{where} is not JSON: {error}") from error
+    question = read_row(where, line).get("question")
     if not isinstance(question, str) or not question.strip():
         raise UsageError(f'{where}: "question" must be a text')
     return question

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -130,9 +131,10 @@ def incomplete_json(error: IncompleteAnswerError) -> dict[str, Any]:
     }
 
 
-def print_hits(hits: Sequence[Hit]) -> None:
+def print_hits(hits: Sequence[Hit], stages: Sequence[Stage] = ()) -> None:
+    """Print passages; where there are none, whether it was a cut-off that left none."""
     if not hits:
-        typer.echo("Nothing found.")
+        typer.echo(_nothing(stages))
     for n, hit in enumerate(hits, start=1):
         legs = ", ".join(f"{leg} {score:.3f}" for leg, score in hit.scores.items())
         typer.echo(f"{n}. {_place(hit)}  score {hit.score:.3f} ({legs})")
@@ -143,6 +145,16 @@ def print_hits(hits: Sequence[Hit]) -> None:
         if hit.duplicates:
             names = ", ".join(dict.fromkeys(PurePath(copy.uri).name for copy in hit.duplicates))
             typer.echo(textwrap.indent(printable(f"The same text: {names}"), "   ") + "\n")
+
+
+def _nothing(stages: Sequence[Stage]) -> str:
+    for before, stage in pairwise(stages):
+        if stage.name == "cut-off" and before.ranked and not stage.ranked:
+            return (
+                "Nothing found that reaches the reranker's cut-off: it dropped"
+                f" {len(before.ranked)} passages; --no-rerank shows them."
+            )
+    return "Nothing found."
 
 
 def print_stages(stages: Sequence[Stage]) -> None:

@@ -111,6 +111,16 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """How the taking in of a file stands: queued, running, done, or failed at a stage."""
+
+    uri: str
+    state: str
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """A named set of documents; `chunks` and `documents` count what is in it."""
 

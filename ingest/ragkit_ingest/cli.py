@@ -13,6 +13,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.progress import Progress as Bar
+
+    from ragkit.store.vectors import BuildProgress
     from ragkit_ingest.report import IngestReport, Progress
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
@@ -31,11 +34,10 @@ def ingest(
     Exit code 3 when some files failed: the others are stored, and the failures are listed.
     """
     from ragkit import render
-    from ragkit.cli_index import build_display
     from ragkit_ingest.run import ingest as run
 
     try:
-        with _display() as on_progress, build_display() as on_index:
+        with _display() as (on_progress, on_index):
             report = run(
                 paths,
                 collection=collection,
@@ -72,36 +74,34 @@ def _print(report: IngestReport) -> None:
 
 
 @contextmanager
-def _display() -> Iterator[Callable[[Progress], None]]:
-    """Show progress on standard error, so that standard output stays a result."""
-    if sys.stderr.isatty():
-        with _bar() as show:
-            yield show
-    else:
-        yield _lines()
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _display() -> Iterator[tuple[Callable[[Progress], None], Callable[[BuildProgress], None]]]:
+    """Show files and then an index on standard error, so that standard output stays a result."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    from ragkit.cli_index import build_shown
+
     columns = (
-        TextColumn("files"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("files", total=None, rate="")
+    disable = not sys.stderr.isatty()
+    with Bar(*columns, console=Console(stderr=True), disable=disable, transient=True) as bar:
+        yield _lines() if disable else _bar(bar), build_shown(bar)
 
-        def show(progress: Progress) -> None:
-            rate = f"{_rate(progress):.0f} chunks/s" if progress.chunks else ""
-            bar.update(task, completed=progress.files, total=progress.total, rate=rate)
 
-        yield show
+def _bar(bar: Bar) -> Callable[[Progress], None]:
+    task = bar.add_task("files", total=None)
+
+    def show(progress: Progress) -> None:
+        rate = f", {_rate(progress):.0f} chunks/s" if progress.chunks else ""
+        what = f"files{rate}"
+        bar.update(task, description=what, completed=progress.files, total=progress.total)
+
+    return show
 
 
 def _lines() -> Callable[[Progress], None]:

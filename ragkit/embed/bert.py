@@ -8,11 +8,12 @@ architecture is sentence-transformers' business.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from ragkit.embed.find import read_json
 
 if TYPE_CHECKING:
     import torch
@@ -158,7 +159,7 @@ def _join(weights: dict[str, Tensor], layer: str) -> None:
 
 def read_shape(folder: Path, pooling: Pooling) -> Shape | None:
     """Read a network's shape, or return None when it is not exactly this architecture."""
-    config = _json(folder / "config.json")
+    config = read_json(folder / "config.json")
     family = config.get("model_type")
     plain = (
         config.get("hidden_act") == "gelu"
@@ -178,21 +179,17 @@ def read_shape(folder: Path, pooling: Pooling) -> Shape | None:
 
 def _pooling(folder: Path) -> Pooling | None:
     """Read which pooling modules.json asks for; None for a pipeline that does anything more."""
-    modules = _json(folder / "modules.json") or []
+    modules = read_json(folder / "modules.json") or []
     kinds = [module["type"].rpartition(".")[2] for module in modules]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
     if modules[0]["path"]:
         return None
-    config = _json(folder / modules[1]["path"] / "config.json")
+    config = read_json(folder / modules[1]["path"] / "config.json")
     wanted = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
     if wanted == {"pooling_mode_mean_tokens"}:
         return "mean"
     return "cls" if wanted == {"pooling_mode_cls_token"} else None
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def _names(layers: int) -> set[str]:

@@ -6,6 +6,7 @@ It knows nothing of what the files mean.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,14 @@ def find_model(model: str, *, kind: str = "embedding model") -> ModelFiles:
     if folder.is_absolute() or model.startswith((".", "~")):
         raise ModelError(f"{kind} folder {model} does not exist: name one that does")
     return _from_hub(model, kind)
+
+
+def read_json(file: Path) -> Any:
+    """Read one of a model's JSON files; {} where there is none. Raises ModelError."""
+    try:
+        return json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    except ValueError as error:
+        raise ModelError(f"{file} is not JSON ({error}): fetch the model anew") from error
 
 
 def _packaged() -> ModelFiles:

@@ -6,11 +6,11 @@ own config_sentence_transformers.json, and its languages are unknown.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragkit.embed.find import read_json
 from ragkit.text.analyse import CJK, analyse
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
@@ -90,10 +90,7 @@ def model_card(model: str, folder: Path | None = None) -> ModelCard:
     if known is not None:
         return known
     file = folder / "config_sentence_transformers.json" if folder else None
-    prompts = (
-        json.loads(file.read_text("utf-8")).get("prompts") if file and file.is_file() else None
-    )
-    prompts = prompts or {}
+    prompts = (read_json(file).get("prompts") if file else None) or {}
     return ModelCard(
         query_prefix=prompts.get("query") or "",
         passage_prefix=prompts.get("document") or prompts.get("passage") or "",

@@ -5,14 +5,14 @@ It needs the `tokenizers` package alone, so that text can be measured without lo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
+from ragkit.embed.find import read_json
 from ragkit.errors import ModelError
 from ragkit.types import Span
 
@@ -116,7 +116,7 @@ def load_tokens(folder: Path) -> Tokens:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # a document that says "[SEP]" means the word
-    if _json(folder / "sentence_bert_config.json").get("do_lower_case"):
+    if read_json(folder / "sentence_bert_config.json").get("do_lower_case"):
         before = (
             [Lowercase()] if tokenizer.normalizer is None else [Lowercase(), tokenizer.normalizer]
         )
@@ -139,14 +139,14 @@ def _is_separable(tokenizer: Tokenizer) -> bool:
 
 def _limit(folder: Path) -> int:
     """Read how many tokens the model takes: its sentence config, else what its network holds."""
-    config = _json(folder / "config.json")
-    stated = _json(folder / "sentence_bert_config.json").get("max_seq_length")
+    config = read_json(folder / "config.json")
+    stated = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
     if stated:
         return int(stated)
     places = config.get("max_position_embeddings")
     if places and config.get("model_type") in ("roberta", "xlm-roberta"):
         places -= config.get("pad_token_id", 1) + 1  # they count positions from there
-    tokenizer = _json(folder / "tokenizer_config.json").get("model_max_length")
+    tokenizer = read_json(folder / "tokenizer_config.json").get("model_max_length")
     known = [int(limit) for limit in (places, tokenizer) if limit]
     if not known:
         raise ModelError(
@@ -154,11 +154,6 @@ def _limit(folder: Path) -> int:
             "add max_seq_length to its sentence_bert_config.json"
         )
     return min(known)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return content
 
 
 def _storable(text: str) -> str:

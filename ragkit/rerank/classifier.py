@@ -6,13 +6,13 @@ is sentence-transformers' business. It knows nothing of retrieval.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragkit.embed.bert import BertEncoder, bert, read_shape, stored_weights
+from ragkit.embed.find import read_json
 from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens
 from ragkit.rerank.parts import best
@@ -120,7 +120,7 @@ def load_classifier(
 
     The activation is the configuration's, as sentence-transformers reads it.
     """
-    config = _json(folder / "config.json")
+    config = read_json(folder / "config.json")
     sigmoid = _is_sigmoid(config)
     shape = read_shape(folder, "cls")
     typed = _is_typed(folder) if config.get("type_vocab_size", 2) > 1 else False
@@ -148,18 +148,16 @@ def _is_sigmoid(config: Mapping[str, Any]) -> bool | None:
 
 def _is_special(folder: Path) -> bool:
     """Tell whether there is more to it than a network: modules after it, or a prompt."""
-    more = _json(folder / "config_sentence_transformers.json")
-    return len(_json(folder / "modules.json") or [0]) != 1 or bool(more.get("default_prompt_name"))
+    more = read_json(folder / "config_sentence_transformers.json")
+    return len(read_json(folder / "modules.json") or [0]) != 1 or bool(
+        more.get("default_prompt_name")
+    )
 
 
 def _is_typed(folder: Path) -> bool | None:
     """Tell whether query and passage have token types of their own; None where nothing says so."""
-    config = _json(folder / "tokenizer_config.json")
+    config = read_json(folder / "tokenizer_config.json")
     inputs = config.get("model_input_names")
     if inputs is not None:
         return "token_type_ids" in inputs
     return True if str(config.get("tokenizer_class")).startswith("BertTokenizer") else None
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}

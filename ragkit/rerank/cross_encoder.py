@@ -5,13 +5,11 @@ It knows nothing of documents or databases.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ragkit.embed.find import ModelFiles, find_model
+from ragkit.embed.find import ModelFiles, find_model, read_json
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -88,9 +86,9 @@ def _load(files: ModelFiles, device: str | None, batch_tokens: int | None) -> Sc
 
 def _check(files: ModelFiles) -> None:
     """Raise ModelError for what would be given a head at random, or has several labels."""
-    config = _json(files.folder / "config.json")
+    config = read_json(files.folder / "config.json")
     kind = str((config.get("architectures") or [""])[0])
-    library = _json(files.folder / "config_sentence_transformers.json").get("model_type")
+    library = read_json(files.folder / "config_sentence_transformers.json").get("model_type")
     if library != "CrossEncoder" and not kind.endswith(
         ("ForSequenceClassification", "ForCausalLM")
     ):
@@ -103,7 +101,3 @@ def _check(files: ModelFiles) -> None:
         raise ModelError(
             f"reranker {files.name} has {labels} labels where a reranker has one: name another"
         )
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}

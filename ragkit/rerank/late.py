@@ -7,14 +7,12 @@ network, its markers and its masks are sentence-transformers' business.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from ragkit.embed.find import ModelFiles, find_model
+from ragkit.embed.find import ModelFiles, find_model, read_json
 from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import ModelError
@@ -125,15 +123,11 @@ def _network(files: ModelFiles, device: str | None) -> Any:
 
 def _check(files: ModelFiles) -> None:
     """Raise ModelError for a model that would be given a projection at random."""
-    library = _json(files.folder / "config_sentence_transformers.json").get("model_type")
-    kinds = _json(files.folder / "config.json").get("architectures") or [""]
+    library = read_json(files.folder / "config_sentence_transformers.json").get("model_type")
+    kinds = read_json(files.folder / "config.json").get("architectures") or [""]
     native = kinds[0] == "HF_ColBERT" or kinds[0].endswith("ForRetrieval")
     if library not in ("MultiVectorEncoder", "ColBERT") and not native:
         raise ModelError(
             f"reranker {files.name} is no multi-vector model but {kinds[0] or 'of no known kind'}:"
             " name a ColBERT, or take late: away for a cross-encoder"
         )
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}

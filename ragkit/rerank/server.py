@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import isfinite
 from threading import Lock
@@ -67,32 +68,36 @@ class ServerReranker:
 
         Raises ModelServerError.
         """
+        if self._ready is not None:
+            return
         import httpx
 
-        with self._lock:
-            if self._ready is not None:
-                return
-            client = httpx.Client(
-                timeout=httpx.Timeout(
-                    self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
-                ),
-                headers={"authorization": f"Bearer {self._key}"} if self._key else {},
-                transport=self._transport,
-            )
-            first: ModelServerError | None = None
-            for url, form in _addresses(self._url):
-                try:
-                    self._batch(client, url, form, "warm", ["up"])
-                except _RefusedError as refused:
-                    first = first or refused
-                    if refused.status not in _NOT_THIS:
-                        raise
-                    continue
-                self._ready = (client, url, form)
-                return
-            client.close()
-            assert first is not None
-            raise first
+        timeout = httpx.Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        with ExitStack() as unkept:
+            client = httpx.Client(timeout=timeout, headers=headers, transport=self._transport)
+            unkept.callback(client.close)
+            # Asked without the lock: behind a server that hangs, callers would wait in a queue.
+            url, form = self._found(client)
+            with self._lock:
+                if self._ready is None:
+                    self._ready = (client, url, form)
+                    unkept.pop_all()
+
+    def _found(self, client: httpx.Client) -> tuple[str, Form]:
+        """Try the addresses and forms in turn. Raises ModelServerError: the first one's answer."""
+        first: ModelServerError | None = None
+        for url, form in _addresses(self._url):
+            try:
+                self._batch(client, url, form, "warm", ["up"])
+            except _RefusedError as refused:
+                if refused.status not in _NOT_THIS:
+                    raise
+                first = first or refused
+            else:
+                return url, form
+        assert first is not None
+        raise first
 
     def rerank(self, query: str, passages: Sequence[str]) -> Sequence[float]:
         """Score each passage, in the given order. Raises ModelServerError."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragkit.contracts import Embedder, Store, Vectors
+    from ragkit.contracts import Store, Vectors
 
     Floats = NDArray[np.float64]
 
@@ -26,23 +26,27 @@ class Diversify:
 
     Next comes the hit of highest (1 - weight) relevance - weight max cosine with those before
     (Carbonell and Goldstein 1998, doi:10.1145/290941.291025), relevance being the hit's score
-    scaled to 0..1 over the hits. A hit without a vector is like no other. Scores stay.
+    scaled to 0..1 over the hits. A hit without a vector is like no other. Scores stay. The vectors
+    are those that the collection is searched by now: no model is loaded for them, and a search by
+    words alone is diversified as well.
     """
 
     name = "diversify"
 
-    def __init__(self, store: Store, embedder: Embedder, *, weight: float) -> None:
+    def __init__(self, store: Store, collection: str, *, weight: float) -> None:
         self._store = store
-        self._embedder = embedder
+        self._collection = collection
         self._weight = weight
 
     def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return all of the hits in their new order. Raises DatabaseError."""
+        """Return all of the hits in their new order. Raises NotFoundError, DatabaseError."""
         if len(hits) < 2:
             return hits
-        self._embedder.load()
+        space = self._store.active_space(self._collection)
+        if space is None:
+            return hits
         with self._store.snapshot() as reader:
-            found = reader.vectors(self._embedder.space, [hit.chunk for hit in hits])
+            found = reader.vectors(space, [hit.chunk for hit in hits])
         order = marginal_relevance(
             _relevance([hit.score for hit in hits]),
             _cosines([hit.chunk for hit in hits], found),

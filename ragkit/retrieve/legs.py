@@ -61,6 +61,11 @@ class Search:
             best = [found.best[: self._depth] for found in words.found]
             return self._fetched(reader, [[Fused(c, s, None, s) for c, s in one] for one in best])
 
+    def by_words_for_want_of_meaning(self) -> Found:
+        """Say that the model reads nothing of what is asked, and search by words."""
+        self._trace.step("embed", notes={"left out": "the embedding model reads none of the query"})
+        return self.by_words()
+
     def by_meaning(self) -> Found:
         vectors = self._embedded(self._texts)
         with self._asked.store.snapshot() as reader:
@@ -93,8 +98,8 @@ class Search:
             with self._asked.store.snapshot() as reader:
                 near = self._near(reader, vectors)
                 words = running.result()
-                if words.moment != reader.moment(self._asked.collection):  # something was written in between
-                    words = replace(self._words(reader), again=True)
+                if words.moment != reader.moment(self._asked.collection):
+                    words = replace(self._words(reader), again=True)  # it was written to
                 return self._fetched(reader, self._fused(reader, vectors, near, words))
 
     def _embedded(self, texts: Sequence[str]) -> Mapping[str, Vectors]:

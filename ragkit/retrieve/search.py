@@ -77,13 +77,17 @@ class HybridRetriever:
         search = Search(self, tuple(dict.fromkeys(texts)), query.passage, k)
         if self.mode == "dense":
             return search.by_meaning()
-        if self.mode == "hybrid" and search.reads_any():
-            return search.by_both()
+        if self.mode == "hybrid":
+            return search.by_both() if search.reads_any() else search.by_words_for_want_of_meaning()
         return search.by_words()
 
 
 def check(query: str, k: int) -> None:
     """Raise QueryError for what cannot be searched for."""
+    if not isinstance(query, str):
+        raise QueryError(f"the query is {query!r:.40}: ask with a text")
+    if not isinstance(k, int) or isinstance(k, bool):
+        raise QueryError(f"k is {k!r:.40}: ask for a whole number of passages")
     if not 1 <= k <= MAX_K:
         raise QueryError(f"k is {k}: ask for 1 to {MAX_K} passages")
     if len(query) > MAX_QUERY_CHARS:

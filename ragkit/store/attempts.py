@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.why.steps import Attempt
+from ragkit.store.naming import FIT, called
+from ragkit.types import Attempt
 
 if TYPE_CHECKING:
     from psycopg import Cursor
 
 MAX_SHOWN: Final = 20
 
-_ENDING: Final = """
+_ENDING: Final = f"""
     SELECT uri, state, stage, reason FROM job
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-        AND right(uri, char_length(%(name)s)) = %(name)s
+        AND {FIT} IS NOT NULL
         AND (%(principals)s::text[] IS NULL OR 'user:' || principal = ANY(%(principals)s))
-    ORDER BY uri <> %(name)s, updated_at DESC LIMIT %(limit)s
-"""
+    ORDER BY {FIT}, updated_at DESC LIMIT %(limit)s
+"""  # noqa: S608
 
 
 def ending(
@@ -30,11 +31,11 @@ def ending(
     name: str,
     principals: tuple[str, ...] | None,
 ) -> list[Attempt]:
-    """List the files whose URI is or ends with a name, the latest first; of these principals."""
+    """List the files that a name fits, best first, then latest first; of these principals."""
     values = {
         "tenant": tenant,
         "collection": collection,
-        "name": name,
+        **called(name),
         "principals": None if principals is None else list(principals),
         "limit": MAX_SHOWN,
     }

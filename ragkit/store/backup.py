@@ -48,8 +48,11 @@ _SAMPLE: Final = """
     ) AS c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     ORDER BY c.tenant, n.name, c.id
 """
-# Whole tables are compared, so that an approximate index that came out otherwise does not matter.
-_EXACT: Final = "SET LOCAL enable_indexscan = off; SET LOCAL idle_in_transaction_session_timeout=0"
+_SPACES: Final = """
+    SELECT id, model, revision, dimension, query_prefix, passage_prefix FROM embedding_space
+    ORDER BY id
+"""
+_PATIENT: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"  # while pg_dump writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def back_up(url: str, folder: Path) -> Content:
     Dump and content are of one moment, while readers and writers go on. Raises UsageError for a
     folder that is there, DatabaseError.
     """
+    folder = folder.absolute()  # PostgreSQL's programs run in another folder
     if folder.exists():
         raise UsageError(f"{folder} is there already: name a folder that is not.")
     part = folder.with_name(folder.name + ".part")
@@ -117,6 +121,7 @@ def restore(url: str, folder: Path) -> Content:
     Rights are not restored: `ragkit db prepare` gives them. Raises UsageError for a folder that is
     no backup and for a database with tables, DatabaseError when it failed or came out otherwise.
     """
+    folder = folder.absolute()
     saved = read_content(folder)
     with connect(url) as conn:
         if (row := conn.execute(_TABLES).fetchone()) is not None:
@@ -171,22 +176,24 @@ def content(cursor: Cursor[Any], *, searched: bool = True) -> Content:
 def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
     """Search for sampled passages by their words, and by their vectors in every space."""
     from ragkit.retrieve.lexical import lexical
+    from ragkit.store import documents, vectors
     from ragkit.store.reader import PostgresReader
     from ragkit.types import EmbeddingSpace
 
-    rows = cursor.execute(
-        "SELECT model, revision, dimension, query_prefix, passage_prefix FROM embedding_space"
-    ).fetchall()
-    spaces = [EmbeddingSpace(*row) for row in rows]
+    rows = cursor.execute(_SPACES).fetchall()
+    spaces = [(int(number), EmbeddingSpace(*row)) for number, *row in rows]
     for tenant, collection, chunk, text in cursor.execute(_SAMPLE, (SAMPLED,)).fetchall():
         reader = PostgresReader(cursor, tenant)
         name = f"{tenant}/{collection}/{chunk}"
         best = lexical(reader, collection, text, FOUND).best
         yield f"{name} by words", [found for found, _ in best]
-        for space in spaces:
+        owner = documents.collection_id(cursor, tenant, collection)
+        for number, space in spaces:
             for vector in reader.vectors(space, [chunk]).values():
-                nearest = reader.nearest(collection, space, vector, FOUND)
-                yield f"{name} by {space.model}", [found for found, _ in nearest]
+                # Exact: an approximate index comes out otherwise when it is built again.
+                nearest = vectors.nearest(cursor, space, tenant, owner, vector, FOUND, exact=True)
+                by = f"{space.model}, {space.dimension} dimensions, space {number}"
+                yield f"{name} by {by}", [found for found, _ in nearest]
 
 
 @contextmanager
@@ -197,7 +204,7 @@ def _snapshot(conn: Connection[Any]) -> Iterator[Cursor[Any]]:
         with conn.transaction(), conn.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute("SET LOCAL ragkit.all_tenants = 'on'")
-            cursor.execute(_EXACT)
+            cursor.execute(_PATIENT)
             yield cursor
     except psycopg.Error as error:
         raise translate(error) from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from psycopg import Cursor
 
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
-from ragkit.store import documents
+from ragkit.store import documents, spaces
 from ragkit.store.lending import transaction
 from ragkit.types import EmbeddingSpace, Mode
 
@@ -95,6 +95,13 @@ class Calibrations:
         with self._in(collection) as (cursor, owner):
             return [_read(row) for row in cursor.execute(_FIND, (self._tenant, owner))]
 
+    def beside_space(self, collection: str) -> tuple[Sequence[Calibration], EmbeddingSpace | None]:
+        """Return what `of` does and the space that the collection is searched in, at one moment."""
+        with self._in(collection) as (cursor, owner):
+            made = [_read(row) for row in cursor.execute(_FIND, (self._tenant, owner))]
+            active = spaces.active(cursor, self._tenant, owner) if made else None
+        return made, None if active is None else active.space
+
     def reset(self, collection: str) -> int:
         """Forget a collection's cut-offs and return how many there were."""
         with self._in(collection) as (cursor, owner):
@@ -109,14 +116,15 @@ class Calibrations:
 class CurrentCutoff:
     """Look a mode's cut-off up at each question, as it may be fitted anew at any time.
 
-    One that was fitted with another model or reranker, or on other signals, is passed over.
+    One that was fitted with another model or reranker, or on other signals, is passed over. The
+    model is `embedder`, or without one the collection's own, which is known without loading it.
     """
 
     def __init__(
         self,
         calibrations: Calibrations,
         collection: str,
-        embedder: Embedder,
+        embedder: Embedder | None = None,
         *,
         reranker: Reranker | None = None,
     ) -> None:
@@ -126,10 +134,14 @@ class CurrentCutoff:
         self._reranker = reranker
 
     def __call__(self, mode: Mode) -> Cutoff | None:
-        made = [one for one in self._calibrations.of(self._collection) if one.mode == mode]
+        every, space = self._calibrations.beside_space(self._collection)
+        made = [one for one in every if one.mode == mode]
         if not made:
-            return None  # and the model need not be loaded
-        space = space_of(self._embedder, mode)
+            return None  # and no model need be loaded
+        if mode == "lexical":
+            space = None
+        elif self._embedder is not None:
+            space = space_of(self._embedder, mode)
         name = name_of(self._reranker)
         return next((one.cutoff for one in made if one.fits(space, name)), None)
 

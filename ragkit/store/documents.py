@@ -27,7 +27,7 @@ _COLLECTIONS = f"""
 _CREATE_COLLECTION = """
     INSERT INTO collection (tenant, name, settings) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
 """
-_PUT_DOCUMENT = """
+PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
         language, media_type, metadata, page_starts, page_numbers, chars, text, source_id, owner)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
@@ -37,9 +37,11 @@ _PUT_DOCUMENT = """
         metadata = excluded.metadata, page_starts = excluded.page_starts,
         page_numbers = excluded.page_numbers, chars = excluded.chars, text = excluded.text,
         source_id = excluded.source_id, version = document.version + 1, updated_at = now()
-    -- An upload never gives way to an earlier one that was slower.
-    WHERE document.source_id < excluded.source_id
-        OR document.source_id IS NULL OR excluded.source_id IS NULL
+    -- An upload never gives way to an earlier one that was slower, and replaces nothing that its
+    -- sender may not read by now.
+    WHERE (document.source_id < excluded.source_id
+            OR document.source_id IS NULL OR excluded.source_id IS NULL)
+        AND may_read(document.owner, document.readers, %s::text[])
     RETURNING id, version
 """
 # Files that a document's URI no longer needs: older ones than the one it has now, and those that
@@ -51,11 +53,6 @@ _DROP_REPLACED = """
         AND (s.id < %(source)s::bigint OR NOT EXISTS (
             SELECT 1 FROM job j WHERE j.tenant = s.tenant AND j.source_id = s.id
                 AND j.state IN ('queued', 'running')))
-"""
-_SAME = """
-    SELECT id FROM document WHERE tenant = %s AND collection_id = %s AND uri_key = %s
-        AND content_hash = %s AND fingerprint = %s AND (source_id IS NULL OR source_id < %s)
-    FOR UPDATE
 """
 _DOCUMENTS = """
     SELECT d.id, d.uri, d.title, c.name, d.language, d.version,
@@ -159,32 +156,24 @@ def put_documents(
     tenant: str,
     collection: int,
     new: Sequence[NewDocument],
-    source: int | None = None,
 ) -> list[tuple[int, int]]:
     """Insert or overwrite the documents' rows; return each one's id and version. Locks the rows.
 
-    `source` is the upload that they were made of; files that are then of no use any more are
-    deleted, and whoever sent it owns what is new. A document that is overwritten keeps its owner
-    and its readers. Raises NotFoundError when a later upload has taken its place.
+    Uploaded files that are then of no use any more are deleted. A document that is overwritten
+    keeps its owner and its readers.
     """
     keys = [uri_key(one.uri) for one in new]
-    owner: str | None = None
-    if source is not None:
-        key, owner = _lock_source(cursor, tenant, source)
-        keys = [key] * len(new)
     rows = [
-        (*_row(tenant, collection, one, key), source, owner)
+        (*row_of(tenant, collection, one, key), None, None, None)
         for one, key in zip(new, keys, strict=True)
     ]
-    cursor.executemany(_PUT_DOCUMENT, rows, returning=True)
+    cursor.executemany(PUT_DOCUMENT, rows, returning=True)
     stored = [row for result in cursor.results() for row in result.fetchall()]
-    if len(stored) < len(new):
-        raise _replaced(source)
-    _drop_replaced(cursor, tenant, collection, keys, source)
+    drop_replaced(cursor, tenant, collection, keys, None)
     return [(int(number), int(version)) for number, version in stored]
 
 
-def _row(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[object, ...]:
+def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[object, ...]:
     return (
         *(tenant, collection, new.uri, key),
         *(new.content_hash, new.fingerprint, new.title),
@@ -193,24 +182,6 @@ def _row(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[ob
         [page.number for page in new.pages],
         *(len(new.text), new.text),
     )
-
-
-def put_source(
-    cursor: Cursor[Any], tenant: str, collection: int, source: int, known: tuple[str, str]
-) -> int | None:
-    """Say that the document was made of this upload, if it is what would be made of it.
-
-    `known` are the content hash and the fingerprint of what would be made. Return the document's
-    id; None when it is not there, or another. Raises NotFoundError as `put_document` does.
-    """
-    key, _ = _lock_source(cursor, tenant, source)
-    row = cursor.execute(_SAME, (tenant, collection, key, *known, source)).fetchone()
-    if row is None:
-        return None
-    query = "UPDATE document SET source_id = %s WHERE tenant = %s AND id = %s"
-    cursor.execute(query, (source, tenant, row[0]))
-    _drop_replaced(cursor, tenant, collection, [key], source)
-    return int(row[0])
 
 
 def drop_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
@@ -325,24 +296,11 @@ def uri_key(uri: str) -> bytes:
     return hashlib.sha256(uri.encode()).digest()
 
 
-def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> tuple[bytes, str | None]:
-    """Return what the document is found by that an upload becomes, and who sent it."""
-    query = "SELECT uri_key, principal FROM source WHERE tenant = %s AND id = %s FOR UPDATE"
-    row = cursor.execute(query, (tenant, source)).fetchone()
-    if row is None:
-        raise _replaced(source)
-    return bytes(row[0]), f"user:{row[1]}" if row[1] else None
-
-
-def _drop_replaced(
+def drop_replaced(
     cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[bytes], source: int | None
 ) -> None:
     values = {"tenant": tenant, "collection": collection, "uris": list(keys), "source": source}
     cursor.execute(_DROP_REPLACED, values)
-
-
-def _replaced(source: int | None) -> NotFoundError:
-    return NotFoundError(f"The uploaded file {source} is gone: a later one has taken its place.")
 
 
 def _hit(

@@ -17,7 +17,7 @@ from psycopg import Connection, Cursor
 
 from ragkit.store.acting import keeps_sessions
 from ragkit.store.documents import uri_key
-from ragkit.store.lending import begun
+from ragkit.store.lending import begun, lent
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
@@ -161,8 +161,8 @@ class Ledger:
 
     @contextmanager
     def worker(self, collection: int, kind: str) -> Iterator[Worker]:
-        """Be a worker for a while; needs connections in autocommit mode."""
-        with self._pool.connection() as conn:
+        """Be a worker for a while; needs connections in autocommit mode. Raises DatabaseError."""
+        with lent(self._pool) as conn:
             worker = Worker(conn, self._tenant, collection, kind)
             try:
                 yield worker

@@ -1,6 +1,7 @@
 """Connections lent from a pool, what goes wrong with them raised as DatabaseError in one line.
 
-Whatever is lent stands in a transaction that has said for which tenant it is.
+Whatever is lent stands in a transaction that has said for which tenant it is; only what `lent`
+lends does not.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def connection(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[C
 
     It is named here, not taken from the context: a store has a tenant of its own.
     """
-    with _lent(pool) as conn:
+    with lent(pool) as conn:
         begin(conn, tenant)
         yield conn
         conn.commit()
@@ -43,7 +44,7 @@ def transaction(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[
 @contextmanager
 def snapshot(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
     """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
-    with _lent(pool) as conn:
+    with lent(pool) as conn:
         begin(conn, tenant, snapshot=True)
         with conn.cursor() as cursor:
             yield cursor
@@ -68,8 +69,11 @@ def begun(conn: Connection[Any], tenant: str) -> Iterator[Cursor[Any]]:
 
 
 @contextmanager
-def _lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
-    """Lend a connection; the pool rolls back what was begun on it and not committed."""
+def lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
+    """Lend a connection as it is, in autocommit mode, no tenant named. Raises DatabaseError.
+
+    The pool rolls back what was begun on it and not committed.
+    """
     try:
         with pool.connection() as conn:
             yield conn

@@ -13,6 +13,7 @@ from psycopg import Connection, Cursor
 
 from ragkit.store import segment_rows
 from ragkit.store import segments as packed
+from ragkit.store.lending import begun
 
 MAX_SEGMENTS = 8  # arbitrary: a query reads one row per term and segment
 _PURGE_SHARE = 0.1  # arbitrary: tombstones beyond a tenth of a collection are worth a rewrite
@@ -45,10 +46,10 @@ _DELETE_TOMBSTONES = """
 def merge(conn: Connection[Any], tenant: str, collection: int) -> None:
     """Merge small segments and drop buried chunks where that pays; safe beside readers and writers.
 
-    Needs a connection in autocommit mode.
+    It is a transaction of its own, on a connection in autocommit mode with none begun.
     """
     owner = (tenant, collection)
-    with conn.transaction(), conn.cursor() as cursor:
+    with begun(conn, tenant) as cursor:
         # One merge at a time. What is read after the lock is seen as it is then, and stays: nobody
         # else changes or deletes a segment.
         cursor.execute(_LOCK, (f"ragkit merge {tenant}", collection))

@@ -71,6 +71,14 @@ _READABLE_KEYS: Final = """
         AND d.collection_id = %(collection)s AND may_read(d.owner, d.readers, %(readers)s::text[])
     LIMIT 1000
 """
+# Of these declared keys, those that a document has which the readers may read.
+_READABLE_OF: Final = """
+    SELECT k FROM unnest(%(keys)s::text[]) AS k WHERE EXISTS (
+        SELECT 1 FROM metadata_value v
+        JOIN document d ON d.tenant = v.tenant AND d.id = v.document_id
+        WHERE v.tenant = %(tenant)s AND v.collection_id = %(collection)s AND v.key = k
+            AND may_read(d.owner, d.readers, %(readers)s::text[]))
+"""
 _COUNTED: Final = """
     SELECT k.key, k.type, count(v.document_id),
         count(v.document_id) FILTER (WHERE k.type = 'number' AND v.number IS NULL
@@ -173,8 +181,8 @@ def check(
 ) -> Mapping[str, KeyType]:
     """Raise QueryError for a field that no document of the collection has, or a wrong type.
 
-    A caller with a limit is told of no key that only documents have which he may not read. Returns
-    the types of the keys that the collection declares.
+    A caller with a limit is told of no key that only documents have which he may not read, nor of
+    its type. Returns the types of the declared keys, to him of those that the filter has.
     """
     asked = [(one, filters.key_of(one.field)) for one in filters.comparisons(where)]
     if all(key is None for _, key in asked):
@@ -183,6 +191,10 @@ def check(
     declared = {key: kind for key, kind in listed.items() if kind is not None}
     limit = None if readers is None else list(readers)
     values = {"tenant": tenant, "collection": collection, "readers": limit}
+    if limit is not None:
+        keys = [key for _, key in asked if key in declared]
+        readable = cursor.execute(_READABLE_OF, {**values, "keys": keys}).fetchall()
+        declared = {key: declared[key] for (key,) in readable}
     for one, key in asked:
         if key is None:
             continue

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection, Cursor
 
 from ragkit.errors import UsageError
-from ragkit.store import attempts, documents, extensions, jobs, metadata, postings
+from ragkit.store import attempts, documents, extensions, jobs, metadata, naming, postings, sent
 from ragkit.store import vectors as spaces
 from ragkit.store.extensions import LexicalIndex
-from ragkit.store.lending import connection, snapshot, transaction
+from ragkit.store.lending import lent, snapshot, transaction
 from ragkit.store.reader import PostgresReader
 from ragkit.store.sharing import Sharing, own
 from ragkit.store.spaces import Spaces, bind, hold
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import analyser
-from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument, Page
+from ragkit.types import Attempt, Collection, Document, EmbeddingSpace, NewDocument, Page
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
-    from ragkit.why.steps import Attempt
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
@@ -63,7 +63,7 @@ class PostgresStore:
         self._readers = readers
         self._tenant = tenant
         self._durable = durable
-        self._owner = owner or pool.connection
+        self._owner = owner or partial(lent, pool)
 
     def create_collection(self, name: str) -> Collection:
         return self.add_collection(name)[0]
@@ -76,14 +76,12 @@ class PostgresStore:
                 " characters."
             )
         analyser(self._analyser)  # there, or nothing is made that cannot be used
+        settings = {"analyser": self._analyser}
+        if self._lexical_index != "ragkit":
+            settings["lexical_index"] = self._lexical_index
+            self._ensure_index(name, self._lexical_index)
         with self._transaction() as cursor:
-            settings = {"analyser": self._analyser}
-            if self._lexical_index != "ragkit":
-                settings["lexical_index"] = self._lexical_index
             new = documents.add_collection(cursor, self._tenant, name, settings)
-            if new and self._lexical_index != "ragkit":
-                with self._owner() as conn:
-                    extensions.ensure_index(conn, self._lexical_index)
             if new and sharing is not None:
                 own(cursor, self._tenant, name, sharing)
             found = documents.collections(cursor, self._tenant, name, self._readers)
@@ -115,7 +113,8 @@ class PostgresStore:
         """Add or replace a document; a job given is marked done in the same transaction.
 
         `source` is the upload it was made of. Raises NotFoundError when a later upload has taken
-        its place, OtherModelError for vectors of another space than the collection's.
+        its place, IngestError when its sender may not put it there by now, OtherModelError for
+        vectors of another space than the collection's.
         """
         return self._put(collection, [(document, vectors)], space, job=job, source=source)[0]
 
@@ -162,7 +161,10 @@ class PostgresStore:
             if owner != of_terms:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
             hold(cursor, tenant, owner, space_id, space)
-            stored = documents.put_documents(cursor, tenant, owner, new, source)
+            if source is None:
+                stored = documents.put_documents(cursor, tenant, owner, new)
+            else:
+                stored = [sent.put_upload(cursor, tenant, owner, new[0], source)]
             numbers = [number for number, _ in stored]
             metadata.note(cursor, tenant, owner, numbers, [one.metadata for one in new])
             replaced = [number for number, version in stored if version > 1]
@@ -198,7 +200,7 @@ class PostgresStore:
         """
         with self._transaction() as cursor:
             owner = self._collection(cursor, collection, lock=True)
-            number = documents.put_source(cursor, self._tenant, owner, source, known)
+            number = sent.put_source(cursor, self._tenant, owner, source, known)
             if number is not None:
                 jobs.finish(cursor, self._tenant, job, number)
         return number
@@ -225,8 +227,20 @@ class PostgresStore:
             owner = self._collection(cursor, collection)
             return documents.named(cursor, self._tenant, owner, uris, self._readers)
 
+    def ending(self, collection: str | None, name: str, limit: int = 6) -> Sequence[Document]:
+        """List up to `limit` of the documents that a name fits best; None: of all collections."""
+        with self._transaction() as cursor:
+            owner = None if collection is None else self._collection(cursor, collection)
+            return naming.ending(cursor, self._tenant, owner, name, limit, self._readers)
+
+    def near(self, collection: str, name: str) -> Sequence[str]:
+        """List a few URIs of documents that are called nearly so, the closest first."""
+        with self._transaction() as cursor:
+            owner = self._collection(cursor, collection)
+            return naming.near(cursor, self._tenant, owner, name, self._readers)
+
     def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
-        """List the files on their way in whose URI is or ends with a name, the latest first."""
+        """List the files on their way in that a name fits, best first, then latest first."""
         with self._transaction() as cursor:
             owner = self._collection(cursor, collection)
             return attempts.ending(cursor, self._tenant, owner, name, self._readers)
@@ -254,8 +268,9 @@ class PostgresStore:
 
         `on_progress` is called from another thread while an index is built.
         """
-        with connection(self._pool, self._tenant) as conn, conn.cursor() as cursor:
+        with self._transaction() as cursor:
             owner = self._collection(cursor, collection)
+        with lent(self._pool) as conn:
             postings.merge(conn, self._tenant, owner)
         with self._owner() as conn:
             conn.execute("ANALYZE document, chunk, lexical_posting")
@@ -304,6 +319,14 @@ class PostgresStore:
             return known
         with self._owner() as conn:
             return spaces.ensure_space(conn, space, self._layout)
+
+    def _ensure_index(self, name: str, index: str) -> None:
+        """Have the owner of the tables make the index of a collection that is not there yet."""
+        with self._transaction() as cursor:
+            there = documents.collections(cursor, self._tenant, name)
+        if not there:
+            with self._owner() as conn:
+                extensions.ensure_index(conn, index)
 
     def _collection(self, cursor: Cursor[Any], name: str, *, lock: bool = False) -> int:
         """Look a collection up that is there for who asks."""

@@ -20,6 +20,7 @@ from ragkit.store import documents
 from ragkit.store.access import listed
 from ragkit.store.lending import transaction
 from ragkit.store.loading import loading
+from ragkit.store.sent import own_key
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 _ADD_SOURCE = """
     INSERT INTO source
-        (tenant, collection_id, uri, uri_key, name, media_type, sha256, bytes, principal)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
+        (tenant, collection_id, uri, uri_key, name, media_type, sha256, bytes, principal,
+        principals)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
 """
 _ADD_JOB = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key, name, source_id, principal)
@@ -226,7 +228,8 @@ class Sources:
         tenant = self._tenant
         uri, _ = place
         named = (tenant, owner, *place, upload.name, media_type(upload.name))
-        source = _number(cursor.execute(_ADD_SOURCE, (*named, *hashed, principal)).fetchone())
+        sender = (principal, listed(self._readers))
+        source = _number(cursor.execute(_ADD_SOURCE, (*named, *hashed, *sender)).fetchone())
         columns = {"tenant": "text", "source_id": "int8", "n": "int4", "data": "bytea"}
         with loading(cursor, "source_part", columns) as load:
             for n, part in enumerate(_parts(upload.file)):
@@ -252,7 +255,7 @@ class Sources:
         key = documents.uri_key(uri)
         values = {"tenant": self._tenant, "collection": owner, "key": key}
         taken = cursor.execute(_TAKEN, {**values, "readers": listed(self._readers)}).fetchone()
-        return uri, documents.uri_key(f"{uri}\0user:{principal}") if taken else key
+        return uri, own_key(uri, principal) if taken else key
 
 
 def clean_name(raw: str) -> str:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from psycopg import errors, sql
 
-from ragkit.errors import BusyError, OtherModelError
+from ragkit.errors import BusyError, NotFoundError, OtherModelError
 from ragkit.store import documents, vectors
 from ragkit.store.acting import keeps_sessions
 from ragkit.store.gaps import Gaps, count_missing, vector_table
-from ragkit.store.lending import snapshot, transaction
+from ragkit.store.lending import lent, snapshot, transaction
 from ragkit.store.where import Readers
 from ragkit.types import EmbeddingSpace
 
@@ -49,6 +49,12 @@ _ACTIVE: Final = """
         SELECT 1 FROM chunk t WHERE t.tenant = c.tenant AND t.collection_id = c.id)
 """
 _BOUND: Final = "SELECT space_id FROM collection WHERE tenant = %s AND id = %s"
+_FORGET: Final = """
+    UPDATE collection SET previous_space_id = NULL
+    WHERE tenant = %s AND id = %s AND previous_space_id = %s"""
+_IS_KEPT: Final = """
+    SELECT kept IS NOT NULL FROM collection_space
+    WHERE tenant = %s AND collection_id = %s AND space_id = %s FOR NO KEY UPDATE"""
 _IS_ACTIVE: Final = """
     SELECT c.space_id = (SELECT s.id FROM embedding_space s WHERE
         (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix) = (%s, %s, %s, %s, %s))
@@ -154,14 +160,15 @@ class Spaces:
 
     @contextmanager
     def alone(self, collection: str) -> Iterator[None]:
-        """Keep others from building a collection's spaces meanwhile. Raises BusyError.
+        """Keep others from building a collection's spaces meanwhile.
 
-        Behind PgBouncer nothing is kept: the same work may then be done twice, and stored once.
+        Raises BusyError, DatabaseError. Behind PgBouncer nothing is kept: the same work may then be
+        done twice, and stored once.
         """
         with self._in(collection) as (_, owner):
             pass
         key = (f"ragkit reembed {self._tenant} {owner}",)
-        with self._pool.connection() as conn:
+        with lent(self._pool) as conn:
             keeps = keeps_sessions(conn)
             lock = "SELECT pg_try_advisory_lock(hashtext('ragkit reembed'), hashtext(%s))"
             if keeps and conn.execute(lock, key).fetchone() == (False,):
@@ -188,10 +195,21 @@ class Spaces:
         """Search a collection in another space from now on, if every passage has its vector there.
 
         Return how many have none; the switch was made when that is 0. It is one statement, under a
-        lock that keeps writers out between the count and it; searches go on.
+        lock that keeps writers out between the count and it; searches go on. Raises NotFoundError
+        for a space whose vectors were dropped, BusyError for one whose are being dropped.
         """
         with self._in(collection) as (cursor, owner):
             cursor.execute(_BOUND + " FOR NO KEY UPDATE", (self._tenant, owner))
+            try:  # writers would wait as well
+                kept = _lock_kept(cursor, self._tenant, owner, space_id, wait=False)
+            except errors.LockNotAvailable as error:
+                who = f"another process is at work on collection {collection!r} in this space"
+                raise BusyError(f"{who}: wait for it") from error
+            if not kept:
+                raise NotFoundError(
+                    f"collection {collection!r} has no vectors in this space any more: build them"
+                    " with `ragkit reembed --to MODEL`"
+                )
             missing = count_missing(cursor, self._tenant, owner, space_id)
             if not missing:
                 cursor.execute(_SWITCH, (space_id, self._tenant, owner, space_id))
@@ -203,15 +221,13 @@ class Spaces:
         Raises BusyError for the one that it is searched in.
         """
         with self._in(collection) as (cursor, owner):
-            bound = cursor.execute(_BOUND + " FOR NO KEY UPDATE", (self._tenant, owner)).fetchone()
-            if bound == (space_id,):
-                raise BusyError(f"collection {collection!r} is searched in this space: move it")
-            forget = (
-                "UPDATE collection SET previous_space_id = NULL"
-                " WHERE tenant = %s AND id = %s AND previous_space_id = %s"
-            )
-            cursor.execute(forget, (self._tenant, owner, space_id))
+            cursor.execute(_BOUND + " FOR NO KEY UPDATE", (self._tenant, owner))
+            self._refuse_active(cursor, collection, owner, space_id)
+            cursor.execute(_FORGET, (self._tenant, owner, space_id))
         with self._in(collection) as (cursor, owner):  # writers need not wait for this
+            # A switch since then was made, and is seen; none is made from here on.
+            _lock_kept(cursor, self._tenant, owner, space_id, wait=True)
+            self._refuse_active(cursor, collection, owner, space_id)
             statement = sql.SQL("DELETE FROM {} WHERE tenant = %s AND collection_id = %s")
             named = (self._tenant, owner)
             gone = cursor.execute(statement.format(vector_table(space_id)), named).rowcount
@@ -250,6 +266,12 @@ class Spaces:
             assert row is not None
             rows, everything, disk = row
             return int(rows), round(disk * rows / max(rows, everything, 1))
+
+    def _refuse_active(
+        self, cursor: Cursor[Any], collection: str, owner: int, space_id: int
+    ) -> None:
+        if _bound(cursor, self._tenant, owner) == space_id:
+            raise BusyError(f"collection {collection!r} is searched in this space: move it")
 
     @contextmanager
     def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:
@@ -354,6 +376,17 @@ def described(space: EmbeddingSpace, beside: EmbeddingSpace | None = None) -> st
             if mine != its:
                 words.append(f"{name} prefix {mine!r} where it has {its!r}")
     return f"{space.model} ({', '.join(words)})"
+
+
+def _lock_kept(
+    cursor: Cursor[Any], tenant: str, collection: int, space_id: int, *, wait: bool
+) -> bool:
+    """Lock what is noted of a space, after the collection if at all; tell if its vectors are kept.
+
+    Raises LockNotAvailable.
+    """
+    statement = _IS_KEPT if wait else _IS_KEPT + " NOWAIT"
+    return cursor.execute(statement, (tenant, collection, space_id)).fetchone() == (True,)
 
 
 def _bound(cursor: Cursor[Any], tenant: str, collection: int) -> int | None:

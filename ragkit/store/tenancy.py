@@ -1,6 +1,6 @@
 """Tenants kept apart by row-level security: the role that programs run as, and its checks.
 
-The policies themselves are in migration 14. Knows nothing of what the tables hold.
+The policies themselves are in migration 13. Knows nothing of what the tables hold.
 """
 
 from __future__ import annotations

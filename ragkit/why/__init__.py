@@ -4,6 +4,6 @@ It walks the very search that would be made, and asks both legs besides how they
 exactly. It changes nothing.
 """
 
-from ragkit.why.steps import Attempt, Step, Why
+from ragkit.why.steps import Step, Why
 
-__all__ = ["Attempt", "Step", "Why"]
+__all__ = ["Step", "Why"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from ragkit.types import Document
+from ragkit.types import Attempt, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,23 @@ class Why:
         return next((step.remedy for step in self.steps if step.kept is False), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """How the taking in of a file stands: queued, running, done, or failed at a stage."""
-
-    uri: str
-    state: str
-    stage: str
-    reason: str
-
-
 @runtime_checkable
 class Ledgered(Protocol):
     """A store that knows what became of files on their way in."""
 
     def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
-        """List the files whose URI is or ends with a name, the latest first."""
+        """List the files that a name fits, best first, then latest first."""
+        ...
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """A store that finds documents by a name without listing all: see `ragkit.naming`."""
+
+    def ending(self, collection: str | None, name: str, limit: int = 6) -> Sequence[Document]:
+        """List up to `limit` of the documents that a name fits best; None: of all collections."""
+        ...
+
+    def near(self, collection: str, name: str) -> Sequence[str]:
+        """List a few URIs of documents that are called nearly so, the closest first."""
         ...

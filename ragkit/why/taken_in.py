@@ -5,10 +5,12 @@ It knows nothing of questions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.why.steps import Ledgered, Step
+from ragkit.naming import closest, fit
+from ragkit.why.steps import Ledgered, Naming, Step
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -18,30 +20,43 @@ MAX_SHOWN: Final = 5  # documents that a name may mean; arbitrary
 
 
 def named(kb: KnowledgeBase, name: str) -> Document | None:
-    """Find a document of the collection by its id, its URI, or an end of that."""
+    """Find a document of the collection by its id or by what it is called: see `ragkit.naming`."""
     name = name.strip()
-    if not name:
+    if not name or "\0" in name:
         raise UsageError("name a document: by its number, its URI, or the end of that")
-    if name.isdecimal() and len(name) < 19:
-        try:
-            found = kb.store.document(int(name))
-        except NotFoundError:
-            pass
-        else:
-            if found.collection == kb.collection:
-                return found
-    every = kb.store.documents(kb.collection)
-    exact = [one for one in every if one.uri == name]
-    whole = [one for one in every if one.uri.endswith("/" + name.removeprefix("/"))]
-    fitting = exact or whole or [one for one in every if one.uri.endswith(name)]
+    found = _numbered(kb, name)
+    if found is not None and found.collection == kb.collection:
+        return found
+    fitting = _ending(kb, kb.collection, name)
     if len(fitting) > 1:
         listed = ", ".join(f"{one.id} ({one.uri})" for one in fitting[:MAX_SHOWN])
-        more = ", ..." if len(fitting) > MAX_SHOWN else ""
-        raise UsageError(f"{name!r} may be {len(fitting)} documents: {listed}{more}; name one")
+        many = str(len(fitting))
+        if len(fitting) > MAX_SHOWN:
+            many, listed = f"more than {MAX_SHOWN}", f"{listed}, ..."
+        raise UsageError(f"{name!r} may be {many} documents: {listed}; name one")
     return fitting[0] if fitting else None
 
 
+def _numbered(kb: KnowledgeBase, name: str) -> Document | None:
+    if not name.isdecimal() or len(name) >= 19:
+        return None
+    try:
+        return kb.store.document(int(name))
+    except NotFoundError:
+        return None
+
+
+def _ending(kb: KnowledgeBase, collection: str, name: str) -> Sequence[Document]:
+    """List the documents that a name fits best, at most one more than can be shown."""
+    if isinstance(kb.store, Naming):
+        return kb.store.ending(collection, name, MAX_SHOWN + 1)
+    fits = [(fit(one.uri, name), one) for one in kb.store.documents(collection)]
+    best = min((how for how, _ in fits if how is not None), default=None)
+    return [one for how, one in fits if how is not None and how == best][: MAX_SHOWN + 1]
+
+
 def taken_in(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
+    name = name.strip()
     if document is not None:
         says = f"document {document.id}, version {document.version}, of {document.uri}"
         return Step("document", True, says, {"document": document.id, "version": document.version})
@@ -65,22 +80,29 @@ def taken_in(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
         says = f"{name!r} is in collection {elsewhere!r}, not in {kb.collection!r}"
         remedy = f"Ask with --collection {elsewhere}."
         return Step("document", False, says, {"collection": elsewhere}, remedy)
-    return Step(
-        "document",
-        False,
-        f"no document of collection {kb.collection!r} is {name!r} or has a URI that ends so",
-        remedy="Look for its name in `ragkit documents list`, or take it in by `ragkit ingest`.",
-    )
+    says = f"no document of collection {kb.collection!r} is {name!r} or has a URI that ends so"
+    remedy = "Look for its name in `ragkit documents list`, or take it in by `ragkit ingest`."
+    close = ", ".join(_near(kb, name))
+    if close:
+        remedy = f"Did you mean {close}? Or take it in by `ragkit ingest`."
+    return Step("document", False, says, {"like": close} if close else {}, remedy)
 
 
 def _elsewhere(kb: KnowledgeBase, name: str) -> str:
-    for collection in kb.store.collections():
-        if collection.name != kb.collection and any(
-            one.uri.endswith(name) or str(one.id) == name
-            for one in kb.store.documents(collection.name)
-        ):
-            return collection.name
-    return ""
+    """Name another collection that has it; "" where none has."""
+    numbered = _numbered(kb, name)
+    if numbered is not None:
+        return numbered.collection
+    if isinstance(kb.store, Naming):
+        return next((one.collection for one in kb.store.ending(None, name, 1)), "")
+    others = (one.name for one in kb.store.collections() if one.name != kb.collection)
+    return next((other for other in others if _ending(kb, other, name)), "")
+
+
+def _near(kb: KnowledgeBase, name: str) -> Sequence[str]:
+    if isinstance(kb.store, Naming):
+        return kb.store.near(kb.collection, name)
+    return closest(name, (one.uri for one in kb.store.documents(kb.collection)))
 
 
 def parsed(kb: KnowledgeBase, document: Document) -> Step:

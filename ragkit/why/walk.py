@@ -32,9 +32,9 @@ def walk(
 ) -> Why:
     """Follow a document through the answering of a question, up to the stage that loses it.
 
-    `name` is its id, its URI, or an end of its URI that no other has. Without `draft` the walk
-    ends before anything is generated. Raises UsageError for a name of several documents,
-    NotFoundError for an unknown collection, and what a search raises.
+    `name` is its id, its URI, an end of that, or its file's name without the extension.
+    Without `draft` the walk ends before anything is generated. Raises UsageError for a name of
+    several documents, NotFoundError for an unknown collection, and what a search raises.
     """
     document = named(kb, name)
     steps: list[Step] = []

@@ -142,10 +142,10 @@ def test_labels_in_either_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("Who?", "line 2 is not JSON"),
-        ('["Who?"]', 'line 2: "question" must be a text with at least one word'),
+        ("Who?", "labelled.jsonl:2: not JSON"),
+        ('["Who?"]', ':2: "question" must be a text with at least one word'),
         ('{"question": "?!", "answerable": true}', "at least one word"),
-        ('{"question": "Who?"}', 'line 2: write "answerable": true or false'),
+        ('{"question": "Who?"}', ':2: write "answerable": true or false'),
         ('{"question": "Who?", "answerable": "yes"}', "true or false"),
         ('{"question": "Who?", "answers": "she"}', "true or false"),
     ],

@@ -1,10 +1,12 @@
 """Which model a collection is searched and added to with, and what is refused."""
 
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
 from ragkit.embedders import MAX_KEPT, Embedders, source_of
 from ragkit.errors import ModelError, OtherModelError
@@ -120,6 +122,42 @@ def test_few_models_are_kept(models: Path) -> None:
     embedders.of(spaces[-1], "c")
     assert embedders.of(spaces[1], "c") is not None
     assert embedders.of(spaces[0], "c") is first
+
+
+class Slow(Embedders):
+    """Finds a model of 8 dimensions only when it is let, and says when it begins."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.begun, self.let = threading.Semaphore(0), threading.Event()
+
+    def made_for(self, kept: KeptSpace, collection: str) -> Embedder:
+        if kept.space.dimension == 8:
+            self.begun.release()
+            assert self.let.wait(10)
+        return super().made_for(kept, collection)
+
+
+def test_a_model_that_is_being_found_holds_no_other_up(models: Path) -> None:
+    embedders = Slow(Settings(embed_model=str(models / "a")))
+    slow, quick = kept(models / "b", dimension=8), kept(models / "b", dimension=4)
+    found: list[Embedder] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(embedders.of(slow, "c")), daemon=True)
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    assert all(embedders.begun.acquire(timeout=10) for _ in threads)
+    other = threading.Thread(target=lambda: embedders.of(quick, "d"), daemon=True)
+    other.start()
+    other.join(10)
+    held_up = other.is_alive()
+    embedders.let.set()
+    for thread in threads:
+        thread.join()
+    assert not held_up
+    assert found == [embedders.of(slow, "c")] * 2  # both have the one that is kept
 
 
 def test_a_folder_is_named_by_its_whole_path(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from psycopg.sql import SQL
 from pydantic import SecretStr
@@ -48,6 +48,7 @@ HOSTILE += ["__proto__", "constructor", "' OR 1=1 --", "%(readers)s", "ｙear", 
 # Longer than what an index holds of a value, and alike as far as that.
 LONG = ["x" * 600, "x" * 600 + "a", "x" * 250, "x" * 249 + "y"]
 TEXTS = [*HOSTILE, *LONG, "2020", "2020.5", "-3", "1e5", "٣", "en", "zh", "9", "10"]
+TEXTS += ["7\n"]  # `$` of some regular expressions lets a last newline pass
 TEXTS += ["9007199254740993", "9007199254740992", "0.1", "0.10000000000000000001"]
 
 DOCUMENTS = [
@@ -136,6 +137,7 @@ def stores(opened: Database, embedder: Embedder) -> tuple[PostgresStore, FakeSto
     database=None,
 )
 @given(tree=filters)
+@example(tree={"eq": {"year": 7}})
 def test_postgresql_finds_what_the_definition_says(
     stores: tuple[PostgresStore, FakeStore], tree: dict[str, Any]
 ) -> None:

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from pydantic import SecretStr
 
-from ragkit import Answer, KnowledgeBase
+from ragkit import Answer, KnowledgeBase, Settings
 from ragkit.answer.cutoff import Cutoff
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Gate
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Generator
-from ragkit.errors import NotFoundError
+from ragkit.errors import NotFoundError, SettingsError
+from ragkit.store.open import Database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
 from ragkit.types import Chunk, Decoding, NewDocument, Page, Reasoning
 
@@ -164,6 +166,24 @@ def test_passages_from_before_are_considered_too(store: FakeStore) -> None:
     assert isinstance(last, Answer)
     assert not last.refused
     assert [h.chunk for h in last.hits] == [hit.chunk, 99]
+
+
+def test_a_database_that_cannot_be_searched_is_closed_again(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Database] = []
+
+    def note(self: Database) -> None:
+        closed.append(self)
+
+    monkeypatch.setattr(Database, "close", note)
+    settings = Settings(database_url=SecretStr(fresh_database), reranker="late:")
+    with pytest.raises(SettingsError, match="'late:' without a model"):
+        KnowledgeBase.open(settings)
+    monkeypatch.undo()
+    for database in closed:
+        database.close()
+    assert len(closed) == 1
 
 
 def test_an_unknown_collection_is_named(store: FakeStore) -> None:

@@ -81,6 +81,8 @@ class TestRetriever(RetrieversIntegrationTests):
         )
         found = only.invoke("the wing and the leave")
         assert {document.metadata["uri"] for document in found} == {"wings.md"}
+        written = RagkitRetriever(knowledge_base=self.knowledge_base, where="uri = 'leave.md'")
+        assert {one.metadata["uri"] for one in written.invoke("wing")} == {"leave.md"}
         with pytest.raises(QueryError, match="no word"):
             only.invoke("?")
 

@@ -41,6 +41,14 @@ def pool(database_url: str) -> Iterator[Pool]:
         yield opened
 
 
+@pytest.fixture
+def restored(pool: Pool) -> Iterator[Pool]:
+    """The same; whatever a test makes of the index, the next one finds it as it was."""
+    yield pool
+    with pool.connection() as conn:
+        vectors.build_index(conn, SPACE, layout=Layout(index="hnsw"))
+
+
 def test_efforts_are_compared_with_exact_search_on_stored_vectors(pool: Pool) -> None:
     store = PostgresStore(pool)
     seen: list[tuple[int, int]] = []
@@ -107,9 +115,9 @@ def test_questions_are_read_as_lines_or_json(tmp_path: Path) -> None:
         read_questions(tmp_path / "none")
 
 
-def test_the_commands_show_set_and_rebuild(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(pool.conninfo, str)
-    monkeypatch.setenv("RAGKIT_DATABASE_URL", pool.conninfo)
+def test_the_commands_show_set_and_rebuild(restored: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(restored.conninfo, str)
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", restored.conninfo)
     monkeypatch.setenv("RAGKIT_COLLECTION", "large")
     run = CliRunner().invoke
     shown = json.loads(run(app, ["index", "--json"]).stdout)

@@ -29,6 +29,7 @@ from ragkit.library import Caller, Library
 from ragkit.reembed import Progress, build, drop, embed, roll_back, switch
 from ragkit.settings import Settings
 from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff
+from ragkit.store.lending import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
@@ -227,6 +228,36 @@ def test_a_query_embedded_just_before_the_switch_is_embedded_again(
     assert [hit.score for hit in hits] == pytest.approx(cosines, abs=2e-3)
 
 
+def test_a_model_that_may_not_be_used_is_said_without_searching_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are another model's by now, or are seen to be so when it is looked for."""
+    tries: list[str] = []
+
+    class Changed(LocalEmbedder):
+        def embed_query(self, text: str) -> Any:
+            tries.append(text)
+            return super().embed_query(text)
+
+    changed = Changed(str(bench.models / "b"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Embedders, "of", lambda *of: changed)
+        for mode in ("dense", "hybrid"):
+            with pytest.raises(OtherModelError, match=r"embedded with a .*, not with b "):
+                bench.knowledge().search(QUERY, mode=mode)
+    assert tries == [QUERY, QUERY]
+    tries.clear()
+
+    def refused(self: Embedders, kept: object, collection: str) -> None:
+        tries.append(collection)
+        raise OtherModelError("that model is now another")
+
+    monkeypatch.setattr(Embedders, "of", refused)
+    with pytest.raises(OtherModelError, match="is now another"):
+        Library(bench.settings, bench.database).open(Caller(bench.settings.tenant, "p")).search("a")
+    assert tries == ["c"]
+
+
 def test_rolling_back_fills_what_came_in_since(bench: Bench) -> None:
     bench.switch(bench.build())
     b = LocalEmbedder(str(bench.models / "b"))
@@ -269,6 +300,31 @@ def test_a_cut_off_of_the_other_model_is_not_used(bench: Bench) -> None:
     calibrations.save("c", made)
     current = CurrentCutoff(calibrations, "c", bench.knowledge().embedder)
     assert current("dense") == cutoff
+    bench.switch(bench.build())
+    assert current("dense") is None
+    roll_back(bench.store, "c", bench.embedders)
+    assert current("dense") == cutoff
+
+
+def test_a_cut_off_is_looked_up_in_one_transaction_and_loads_no_model(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibrations = Calibrations(bench.database.pool, bench.settings.tenant)
+    a = LocalEmbedder(str(bench.models / "a"))
+    cutoff = Cutoff(0.0, (0.0,) * 9, (0.0,) * 9, 0.5)
+    calibrations.save("c", Calibration(a.space, "", "dense", cutoff, "hash", 20, 20, 6, 0.9))
+    opened: list[str] = []
+
+    def counted(pool: Any, tenant: str) -> Any:
+        opened.append(tenant)
+        return transaction(pool, tenant)
+
+    monkeypatch.setattr("ragkit.store.calibration.transaction", counted)
+    monkeypatch.setattr(Embedders, "of", None)  # which model it is need not be asked
+    current = CurrentCutoff(calibrations, "c")
+    assert current("dense") == cutoff
+    assert len(opened) == 1
+    monkeypatch.undo()
     bench.switch(bench.build())
     assert current("dense") is None
     roll_back(bench.store, "c", bench.embedders)
@@ -336,10 +392,10 @@ def test_questions_are_sampled_from_the_collection_itself(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "line 1 is not JSON"),
-        ('{"question": "  "}', 'line 1: "question" must be a text'),
-        ('{"question": "a", "spans": [{"start": 1}]}', "line 1: write"),
-        ('{"question": "a", "relevant": ["x"]}', "line 1: write"),
+        ("{", "set.jsonl:1: not JSON"),
+        ('{"question": "  "}', ':1: "question" must be a text'),
+        ('{"question": "a", "spans": [{"start": 1}]}', ":1: write"),
+        ('{"question": "a", "relevant": ["x"]}', ":1: write"),
         ('{"question": "a"}', "has no question with"),
     ],
 )

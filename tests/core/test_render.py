@@ -3,7 +3,7 @@
 import pytest
 
 from ragkit import render
-from ragkit.types import Answer, Citation, Claim, Hit
+from ragkit.types import Answer, Citation, Claim, Hit, Stage
 
 HOSTILE = "wing\x1b[2J\x1b]0;owned\x07 \x9b31m red\r"
 
@@ -19,6 +19,20 @@ def test_control_characters_of_a_document_are_not_printed(
     out = capsys.readouterr().out
     assert "wing\ufffd[2J" in out
     assert not {"\x1b", "\x07", "\x9b", "\r"} & set(out)
+
+
+def test_nothing_found_says_when_a_cut_off_left_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = Stage("rerank", 0.1, ((1, 0.2), (2, 0.1)))
+    render.print_hits([], [found, Stage("cut-off", 0.0), Stage("diversify", 0.0)])
+    assert capsys.readouterr().out == (
+        "Nothing found that reaches the reranker's cut-off: it dropped 2 passages; --no-rerank"
+        " shows them.\n"
+    )
+    for stages in ([], [found], [Stage("rerank", 0.1), Stage("cut-off", 0.0)]):
+        render.print_hits([], stages)
+        assert capsys.readouterr().out == "Nothing found.\n"
 
 
 def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from ragkit.retrieve.plan import Planner
 from ragkit.settings import Settings
 from ragkit.store.jobs import Ledger
 from ragkit.store.open import open_database
+from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeReranker, FakeStore, fill
 from ragkit.testing.corpus import new_document
 from ragkit.testing.store import FakeReader
@@ -110,6 +111,32 @@ def test_it_is_named_by_id_uri_or_the_end_of_that() -> None:
     found = exact.why(QUESTION, "budget.md").document
     assert found is not None
     assert found.uri == "budget.md"
+
+
+def test_a_files_name_without_its_extension_is_enough() -> None:
+    kb = knowledge(BUDGET, CATS, replace(CATS, uri="files/no-budget"))
+    for name in ("budget", " files/budget.md ", "/budget.md"):
+        found = kb.why(QUESTION, name).document
+        assert found is not None
+        assert found.uri == BUDGET.uri  # rather than what merely ends so
+    kb = knowledge(BUDGET, replace(BUDGET, uri="upload:budget.pdf"))
+    with pytest.raises(UsageError, match=r"'budget' may be 2 documents"):
+        kb.why(QUESTION, "budget")
+    found = kb.why(QUESTION, "budget.pdf").document
+    assert found is not None
+    many_more = knowledge(*(replace(BUDGET, uri=f"{n}/budget.md") for n in range(9)))
+    shown = r"more than 5 documents: (\d+ \(\d/budget.md\), ){5}\.{3};"
+    with pytest.raises(UsageError, match=shown):
+        many_more.why(QUESTION, "budget.md")
+    with pytest.raises(UsageError, match="name a document"):
+        kb.why(QUESTION, "a\0")
+
+
+@pytest.mark.parametrize("name", ["budgte.md", "bugdet", "files/Budget.pdf"])
+def test_close_names_are_suggested_for_one_that_is_not_there(name: str) -> None:
+    absent = lost(knowledge(BUDGET, CATS).why(QUESTION, name), "document")
+    assert absent.numbers == {"like": "files/budget.md"}
+    assert absent.remedy.startswith("Did you mean files/budget.md? ")
 
 
 def test_bad_questions_are_refused_as_a_search_refuses_them() -> None:
@@ -311,7 +338,14 @@ def test_in_the_database(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -
             for job in worker.claim(uris, limit=3):
                 if job.uri == uris[0]:
                     worker.fail(job.id, "parse", "it is encrypted")
+        fill(store, FakeEmbedder(), [replace(CATS, uri="in/dogs.md")], "animals")
         kb = KnowledgeBase.over(database, settings, embedder=FakeEmbedder())
+        # Nobody's collection is listed for one name.
+        monkeypatch.setattr(PostgresStore, "documents", None)
+        assert kb.why(QUESTION, "budget", answer=False).document == kb.store.document(2)
+        assert lost(kb.why(QUESTION, "dogs"), "document").numbers == {"collection": "animals"}
+        assert lost(kb.why(QUESTION, "cast.md"), "document").numbers == {"like": "files/cats.md"}
+        assert lost(kb.why(QUESTION, "zebra.pdf"), "document").numbers == {}
         assert kb.why(QUESTION, "get.md", k=400).lost == ""
         broken = lost(kb.why(QUESTION, "broken.pdf"), "parse")
         assert broken.numbers["reason"] == "it is encrypted"

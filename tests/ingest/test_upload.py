@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from ragkit.errors import IngestError, NotFoundError
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
+from ragkit.store.sharing import Shares, to_readers
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs
@@ -161,3 +162,19 @@ def test_a_defect_is_tried_again_then_told_without_the_documents_text(
     assert failed.reason == "ValueError: the worker's log says where"
     assert "in take_in" in caplog.text
     assert "canary of" not in caplog.text.replace('raise ValueError(f"the canary of', "")
+
+
+def test_a_file_whose_sender_is_shut_out_meanwhile_fails_and_says_why(bench: Bench) -> None:
+    database = bench.database
+    steps = Steps(FakeEmbedder(), "f", Settings())
+    shift = Shift(database, Settings(jobs=1), lambda store, name: steps, [])
+    sources = Sources(database.pool, "default", ("user:p",))
+    (number,) = sources.keep("c", [Upload("a.txt", io.BytesIO(b"one"))], principal="p")
+    Shares(database.pool, "default").collection("c", to_readers(["user:ada"]))
+    job = bench.queue.claim()
+    assert job is not None
+    shift.do(bench.queue, bench.uploads, job)
+    failed = UploadJobs(database.pool, "default").get(number)
+    assert (failed.state, failed.stage) == ("failed", "store")
+    assert failed.reason == "the collection is not open any more to whoever sent the file"
+    assert database.store("default").documents("c") == []

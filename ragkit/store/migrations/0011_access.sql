@@ -10,6 +10,11 @@ UPDATE document SET created_at = updated_at;
 ALTER TABLE document ALTER COLUMN created_at SET NOT NULL, ALTER COLUMN created_at SET DEFAULT now();
 CREATE INDEX document_limited ON document (tenant, collection_id) WHERE readers IS NOT NULL;
 
+-- Whom the sender of a waiting file went by: it replaces nothing that they may not read. NULL: an
+-- operator.
+ALTER TABLE source ADD COLUMN principals text[];
+UPDATE source SET principals = ARRAY['user:' || principal];
+
 ALTER TABLE access_key ADD COLUMN groups text[] NOT NULL DEFAULT '{}';
 ALTER TABLE login ADD COLUMN groups text[] NOT NULL DEFAULT '{}';
 

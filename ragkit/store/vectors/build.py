@@ -37,6 +37,7 @@ Outcome = Literal["nothing", "merged", "built"]
 Watch = Callable[[], AbstractContextManager[Connection[Any]]]
 
 _TOTAL: Final = SQL("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %s) AS t")
+_ANALYZE: Final = SQL("ANALYZE {} (tenant, collection_id, document_id, generation)")
 _RECENT: Final = SQL("""
     SELECT count(*) FROM {} WHERE tenant = %s AND collection_id = %s AND generation > %s
 """)
@@ -91,7 +92,11 @@ def tidy(
     """
     with conn.cursor() as cursor:
         table = find_table(cursor, space)
-        if table is None or table.layout.index == "none":
+        if table is None:
+            return "nothing"
+        # Without statistics of these a filtered search compares every row with every document.
+        cursor.execute(_ANALYZE.format(table.identifier))
+        if table.layout.index == "none":
             return "nothing"
         outcome: Outcome = "nothing"
         if not table.indexed:

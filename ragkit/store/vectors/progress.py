@@ -12,6 +12,8 @@ from typing import Any, Final
 import psycopg
 from psycopg import Connection
 
+from ragkit.errors import DatabaseError
+
 log = logging.getLogger(__name__)
 
 _EVERY_S: Final = 0.5  # arbitrary: a sign of life
@@ -82,5 +84,5 @@ def _watch(
                 row = conn.execute(_PROGRESS, (pid,)).fetchone()
                 if row is not None and row[0] is not None:
                     on_progress(BuildProgress(str(row[0]), int(row[1] or 0), int(row[2] or 0)))
-    except psycopg.Error as error:  # the build itself says what is wrong
+    except (psycopg.Error, DatabaseError) as error:  # the build itself says what is wrong
         log.info("the progress of an index build cannot be seen: %s", error)

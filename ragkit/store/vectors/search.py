@@ -62,6 +62,8 @@ _PREPARE: Final = """
         set_config('ivfflat.iterative_scan', 'relaxed_order', true),
         set_config('ivfflat.probes', %s, true), set_config('enable_sort', 'off', true)
 """
+# What else a snapshot is asked is planned as ever. The rest only walks go by.
+_WALKED: Final = "SET LOCAL enable_sort TO DEFAULT"
 
 
 def nearest(
@@ -72,10 +74,20 @@ def nearest(
     vector: Vectors,
     k: int,
     where: Restriction | None = None,
+    *,
+    exact: bool = False,
 ) -> list[tuple[int, float]]:
-    """Find the k chunks of highest similarity, best first; see `Reader.nearest`."""
+    """Find the k chunks of highest similarity, best first; see `Reader.nearest`.
+
+    `exact` compares every row, whatever it costs.
+    """
     place = locate(cursor, space, tenant, collection)
-    return [] if place is None else nearest_in(cursor, place, tenant, collection, vector, k, where)
+    if place is None:
+        return []
+    if exact:
+        query = packed_query(place.table, place.model, vector)
+        return search(cursor, place.table, tenant, collection, query, k, where, COMPARE)
+    return nearest_in(cursor, place, tenant, collection, vector, k, where)
 
 
 def nearest_in(
@@ -114,9 +126,10 @@ def search(
         "walked": plan.walked,
     }
     if plan.walks:
-        with cursor.connection.pipeline():  # both in one round trip
+        with cursor.connection.pipeline():  # all in one round trip
             prepare_walk(cursor, table, plan)
             cursor.execute(_statement(walking, table, where), values)
+            cursor.connection.execute(_WALKED)  # by a cursor of its own: this one has the rows
         rows = cursor.fetchall()
         if sum(walked for _, _, walked in rows) >= k:
             return [(int(chunk), float(score)) for chunk, score, _ in rows[:k]]
@@ -145,7 +158,7 @@ def choose(
 
 
 def prepare_walk(cursor: Cursor[Any], table: Table, plan: Plan) -> None:
-    """Set the transaction up for walking the index."""
+    """Set the transaction up for walking the index; `search` lets it sort again afterwards."""
     probes = table.effort if table.layout.kind == "ivfflat" else 1
     # A row that is looked at is not yet one that is come to; pgvector's own default is 20,000.
     looked_at = max(20_000, 40 * plan.walked)

@@ -50,19 +50,20 @@ class ConsistencyRules:
         for name in ("notes", "others"):
             store.create_collection(name)
             put(store, name, new_document("a", "wing"))
-        with store.snapshot() as before:
-            put(store, "others", new_document("b", "wing"))
-            with store.snapshot() as beside:
-                assert beside.moment("notes") == before.moment("notes")
-                assert beside.moment("others") != before.moment("others")
-            [document] = store.documents("notes")
-            put(store, "notes", new_document("a", "tail"))
-            with store.snapshot() as replaced:
-                assert replaced.moment("notes") != before.moment("notes")
-            store.delete_document("notes", document.id)
-            with store.snapshot() as emptied:
-                moments = [one.moment("notes") for one in (before, replaced, emptied)]
-                assert len(set(moments)) == 3
+
+        def moments() -> tuple[object, object]:
+            with store.snapshot() as reader:
+                return reader.moment("notes"), reader.moment("others")
+
+        notes, others = moments()
+        put(store, "others", new_document("b", "wing"))
+        beside = moments()
+        assert beside[0] == notes
+        assert beside[1] != others
+        put(store, "notes", new_document("a", "tail"))
+        replaced, _ = moments()
+        store.delete_document("notes", store.documents("notes")[0].id)
+        assert len({notes, replaced, moments()[0]}) == 3
 
     def test_snapshot_outlives_its_collection(self, store: Store) -> None:
         store.create_collection("notes")

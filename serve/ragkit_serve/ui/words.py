@@ -136,6 +136,16 @@ _EN: Final[Mapping[str, str]] = {
     "stage_lexical": "search by words",
     "stage_fuse": "fuse both",
     "stage_fetch": "fetch passages",
+    "stage_plan": "plan the search",
+    "stage_variants": "fuse the wordings",
+    "stage_duplicates": "collapse duplicates",
+    "stage_too many duplicates": "search deeper",
+    "stage_filter dropped": "drop the filter",
+    "stage_rerank": "rerank",
+    "stage_cut-off": "cut off",
+    "stage_diversify": "diversify",
+    "stage_per document": "limit per document",
+    "stage_expand": "show what is around",
     "found": "{count} passages in {ms} ms",
 }
 
@@ -261,6 +271,16 @@ _ZH: Final[Mapping[str, str]] = {
     "stage_lexical": "词语检索",
     "stage_fuse": "融合",
     "stage_fetch": "读取段落",
+    "stage_plan": "规划检索",
+    "stage_variants": "融合多种问法",
+    "stage_duplicates": "合并重复段落",
+    "stage_too many duplicates": "加大检索深度",
+    "stage_filter dropped": "取消过滤条件",
+    "stage_rerank": "重排",
+    "stage_cut-off": "分数截断",
+    "stage_diversify": "去除相似段落",
+    "stage_per document": "限制每篇文档",
+    "stage_expand": "扩展上下文",
     "found": "{count} 个段落，用时 {ms} 毫秒",
 }
 

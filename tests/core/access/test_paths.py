@@ -12,6 +12,7 @@ from ragkit.errors import NotFoundError, QueryError
 from ragkit.filters import parse
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.browse import Browser
+from ragkit.store.metadata import MetadataKeys
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.sharing import Shares, to_readers
@@ -45,6 +46,8 @@ STORE: Final[dict[str, Read | str]] = {
     "delete_document": "test_nobody_deletes_what_he_may_not_read",
     "delete_collection": "test_nobody_deletes_what_he_may_not_read",
     "snapshot": "its methods are those of the reader",
+    "ending": lambda store, _: [one.uri for one in store.ending("open", "0.md")],
+    "near": lambda store, _: store.near("open", "hiden0.md"),
     "attempts": "test_uploads_are_those_of_whoever_may_know_of_them",
     "add_collection": "test_a_name_that_is_taken_cannot_be_used",
     "create_collection": "test_a_name_that_is_taken_cannot_be_used",
@@ -216,6 +219,36 @@ def test_an_unknown_field_tells_no_hidden_key(place: Place) -> None:
     refused = asked(ADA, "merger_target = 'acme'")
     assert refused == asked(ADA, "nowhere_target = 'acme'").replace("nowhere", "merger")
     assert "no document of the collection has the field" in refused
+
+
+def test_a_declared_key_of_hidden_documents_alone_is_no_key(place: Place) -> None:
+    from dataclasses import replace
+
+    secret = replace(new_document("hidden.md", "x y"), metadata={"merger_price": "7", "year": "1"})
+    plain = replace(SHOWN[0], metadata={"year": "2020"})
+    store = place.database.store("declares")
+    document, _ = fill(store, place.embedder, [secret, plain], "open")
+    keys = MetadataKeys(place.database.pool, "declares")
+    keys.declare("open", {"merger_price": "number", "year": "number"})
+    Shares(place.database.pool, "declares").document(document.id, to_readers(["group:hr"]))
+
+    def asked(readers: tuple[str, ...] | None, where: str) -> str:
+        with place.database.store("declares", readers=readers).snapshot() as reader:
+            try:
+                return str(len(reader.matching("open", parse(where))))
+            except QueryError as said:
+                return str(said)
+
+    assert asked(HR, "merger_price = 7") == asked(None, "merger_price = 7") == "1"
+    assert "is a number" in asked(HR, "merger_price = 'x'")
+    assert "is a number" in asked(ADA, "year = 'x'")
+    assert asked(ADA, "year > 1") == "1"
+    for value in ("7", "'x'"):
+        refused = asked(ADA, f"merger_price = {value}")
+        assert refused == asked(ADA, f"nowhere_price = {value}").replace("nowhere", "merger")
+        assert "no document of the collection has the field" in refused
+    assert "merger" not in asked(ADA, "yaer = 1")
+    assert "merger" not in asked(ADA, "merger_prize = 1").replace("merger_prize", "")
 
 
 def error(ask: Callable[[], object]) -> str:

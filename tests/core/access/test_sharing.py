@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.conversation.shown import shown
-from ragkit.errors import NotFoundError, QueryError, UsageError
+from ragkit.errors import IngestError, NotFoundError, QueryError, UsageError
 from ragkit.filters import parse
 from ragkit.library import Caller, Library
 from ragkit.store.conversations import Conversations, StoredTurn
@@ -123,6 +124,68 @@ def test_uploads_are_those_of_whoever_may_know_of_them(place: Place) -> None:
     for readers, number in ((ADA, 2), (HR, 1), (None, 3)):
         attempts = place.database.store("files", readers=readers).attempts("c", "plan.txt")
         assert len(attempts) == number
+
+
+def test_a_waiting_upload_replaces_nothing_that_its_sender_may_not_read_any_more(
+    place: Place,
+) -> None:
+    """What was for all when the file came, and is not when it is taken in, is left as it is."""
+    pool, store = place.database.pool, place.database.store("waiting")
+    store.create_collection("c")
+    shares = Shares(pool, "waiting")
+
+    def send(who: str, text: str, readers: tuple[str, ...], document: int | None = None) -> int:
+        files = [Upload("plan.txt", io.BytesIO(text.encode()))]
+        sources = Sources(pool, "waiting", readers)
+        return sources.keep("c", files, principal=who, document=document)[0]
+
+    def take(text: str) -> int:
+        with pool.connection() as conn:
+            worker = UploadWorker(conn)
+            taken = worker.claim()
+            assert taken is not None
+            document = replace(new_document(taken.uri, text), content_hash=text)
+            known = (document.content_hash, document.fingerprint)
+            same = store.put_source("c", known, source=taken.source, job=taken.id)
+            try:
+                if same is not None:
+                    return same
+                vectors = place.embedder.embed_passages([text])
+                which = {"job": taken.id, "source": taken.source}
+                made = store.put_document("c", document, place.embedder.space, vectors, **which)
+                return made.id
+            except IngestError as error:
+                worker.fail(taken, error.stage, error.reason)
+                raise
+            finally:
+                worker.close()
+
+    send("ada", "Ada plans.", ADA)
+    hers = take("Ada plans.")
+    send("bob", "Bob plans.", HR)
+    send("bob", "Ada plans.", HR, document=hers)  # the very same text: not even said to be there
+    shares.document(hers, Change(readers=()))
+    his = take("Bob plans.")
+    assert his != hers
+    assert (store.text(hers), store.document(hers).version) == ("Ada plans.", 1)
+    assert (shares.document(hers).owner, shares.document(his).owner) == ("user:ada", "user:bob")
+    assert take("Ada plans.") == his
+    assert Sources(pool, "waiting", ADA).of_document(hers).sha256  # her file is kept as well
+    # His groups count, as they were when he sent it.
+    send("bob", "Bob corrects Ada.", HR, document=his)
+    shares.document(his, Change(readers=("group:hr",), owner="user:eve"))
+    assert take("Bob corrects Ada.") == his
+    # Nothing is left to do where what he has of that name is another's by now.
+    send("bob", "Bob plans on.", HR)
+    shares.document(his, Change(readers=()))
+    with pytest.raises(IngestError, match="may not read it: send the file under another name"):
+        take("Bob plans on.")
+    job = send("bob", "Bob plans.", HR)
+    shares.collection("c", Change(readers=(), owner="user:ada"))
+    with pytest.raises(IngestError, match="the collection is not open any more to whoever sent"):
+        take("Bob plans.")
+    assert UploadJobs(pool, "waiting", HR).get(job).document is None
+    assert store.text(his) == "Bob corrects Ada."
 
 
 def cite(place: Place, document: int, quote: str) -> Citation:

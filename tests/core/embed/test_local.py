@@ -9,8 +9,10 @@ import pytest
 
 from ragkit.contracts import Embedder
 from ragkit.embed import find
+from ragkit.embed.find import read_json
 from ragkit.embed.local import LocalEmbedder, batches
 from ragkit.errors import ModelError
+from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.types import EmbeddingSpace
 
 TEXTS = ["A cat sat on the mat.", "", "Lift and drag of a wing. " * 30, "航空公司", "cat"]
@@ -108,6 +110,20 @@ def test_a_model_that_cannot_be_is_one_clear_line(model: str, message: str) -> N
 def test_a_folder_without_weights_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"has no \*\.safetensors: save"):
         LocalEmbedder(str(tmp_path)).load()
+
+
+def test_a_file_that_is_not_json_is_one_clear_line(tmp_path: Path) -> None:
+    assert read_json(tmp_path / "config.json") == {}
+    (tmp_path / "config.json").write_bytes(b'{"model_type":\n')
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    (tmp_path / "tokenizer.json").write_bytes(b"")
+    for unread in (
+        lambda: read_json(tmp_path / "config.json"),
+        CrossEncoderReranker(str(tmp_path)).load,
+    ):
+        with pytest.raises(ModelError, match=r"config\.json is not JSON \(.*\): fetch") as caught:
+            unread()
+        assert "\n" not in str(caught.value)
 
 
 def test_an_unreachable_hub_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

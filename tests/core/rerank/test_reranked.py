@@ -1,6 +1,7 @@
 """A reranker in a search: its order, its cut-off by `ragkit calibrate`, in the real database."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -8,20 +9,26 @@ from psycopg import Connection
 from psycopg import connect as plain
 from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from ragkit import KnowledgeBase, Settings
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Gate
+from ragkit.answer.llm import ChatGenerator
 from ragkit.calibrate import Labelled, calibration, fit
+from ragkit.cli import app
+from ragkit.contracts import LanguageModel
 from ragkit.errors import ModelError, ModelServerError, SettingsError
 from ragkit.library import Caller, Library
+from ragkit.model.open import open_model
 from ragkit.rerank.cosine import CosineReranker
 from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.rerank.late import LateReranker
 from ragkit.rerank.open import open_reranker
 from ragkit.rerank.refine import CutOff, Rerank
 from ragkit.rerank.server import ServerReranker
+from ragkit.retrieve.plan import Planner
 from ragkit.store.calibration import Calibrations, CurrentCutoff
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
@@ -179,7 +186,9 @@ def test_a_search_is_reranked_and_says_so(kb: KnowledgeBase) -> None:
 
 
 def test_a_cutoff_is_fitted_on_the_rerankers_score_and_then_drops_passages(
-    kb: KnowledgeBase, pool: ConnectionPool[Connection[Any]]
+    kb: KnowledgeBase,
+    pool: ConnectionPool[Connection[Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = kb.search("Where is the thingaa kept?", k=5)
     fitted = fit(kb, labelled(), max_false_refusals=0.1)
@@ -196,6 +205,9 @@ def test_a_cutoff_is_fitted_on_the_rerankers_score_and_then_drops_passages(
         (left,) = kb.search("Where is the thingaa kept?", k=5)
         assert left == before[0]
         assert kb.search("Why did unthing buy xything?", k=5) == []
+        monkeypatch.setattr(KnowledgeBase, "open", lambda *_, **__: nullcontext(kb))
+        printed = CliRunner().invoke(app, ["search", "Why did unthing buy xything?"]).stdout
+        assert "the reranker's cut-off: it dropped 20 passages; --no-rerank" in printed
         refused = kb.ask("Why did unthing buy xything?")
         assert refused.refused
         assert f"no passage reaches the reranker's cut-off {least:.3f}" in refused.reason
@@ -243,6 +255,37 @@ def test_all_knowledge_bases_of_a_library_share_one_reranker(fresh_database: str
         own = Library(cosine, database).open(Caller("default", "ada"))
         assert isinstance(own.reranker, CosineReranker)
         assert KnowledgeBase.over(database, Settings()).retriever("lexical").depth == 0
+
+
+def test_all_callers_of_a_library_share_its_language_and_entailment_models(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs a process, a connection or a gigabyte; and a server's health is known to it."""
+    settings = Settings(
+        database_url=SecretStr(fresh_database),
+        llm_url="http://127.0.0.1:9/v1",
+        llm_model="m",
+        nli_model="some/model",
+        queries="multi",
+    )
+    made: list[object] = []
+
+    def counted(settings: Settings) -> LanguageModel | None:
+        made.append(open_model(settings))
+        return made[-1]  # type: ignore[return-value]
+
+    monkeypatch.setattr("ragkit.model.open.open_model", counted)
+    with open_database(settings) as database:
+        library = Library(settings, database)
+        one, two = (library.open(Caller("default", name)) for name in ("ada", "bob"))
+        assert one is not two
+        assert library.entails is not None
+        assert one._entails is two._entails is library.entails
+        for kb in (one, two):
+            assert isinstance(kb.generator, ChatGenerator)
+            assert isinstance(kb.plan, Planner)
+            assert kb.generator._model is kb.plan._model is library.model
+        assert made == [library.model]
 
 
 def test_a_server_loads_the_reranker_before_the_first_question(fresh_database: str) -> None:

@@ -3,10 +3,13 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import pytest
 
 from ragkit.errors import ModelServerError
@@ -181,6 +184,61 @@ def test_silence_ends_with_the_timeout(server: Scripted) -> None:
     server.reply = lambda path, body: None
     with pytest.raises(ModelServerError, match=r"did not answer within 0\.2 s"):
         reranker.rerank("cats", ["a"])
+
+
+def test_callers_of_a_server_that_hangs_wait_side_by_side(server: Scripted) -> None:
+    server.reply = lambda path, body: None
+    reranker = ServerReranker(server.base, timeout_s=1.0)
+    began = time.monotonic()
+    with ThreadPoolExecutor(5) as pool:
+        asked = [pool.submit(reranker.rerank, "cats", ["a"]) for _ in range(5)]
+        errors = [call.exception() for call in asked]
+    assert time.monotonic() - began < 3  # one behind the other took 5
+    assert [str(error).partition(" did ")[2] for error in errors] == [
+        "not answer within 1 s: see its load"
+    ] * 5
+    server.reply = documents
+    assert list(reranker.rerank("how long do cats sleep", PASSAGES)) == WANTED
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        documents,
+        lambda path, body: (200, b"<html>"),
+        lambda path, body: (500, b""),
+        lambda path, body: (404, b""),
+    ],
+)
+def test_only_the_connection_that_is_kept_stays_open(
+    server: Scripted, reply: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[httpx.Client] = []
+
+    class Noted(httpx.Client):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            made.append(self)
+
+    monkeypatch.setattr(httpx, "Client", Noted)
+    together = threading.Barrier(3)
+
+    def first_together(path: str, body: dict[str, Any]) -> Reply:
+        if len(server.asked) <= 3:
+            together.wait(10)
+        return reply(path, body)
+
+    server.reply = first_together
+    reranker = ServerReranker(server.base)
+    with ThreadPoolExecutor(3) as pool:
+        errors = [call.exception() for call in [pool.submit(reranker.load) for _ in range(3)]]
+    if reply is documents:
+        assert errors == [None] * 3
+        assert sorted(client.is_closed for client in made) == [False, True, True]
+        assert list(reranker.rerank("how long do cats sleep", PASSAGES)) == WANTED
+    else:
+        assert all(isinstance(error, ModelServerError) for error in errors)
+        assert [client.is_closed for client in made] == [True] * 3
 
 
 @pytest.mark.parametrize(

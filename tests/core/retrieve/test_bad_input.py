@@ -73,10 +73,15 @@ def opened(database: Database, settings: Settings, **given: Any) -> KnowledgeBas
         ("wing", 0, "k is 0: ask for 1 to 1000 passages"),
         ("wing", -1, "k is -1: ask for 1 to 1000 passages"),
         ("wing", 10_000_000, "k is 10000000: ask for 1 to 1000 passages"),
+        ("wing", "5", "k is '5': ask for a whole number of passages"),
+        ("wing", 2.0, "k is 2.0: ask for a whole number of passages"),
+        ("wing", True, "k is True: ask for a whole number of passages"),
+        (None, 3, "the query is None: ask with a text"),
+        (5, 3, "the query is 5: ask with a text"),
     ],
 )
 def test_a_query_that_makes_no_sense(
-    database: Database, settings: Settings, call: str, mode: Any, query: str, k: int, message: str
+    database: Database, settings: Settings, call: str, mode: Any, query: Any, k: Any, message: str
 ) -> None:
     kb = opened(database, settings)
     with pytest.raises(QueryError) as raised:

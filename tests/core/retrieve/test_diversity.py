@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from ragkit import KnowledgeBase, Settings, build
+from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.retrieve.diversity import Diversify, PerDocument, marginal_relevance
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
@@ -80,13 +82,34 @@ def test_a_search_is_told_apart_by_the_stored_vectors(store: PostgresStore) -> N
         found = reader.hits([chunk for chunk, _ in nearest])
     scored = [_scored(hit, 1 - n / 10) for n, hit in enumerate(found)]
     assert [hit.uri for hit in scored[:2]] == ["0.md", "1.md"]
-    left = Diversify(store, embedder, weight=0.6).refine("q", scored)
+    left = Diversify(store, "default", weight=0.6).refine("q", scored)
     assert left[0].uri == "0.md"
     assert left[-1].uri == "1.md"  # it says what the first says
     assert sorted(left, key=lambda hit: hit.chunk) == sorted(scored, key=lambda hit: hit.chunk)
     gone = [*scored, _scored(scored[0], 0.1, chunk=10**9)]
-    assert len(Diversify(store, embedder, weight=0.6).refine("q", gone)) == 5
-    assert Diversify(store, embedder, weight=0.6).refine("q", scored[:1]) == scored[:1]
+    assert len(Diversify(store, "default", weight=0.6).refine("q", gone)) == 5
+    assert Diversify(store, "default", weight=0.6).refine("q", scored[:1]) == scored[:1]
+
+
+def test_no_model_is_asked_for_vectors_that_are_stored(store: PostgresStore) -> None:
+    """A search by words alone never loads one, and is told apart all the same."""
+    texts = ["cats sleep long", "cats sleep long indeed", "wheat for cats"]
+    fill(store, FakeEmbedder(), [new_document(f"{n}.md", text) for n, text in enumerate(texts)])
+    unloaded = FakeEmbedder()
+    kb = KnowledgeBase(store, unloaded, ExtractiveGenerator(), collection="default")
+    before = [hit.uri for hit in kb.search("cats sleep long", mode="lexical")]
+    assert before == ["0.md", "1.md", "2.md"]
+    kb.refinements = build.refinements(Settings(diversity=1.0), store, "default")
+    assert [hit.uri for hit in kb.search("cats sleep long", mode="lexical")] == [
+        "0.md", "2.md", "1.md",
+    ]  # fmt: skip
+    with pytest.raises(AssertionError, match="call load"):
+        _ = unloaded.space
+
+
+def test_without_vectors_the_order_stays(store: PostgresStore) -> None:
+    store.create_collection("empty")
+    assert Diversify(store, "empty", weight=0.6).refine("q", passages()) == passages()
 
 
 def _scored(hit: Hit, score: float, chunk: int | None = None) -> Hit:

@@ -74,6 +74,9 @@ class Memory:
     def moment(self, collection: str) -> object:
         return self
 
+    def lexical_index(self, collection: str) -> str:
+        return "ragkit"
+
     def nearest(
         self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int, where: None = None
     ) -> Sequence[tuple[int, float]]:

@@ -171,6 +171,10 @@ def test_a_query_that_the_model_cannot_read_is_searched_by_words(store: FakeStor
     lexical = HybridRetriever(store, Illiterate(), "default", mode="lexical")
     assert hybrid.search("国内航班乘坐什么舱", k=6) == lexical.search("国内航班乘坐什么舱", k=6)
     assert hybrid.search("出差", k=6) == []  # no chunk has it, and no vector would say more
+    found = hybrid.find(Query("国内航班乘坐什么舱"), k=6)
+    assert dict(found.stages[0].notes) == {
+        "left out": "the embedding model reads none of the query"
+    }
     with pytest.raises(ModelError, match="no such model"):  # who asks for vectors gets them
         HybridRetriever(store, Illiterate(), "default", mode="dense").search("出差", k=6)
 

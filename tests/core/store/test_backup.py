@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import sql
@@ -14,10 +15,13 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import DatabaseError, UsageError
-from ragkit.store.backup import back_up, read_content, restore
+from ragkit.store.backup import back_up, content, read_content, restore
+from ragkit.store.connect import connect
 from ragkit.store.open import open_database
+from ragkit.store.vectors import search
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
+from ragkit.types import EmbeddingSpace
 
 
 @pytest.fixture
@@ -51,6 +55,36 @@ def test_what_is_restored_holds_and_finds_the_same(filled: str, empty: str, tmp_
         fill(store, FakeEmbedder(), [new_document("later", "a wing")])  # sequences go on
 
 
+def test_every_space_of_a_collection_is_searched_and_told_apart(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    """The one it is searched in, and two of another model that differ in their dimension alone."""
+    drawn = np.random.default_rng(1)
+    with open_database(Settings(database_url=SecretStr(filled))) as database:
+        spaces = database.store("default").spaces
+        for dimension in (3, 5):
+            space = EmbeddingSpace("another", "1", dimension)
+            gaps = spaces.gaps(
+                "default", spaces.open("default", space, source="", first=dimension).id
+            )
+            chunks = [passage.chunk for passage in gaps.batch(after=0, limit=1000)]
+            rows = drawn.normal(size=(len(chunks), dimension)).astype(np.float32)
+            gaps.add(chunks, rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    saved = back_up(filled, tmp_path / "b")
+    assert len(saved.searches) == 2 * 6 + 2 * 5
+    assert all(saved.searches.values())
+    assert restore(empty, tmp_path / "b") == saved
+
+
+def test_no_approximate_index_is_searched(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built again by the restore, it may find something else in the same rows."""
+    with connect(filled) as conn, conn.transaction(), conn.cursor() as cursor:
+        cursor.execute("SET LOCAL ragkit.all_tenants = 'on'")
+        expected = content(cursor).searches
+        monkeypatch.setattr(search, "choose", lambda *given: pytest.fail("an index may be walked"))
+        assert content(cursor).searches == expected
+
+
 def test_a_difference_is_named(filled: str, empty: str, tmp_path: Path) -> None:
     back_up(filled, tmp_path / "b")
     check = tmp_path / "b" / "check.json"
@@ -69,6 +103,14 @@ def test_what_changes_meanwhile_is_not_in_it(filled: str, tmp_path: Path) -> Non
     second = back_up(filled, tmp_path / "b")
     assert first.differences(second)[0].startswith("table chunk:")
     assert read_content(tmp_path / "a") == first
+
+
+def test_a_relative_folder_is_one_of_the_working_folder(
+    filled: str, empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved = back_up(filled, Path("b"))
+    assert restore(empty, Path("b")) == saved
 
 
 def test_bad_folders_and_full_databases(filled: str, empty: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from psycopg_pool import ConnectionPool
 from ragkit.errors import SettingsError
 from ragkit.filters import parse
 from ragkit.retrieve.lexical import lexical
+from ragkit.store import extensions
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.extensions import LexicalIndex
 from ragkit.store.migrate import migrate
@@ -121,6 +122,24 @@ def test_a_missing_extension_is_named_and_nothing_is_made(pool: Pool, name: Lexi
     with pytest.raises(SettingsError, match=f"CREATE EXTENSION {name}"):
         store.create_collection("c")
     assert store.collections() == []
+
+
+def test_an_index_is_made_while_no_transaction_is_open(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take long, and needs a connection of its own."""
+    in_use: list[object] = []
+
+    def ensure(conn: Connection[Any], name: str) -> None:
+        begun = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+        in_use.append((name, conn.execute(begun).fetchone()))
+
+    monkeypatch.setattr(extensions, "ensure_index", ensure)
+    store = PostgresStore(pool, lexical_index="pg_search")
+    store.create_collection("c")
+    assert in_use == [("pg_search", (0,))]
+    store.create_collection("c")  # there already, and its index with it
+    assert len(in_use) == 1
 
 
 def test_a_collection_keeps_its_index_whatever_the_settings_become(pool: Pool) -> None:

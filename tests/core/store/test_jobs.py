@@ -7,6 +7,7 @@ import pytest
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
+from ragkit.errors import DatabaseError
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.jobs import MAX_ATTEMPTS, Ledger, Outcome, Worker
 from ragkit.store.migrate import migrate
@@ -45,6 +46,20 @@ def test_a_job_is_taken_once(ledger: Ledger) -> None:
         assert [job.uri for job in one.claim(["x", "y"], limit=1)] == ["x"]
         assert [job.uri for job in two.claim(["x", "y"], limit=9)] == ["y"]
         assert one.claim(["x", "y"], limit=9) == []
+
+
+def test_a_connection_that_is_lost_is_one_line_of_ours(ledger: Ledger, fresh_database: str) -> None:
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    with (  # noqa: PT012  the worker's own statement is what fails
+        pytest.raises(DatabaseError, match="database failed or cannot be reached"),
+        ledger.worker(1, "ingest") as worker,
+    ):
+        with connect(fresh_database) as conn:
+            conn.execute(kill)
+        worker.enqueue(["x"])
 
 
 def test_a_failure_keeps_its_stage_and_reason_until_the_next_try(ledger: Ledger) -> None:

@@ -17,15 +17,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import Connection
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from ragkit.postings import Posting, Postings, Segment
 from ragkit.retrieve.bm25 import occurrences
 from ragkit.store import postings, segments
 from ragkit.store.connect import connect, open_pool
-from ragkit.store.lending import connection, snapshot, transaction
+from ragkit.store.lending import snapshot, transaction
 from ragkit.store.migrate import migrate
+from ragkit.store.open import open_database
 from ragkit.store.segment_cache import CACHE, SegmentCache
+from tests.core.store.conftest import Tenanted
 
 Pool = ConnectionPool[Connection[Any]]
 OWN = "default"
@@ -72,7 +75,7 @@ def bury(pool: Pool, chunks: dict[int, str]) -> None:
 
 
 def merge(pool: Pool) -> None:
-    with connection(pool, OWN) as conn:
+    with pool.connection() as conn:
         postings.merge(conn, OWN, 1)
 
 
@@ -193,6 +196,20 @@ def test_merges_keep_every_living_chunk_and_drop_the_others(pool: Pool) -> None:
     assert row[0] <= postings.MAX_SEGMENTS
     assert row[2] == 0
     assert row[1] <= len(words) * row[0]
+
+
+def test_a_merge_is_a_transaction_of_its_own_for_its_tenant(tenanted: Tenanted) -> None:
+    """Row-level security shows nobody's rows to one that does not say for whom it is."""
+    with open_database(tenanted.settings) as database:
+        owner = database.store("one").create_collection("merged").id
+        for n in range(postings.MAX_SEGMENTS + 1):
+            add(database.pool, {n: "wing tail"}, owner, "one")
+        with database.pool.connection() as conn:
+            postings.merge(conn, "one", owner)
+            assert conn.info.transaction_status == TransactionStatus.IDLE
+        with transaction(database.pool, "one") as cursor:
+            query = "SELECT count(*) FROM lexical_segment WHERE collection_id = %s"
+            assert cursor.execute(query, (owner,)).fetchone() == (1,)
 
 
 def test_a_collection_that_is_gone_altogether_leaves_no_segment(pool: Pool) -> None:

@@ -13,8 +13,9 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from ragkit.errors import BusyError, NotFoundError, OtherModelError
+from ragkit.errors import BusyError, DatabaseError, NotFoundError, OtherModelError
 from ragkit.settings import Settings
+from ragkit.store import spaces as store_spaces
 from ragkit.store.connect import connect
 from ragkit.store.lending import transaction
 from ragkit.store.migrate import migrate
@@ -228,6 +229,63 @@ def test_only_one_builds_at_a_time(store: PostgresStore) -> None:
             pass
     with store.spaces.alone("c"):
         pass
+
+
+def test_a_lock_that_is_lost_is_one_line_of_ours(store: PostgresStore, database: Database) -> None:
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    with (
+        pytest.raises(DatabaseError, match="database failed or cannot be reached"),
+        store.spaces.alone("c"),
+    ):
+        assert _one(database, kill) is True
+
+
+def test_a_space_is_not_switched_to_while_it_is_dropped(
+    store: PostgresStore, database: Database
+) -> None:
+    """As two processes behind PgBouncer may, where `alone` keeps nobody out."""
+    put(store, "a", chunks=2)
+    space = fill(store)
+    dropped: list[int] = []
+    dropping = threading.Thread(
+        target=lambda: dropped.append(store.spaces.drop("c", space)), daemon=True
+    )
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with transaction(database.pool, store.spaces._tenant) as holder:
+        holder.execute(f"SELECT FROM vectors_{space} FOR UPDATE")
+        dropping.start()
+        until(lambda: _one(database, waiting) == 1)
+        with pytest.raises(BusyError, match="another process is at work on collection 'c'"):
+            store.spaces.switch("c", space)
+        put(store, "b")  # writers wait for nobody
+    dropping.join(10)
+    assert dropped == [2]
+    with pytest.raises(NotFoundError, match="no vectors in this space any more"):
+        store.spaces.switch("c", space)
+    assert states(store) == {"old": "active", "new": "dropped"}
+    assert found_in(store, OLD) == 3
+
+
+def test_a_space_that_was_switched_to_is_not_dropped(
+    store: PostgresStore, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "a", chunks=2)
+    space = fill(store)
+    lock = store_spaces._lock_kept
+
+    def late(*given: Any, wait: bool) -> bool:
+        monkeypatch.setattr(store_spaces, "_lock_kept", lock)
+        assert store.spaces.switch("c", space) == 0
+        return lock(*given, wait=wait)
+
+    monkeypatch.setattr(store_spaces, "_lock_kept", late)
+    with pytest.raises(BusyError, match="searched in this space"):
+        store.spaces.drop("c", space)
+    assert states(store) == {"old": "previous", "new": "active"}
+    assert found_in(store, NEW) == 2
 
 
 def test_dropping_leaves_other_collections_alone(store: PostgresStore, database: Database) -> None:

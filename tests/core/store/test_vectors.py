@@ -15,8 +15,8 @@ from ragkit.filters import parse
 from ragkit.store import inspect, vectors
 from ragkit.store.lending import snapshot
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.vectors.packed import packed_query
-from ragkit.store.vectors.search import choose, search, walking
+from ragkit.store.vectors.packed import packed_query, register
+from ragkit.store.vectors.search import choose, prepare_walk, search, walking
 from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
 from tests.core.store.vector_data import Pool, clustered, database, document, halved, nearest_of
@@ -152,6 +152,18 @@ def test_a_filter_that_says_no_near_a_query_still_gets_the_true_rows(filled: Fil
     assert found == nearest_of(query, filled.half, np.flatnonzero(left).tolist(), 10)
 
 
+def test_what_a_walk_sets_for_the_planner_ends_with_it(filled: Filled) -> None:
+    with snapshot(filled.pool, "default") as cursor:
+        place = vectors.locate(cursor, SPACE, "default", 1)
+        assert place is not None
+        query = packed_query(place.table, "model", filled.queries[0])
+        plan = choose(cursor, place, "default", 1, 10)
+        assert plan.walks
+        found = search(cursor, place.table, "default", 1, query, 10, None, plan)
+        assert len(found) == 10
+        assert cursor.execute("SHOW enable_sort").fetchone() == ("on",)
+
+
 def test_the_plan_with_a_filter_walks_the_index_and_looks_documents_up(filled: Filled) -> None:
     where = restriction(parse({"lt": {"random": "500"}}))
     assert where is not None
@@ -161,7 +173,8 @@ def test_the_plan_with_a_filter_walks_the_index_and_looks_documents_up(filled: F
         table = place.table
         plan = choose(cursor, place, "default", 1, 10, where)
         query = packed_query(table, "model", filled.queries[0])
-        search(cursor, table, "default", 1, query, 10, where, plan)
+        register(cursor)
+        prepare_walk(cursor, table, plan)
         values = {"vector": query, "tenant": "default", "collection": 1, "k": 10, "walked": 40}
         statement = sql.SQL("EXPLAIN ") + walking(table, where)
         lines = [row[0] for row in cursor.execute(statement, {**where.values, **values})]

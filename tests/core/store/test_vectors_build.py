@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from ragkit.store import vectors
 from ragkit.store.connect import connect
 from ragkit.store.lending import connection, snapshot
 from ragkit.store.migrate import migrate
+from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors import BuildProgress, Layout, Table, build, build_index, progress
 from ragkit.store.vectors.packed import packed_query
@@ -214,6 +216,7 @@ def test_an_interrupted_build_leaves_searches_right_and_is_made_good(pool: Pool)
 def test_a_build_tells_how_far_it_is_and_that_memory_is_short(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Writers hold the build up, one before it reads the table and one after, until it is seen."""
     case = Case(pool, "told")
     monkeypatch.setattr(progress, "_EVERY_S", 0.01)
     monkeypatch.setattr(
@@ -224,17 +227,45 @@ def test_a_build_tells_how_far_it_is_and_that_memory_is_short(
             "max_parallel_maintenance_workers": "0",
         },
     )
+    write = sql.SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE").format(case.table().identifier)
     seen: list[BuildProgress] = []
-    with pool.connection() as conn:
+    with pool.connection() as conn, pool.connection() as first, pool.connection() as second:
+
+        def on_progress(one: BuildProgress) -> None:
+            if one.phase == "waiting for writers before build" and one not in seen:
+                second.execute("BEGIN")
+                second.execute(write)
+                first.rollback()
+            if one.phase == "waiting for writers before validation":
+                second.rollback()
+            seen.append(one)
+
+        first.execute("BEGIN")
+        first.execute(write)
+        conn.execute("SET statement_timeout = '60s'")  # nobody looks: fail, do not hang
         before = conn.execute("SHOW maintenance_work_mem").fetchone()
-        build_index(conn, case.space, watch=pool.connection, on_progress=seen.append)
+        build_index(conn, case.space, watch=pool.connection, on_progress=on_progress)
         assert conn.execute("SHOW maintenance_work_mem").fetchone() == before
-    phases = {one.phase for one in seen}
-    assert "building index: loading tuples" in phases
-    assert max(one.done for one in seen) > 0
+        conn.execute("RESET statement_timeout")
+    built = [one for one in seen if one.phase == "waiting for writers before validation"]
+    assert built
+    assert built[0].done == built[0].total > 0
     notices = [one.notice for one in seen if one.notice]
     assert len(notices) == 1
     assert notices[0].startswith("hnsw graph no longer fits into maintenance_work_mem after")
+
+
+def test_a_build_goes_on_when_nobody_can_watch_it(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    case = Case(pool, "unwatched")
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    nowhere = Database(pool, owner_url="postgresql:///nowhere?host=/nowhere")
+    with pool.connection() as conn, caplog.at_level(logging.INFO, progress.__name__):
+        assert build_index(conn, case.space, watch=nowhere.owner, on_progress=print)
+    assert died == []
+    assert "progress of an index build cannot be seen" in caplog.text
 
 
 def test_a_small_collection_gets_no_index_by_itself(pool: Pool) -> None:

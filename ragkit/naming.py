@@ -1,0 +1,59 @@
+"""What a document goes by: its URI, an end of that, or its file's name without the extension.
+
+How a database finds the same is in `ragkit.store.naming`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import Final
+
+URI, FILE, STEM, END = range(4)  # how well a name fits, the best first
+FOLDERS: Final = "^.*[/:]"  # before a file's name; for PostgreSQL as well, as the next
+EXTENSION: Final = r"\.[^./:]*$"
+MAX_CLOSE: Final = 3
+_CLOSE: Final = 0.6  # of difflib's ratio; its own default for close matches
+_BARE: Final = re.compile(f"{FOLDERS}|{EXTENSION[:-1]}\\Z", re.DOTALL)
+
+
+def fit(uri: str, name: str) -> int | None:
+    """Tell how well a name fits a document: `URI`, `FILE`, `STEM`, `END`; None: not at all.
+
+    >>> [fit("upload:en/leave.md", name) for name in ("leave.md", "leave", "ave.md", "leaf")]
+    [1, 2, 3, None]
+    """
+    if uri == name:
+        return URI
+    bare = name.removeprefix("/")
+    if uri.endswith(("/" + bare, ":" + bare)):
+        return FILE
+    if stem(uri) == name:
+        return STEM
+    return END if uri.endswith(name) else None
+
+
+def stem(uri: str) -> str:
+    """Return a file's name without folders and extension.
+
+    >>> stem("upload:en/leave.v2.md")
+    'leave.v2'
+    """
+    return _BARE.sub("", uri)
+
+
+def closest(name: str, uris: Iterable[str]) -> list[str]:
+    """List the few URIs whose file's name is most like this, the closest first.
+
+    >>> closest("leavs.md", ["en/leave.md", "en/travel.md"])
+    ['en/leave.md']
+    """
+    wanted = SequenceMatcher(b=stem(name).casefold(), autojunk=False)
+
+    def like(uri: str) -> float:
+        wanted.set_seq1(stem(uri).casefold())
+        return wanted.ratio() if wanted.quick_ratio() >= _CLOSE else 0.0
+
+    scored = sorted((-like(uri), uri) for uri in set(uris))
+    return [uri for score, uri in scored if -score >= _CLOSE][:MAX_CLOSE]

@@ -1,2 +1,0 @@
--- Old versions of documents.
-SELECT 1;
