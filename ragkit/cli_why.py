@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.cli_where import Where
 from ragkit.types import Mode
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def why(
         int | None, typer.Option("-k", help="Passages to answer from; as `ragkit ask` has them.")
     ] = None,
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
+    where: Where = None,
     answer: Annotated[
         bool, typer.Option(help="Generate the answer, to see what it shows and cites.")
     ] = True,
@@ -34,7 +36,8 @@ def why(
     from ragkit.knowledge import KnowledgeBase
 
     with KnowledgeBase.open(collection=collection) as kb:
-        found = kb.why(question, document, k=k, mode=mode, answer=answer)
+        asked = kb.adapted(where=where)
+        found = asked.why(question, document, k=k, mode=mode, answer=answer)
     if json:
         render.print_json(why_json(found))
     else:

@@ -44,7 +44,8 @@ def measure_recall(
     with store.snapshot() as reader:
         if queries is None:
             queries = reader.sample(collection, space, sampled, where)
-        if not len(queries):
+        left = len(queries) and reader.nearest(collection, space, queries[0], 1, where)
+        if not left:
             raise NotFoundError("The filter leaves no passage to search for: widen it.")
         return reader.trial(collection, space, queries, k, where, on_progress)
 

@@ -367,5 +367,8 @@ def test_in_the_database(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -
     assert told["steps"][0]["numbers"]["stage"] == "parse"
     shown = run(app, ["why", QUESTION, "--document", "broken.pdf"])
     assert "Lost at: parse. Correct what stands there" in shown.output
+    left = ["--where", "uri = 'files/budget.md'", "--mode", "lexical", "--no-answer", "--json"]
+    filtered = run(app, ["why", QUESTION, "--document", "cats.md", *left])
+    assert json.loads(filtered.output)["lost"] == "filter"
     refused = run(app, ["why", QUESTION, "--document", ".md"])
     assert isinstance(refused.exception, UsageError)
