@@ -149,7 +149,8 @@ def test_a_hundred_disconnects_leave_nothing_behind(serve: Serve) -> None:
         asyncio.run(several(100))
         assert until(lambda: state.admission.running == 0 and stub.running == 0)
         gc.collect()
-        assert until(lambda: _open_files() <= files + 3), (_open_files(), files)
+        # The pool may have opened the rest of its eight connections meanwhile; a leak is a hundred.
+        assert until(lambda: _open_files() <= files + 8), (_open_files(), files)
         assert until(lambda: threading.active_count() <= threads + 34)  # the pool's own threads
         assert until(lambda: _tasks(live) <= 3)
         assert httpx.post(f"{live.url}/v1/chat/completions", json=body(), timeout=60).is_success
