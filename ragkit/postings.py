@@ -29,6 +29,12 @@ class Segment:
     lengths: NDArray[np.int32]
     gone: NDArray[np.bool_] | None = None
 
+    def all_gone(self) -> NDArray[np.bool_]:
+        """Tell of every chunk whether it is gone."""
+        import numpy as np
+
+        return np.zeros(len(self.ids), np.bool_) if self.gone is None else self.gone
+
 
 @dataclass(frozen=True, slots=True)
 class Posting:

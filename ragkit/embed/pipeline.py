@@ -35,9 +35,19 @@ def load_pipeline(folder: Path, device: str, dtype: torch.dtype) -> PipelineEnco
     """Load a folder without network, remote code or pickled weights."""
     from sentence_transformers import SentenceTransformer
 
+    loaded = load_offline(SentenceTransformer, folder, device, "model", "embedding model")
+    return PipelineEncoder(loaded.to(dtype).eval())
+
+
+def load_offline(kind: Any, folder: Path, device: str, what: str, instead: str) -> Any:
+    """Load a folder as one of sentence-transformers' kinds of model.
+
+    Without network, remote code or pickled weights. Raises ModelError, which calls the folder
+    `what` and asks for another `instead`.
+    """
     try:
         with quiet_loading():
-            model = SentenceTransformer(
+            return kind(
                 str(folder),
                 device=device,
                 trust_remote_code=False,
@@ -47,9 +57,8 @@ def load_pipeline(folder: Path, device: str, dtype: torch.dtype) -> PipelineEnco
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ModelError(
-            f"model folder {folder} cannot be loaded ({reason}): name another embedding model"
+            f"{what} folder {folder} cannot be loaded ({reason}): name another {instead}"
         ) from error
-    return PipelineEncoder(model.to(dtype).eval())
 
 
 @contextmanager

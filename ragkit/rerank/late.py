@@ -92,32 +92,13 @@ class _Loaded:
 def _network(files: ModelFiles, device: str | None) -> Any:
     _check(files)
     import torch
+    from sentence_transformers import MultiVectorEncoder
 
-    from ragkit.embed.pipeline import quiet_loading
+    from ragkit.embed.pipeline import load_offline
     from ragkit.embed.precision import torch_dtype
 
-    try:
-        from sentence_transformers import MultiVectorEncoder
-    except ImportError as error:
-        raise ModelError(
-            "a multi-vector reranker needs sentence-transformers 6:"
-            " pip install 'sentence-transformers>=6'"
-        ) from error
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        with quiet_loading():
-            model = MultiVectorEncoder(
-                str(files.folder),
-                device=device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True},
-            )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(
-            f"multi-vector folder {files.folder} cannot be loaded ({reason}): name another reranker"
-        ) from error
+    model = load_offline(MultiVectorEncoder, files.folder, device, "multi-vector", "reranker")
     return model.to(torch_dtype(device)).eval()
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragkit.embed.local import batches
-from ragkit.embed.pipeline import quiet_loading
+from ragkit.embed.pipeline import load_offline
 from ragkit.embed.tokens import Tokens
-from ragkit.errors import ModelError
 from ragkit.rerank.parts import best, parts
 
 if TYPE_CHECKING:
@@ -56,18 +55,5 @@ def load_library_scorer(
     """Load a folder without network, remote code or pickled weights. Raises ModelError."""
     from sentence_transformers import CrossEncoder
 
-    try:
-        with quiet_loading():
-            model = CrossEncoder(
-                str(folder),
-                device=device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True},
-            )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(
-            f"cross-encoder folder {folder} cannot be loaded ({reason}): name another reranker"
-        ) from error
+    model = load_offline(CrossEncoder, folder, device, "cross-encoder", "reranker")
     return LibraryScorer(model.to(dtype).eval(), tokens, batch_tokens)

@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ragkit.postings import Posting, Postings, Segment, Term
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from ragkit.postings import Posting, Postings, Term
 
 
 def with_character(postings: Postings, character: str) -> Postings:
@@ -24,7 +19,7 @@ def with_character(postings: Postings, character: str) -> Postings:
 
     columns = [_joined(postings, n, character) for n in range(len(postings.segments))]
     containing = sum(
-        len(one.listed()[0]) - int(np.count_nonzero(_gone(segment)[one.listed()[0]]))
+        len(one.listed()[0]) - int(np.count_nonzero(segment.all_gone()[one.listed()[0]]))
         for one, segment in zip(columns, postings.segments, strict=True)
         if one is not None
     )
@@ -52,12 +47,6 @@ def _joined(postings: Postings, number: int, character: str) -> Posting | None:
     # Frequencies above all, and the shortest chunk: a bound that any chunk is under.
     peaks = np.array([[counts.max()], [lengths[places].min()]], np.float64)
     return Posting(places.astype(np.int32), counts[places], peaks)
-
-
-def _gone(segment: Segment) -> NDArray[np.bool_]:
-    import numpy as np
-
-    return np.zeros(len(segment.ids), np.bool_) if segment.gone is None else segment.gone
 
 
 def is_character(terms: Sequence[str]) -> bool:

@@ -171,11 +171,6 @@ def note(
         cursor.execute(_ADD_VALUES, values)
 
 
-def types(cursor: Cursor[Any], tenant: str, collection: int) -> dict[str, KeyType]:
-    """Map the keys that a collection declares to their types."""
-    return {key: kind for key, kind in _keys(cursor, tenant, collection) if kind is not None}
-
-
 def check(
     cursor: Cursor[Any], tenant: str, collection: int, where: Filter, readers: Readers = None
 ) -> Mapping[str, KeyType]:

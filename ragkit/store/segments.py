@@ -115,7 +115,7 @@ def join(
 
     ids = np.concatenate([segment.ids for segment in segments])
     lengths = np.concatenate([segment.lengths for segment in segments])
-    gone = np.concatenate([_gone(segment) for segment in segments])
+    gone = np.concatenate([segment.all_gone() for segment in segments])
     order = np.argsort(ids, kind="stable")
     if drop_gone:
         order = order[~gone[order]]
@@ -198,12 +198,6 @@ def _move_small(
         elif last > first:
             yield name, b"\0" + listed[4 * first : 4 * last] + often[first:last]
         first = last
-
-
-def _gone(segment: Segment) -> NDArray[np.bool_]:
-    import numpy as np
-
-    return np.zeros(len(segment.ids), np.bool_) if segment.gone is None else segment.gone
 
 
 def _packed(places: list[int], frequencies: list[int]) -> bytes:

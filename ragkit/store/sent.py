@@ -54,7 +54,7 @@ def put_upload(
             return int(row[0]), int(row[1])
         hidden = (tenant, collection, key, sent.principals)
         if cursor.execute(_HIDDEN, hidden).fetchone() is None:
-            raise _gone(source)
+            raise gone(source)
     reason = "its place is a document's whose sharing was changed, and whoever sent the file"
     raise IngestError("store", f"{reason} may not read it: send the file under another name")
 
@@ -102,7 +102,7 @@ class _Sent:
 def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> _Sent:
     row = cursor.execute(_LOCK_SOURCE, (tenant, source)).fetchone()
     if row is None:
-        raise _gone(source)
+        raise gone(source)
     *sent, open_to_sender = row
     if not open_to_sender:
         reason = "the collection is not open any more to whoever sent the file"
@@ -110,5 +110,6 @@ def _lock_source(cursor: Cursor[Any], tenant: str, source: int) -> _Sent:
     return _Sent(*sent)
 
 
-def _gone(source: int) -> NotFoundError:
+def gone(source: int) -> NotFoundError:
+    """Say that an uploaded file is there no more."""
     return NotFoundError(f"The uploaded file {source} is gone: a later one has taken its place.")

@@ -20,7 +20,7 @@ from ragkit.store import documents
 from ragkit.store.access import listed
 from ragkit.store.lending import transaction
 from ragkit.store.loading import loading
-from ragkit.store.sent import own_key
+from ragkit.store.sent import gone, own_key
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Sources:
         with transaction(self._pool, self._tenant) as cursor:
             row = cursor.execute(_ONE, (self._tenant, source)).fetchone()
         if row is None:
-            raise _gone(source)
+            raise gone(source)
         return StoredSource(*row)
 
     def parts(self, source: StoredSource) -> Iterator[bytes]:
@@ -212,7 +212,7 @@ class Sources:
                 values = (self._tenant, source.id, n)
                 row = cursor.execute(_PART, values, binary=True).fetchone()
             if row is None:
-                raise _gone(source.id)
+                raise gone(source.id)
             yield row[0]
 
     def _keep(
@@ -319,7 +319,3 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
 def _number(row: Any) -> int:
     assert row is not None
     return int(row[0])
-
-
-def _gone(source: int) -> NotFoundError:
-    return NotFoundError(f"The uploaded file {source} is gone: a later one has taken its place.")

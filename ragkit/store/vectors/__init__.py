@@ -7,7 +7,7 @@ of texts or of how a vector came to be.
 from ragkit.store.vectors.build import Outcome, build_index, merge, tidy
 from ragkit.store.vectors.layout import Layout, Table, table_name
 from ragkit.store.vectors.progress import BuildProgress
-from ragkit.store.vectors.rows import copy_vectors, count, similarities, vectors
+from ragkit.store.vectors.rows import copy_vectors, similarities, vectors
 from ragkit.store.vectors.search import nearest, nearest_in
 from ragkit.store.vectors.spaces import (
     Place,
@@ -31,7 +31,6 @@ __all__ = [
     "ask",
     "build_index",
     "copy_vectors",
-    "count",
     "ensure_space",
     "find_space",
     "find_table",

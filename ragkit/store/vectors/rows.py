@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Cursor
 from psycopg.adapt import PyFormat
-from psycopg.sql import SQL, Identifier, Placeholder
+from psycopg.sql import SQL, Placeholder
 
 from ragkit.store.loading import RAW, loading
-from ragkit.store.vectors.layout import table_name
 from ragkit.store.vectors.packed import packed, packed_query, register
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
@@ -36,7 +35,6 @@ _VECTORS: Final = SQL("""
     SELECT chunk_id, embedding::vector::real[] FROM {}
     WHERE tenant = %s AND chunk_id = ANY(%s)
 """)
-_COUNT: Final = SQL("SELECT count(*) FROM {} WHERE tenant = %s AND collection_id = %s")
 QUERY: Final = Placeholder("vector", PyFormat.BINARY)
 
 
@@ -92,11 +90,3 @@ def vectors(
         return {}
     rows = cursor.execute(_VECTORS.format(table.identifier), (tenant, list(chunks))).fetchall()
     return {int(chunk): np.array(values, np.float32) for chunk, values in rows}
-
-
-def count(cursor: Cursor[Any], space_id: int, tenant: str, collection: int) -> int:
-    """Count a collection's vectors in a space."""
-    statement = _COUNT.format(Identifier(table_name(space_id)))
-    row = cursor.execute(statement, (tenant, collection)).fetchone()
-    assert row is not None
-    return int(row[0])
