@@ -118,7 +118,8 @@ def _searches(
 ) -> Iterator[tuple[str, sql.Composable, dict[str, Any] | tuple[Any, ...]]]:
     """Yield the statements that searches of the largest collection run, with plausible values."""
     row = cursor.execute(
-        "SELECT collection_id, min(id) FROM chunk WHERE tenant = %s"
+        "SELECT collection_id, min(id) FROM chunk k WHERE tenant = %s AND EXISTS (SELECT FROM"
+        " collection c WHERE (c.tenant, c.id) = (k.tenant, collection_id) AND versions_of IS NULL)"
         " GROUP BY collection_id ORDER BY count(*) DESC LIMIT 1",
         (tenant,),
     ).fetchone()
