@@ -39,10 +39,9 @@ def search(
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
-    then = moment(as_of)
     settings = _changed(load_settings(), expand, rerank)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        found = kb.adapted(where=where, as_of=then).find(query, k=k, mode=mode)
+        found = kb.adapted(where=where, as_of=moment(as_of)).find(query, k=k, mode=mode)
     if json:
         stages = {"stages": [render.stage_json(stage) for stage in found.stages]}
         hits = [render.hit_json(hit) for hit in found.hits]
