@@ -171,7 +171,11 @@ def _without_vector(cursor: Cursor[Any], tenant: str) -> int:
         ).format(sql.Identifier(vectors.table_name(space_id)))
         for space_id in spaces
     ]
-    query = sql.SQL("SELECT count(*) FROM chunk c WHERE c.tenant = %s")
+    # Old versions keep to the space that they were current in, which may be dropped by now.
+    query = sql.SQL(
+        "SELECT count(*) FROM chunk c JOIN collection n ON n.tenant = c.tenant"
+        " AND n.id = c.collection_id AND n.versions_of IS NULL WHERE c.tenant = %s"
+    )
     row = cursor.execute(sql.SQL(" AND ").join([query, *missing]), (tenant,)).fetchone()
     assert row is not None
     return int(row[0])
