@@ -181,7 +181,7 @@ class AsOfReader(PostgresReader):
             if self._cursor.execute(statement, values).fetchone() == (False,):
                 raise NotFoundError(
                     f"Collection {collection!r} has nothing from {self._as_of.isoformat()}: it had"
-                    " no documents yet, or their versions of that time were not kept."
+                    " no documents yet, or what it had was deleted since or not kept."
                 )
         return self._both[owner]
 
