@@ -38,20 +38,23 @@ _JUST_KEPT: Final = """
             AND old.valid_to = d.updated_at
     WHERE old.tenant = %s AND old.version_of = ANY(%s)
 """
+# Both sides of a join say which rows are meant: of a tenant that is new to the planner it expects
+# so few that it would go through all of them again and again.
 _MOVE_CHUNKS: Final = """
     UPDATE chunk c SET collection_id = old.collection_id, document_id = old.id FROM document old
     WHERE c.tenant = %(tenant)s AND old.tenant = %(tenant)s AND c.document_id = old.version_of
-        AND old.id = ANY(%(kept)s)
+        AND old.id = ANY(%(kept)s) AND c.document_id = ANY(%(of)s)
 """
 _TEXTS: Final = """
     SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char)
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %s AND c.document_id = ANY(%s) ORDER BY c.id
+    WHERE c.tenant = %(tenant)s AND c.document_id = ANY(%(of)s)
+        AND d.tenant = %(tenant)s AND d.id = ANY(%(of)s) ORDER BY c.id
 """
 _MOVE_VECTORS: Final = SQL("""
     UPDATE {} v SET collection_id = c.collection_id, document_id = c.document_id, generation = %s
     FROM chunk c WHERE c.tenant = v.tenant AND c.id = v.chunk_id
-        AND v.tenant = %s AND v.chunk_id = ANY(%s)
+        AND v.tenant = %s AND v.chunk_id = ANY(%s) AND c.id = ANY(%s)
 """)
 _SPACES: Final = """
     SELECT kept FROM collection_space
@@ -147,12 +150,12 @@ def move(
     if not kept:
         return
     old = list(kept.values())
-    cursor.execute(_MOVE_CHUNKS, {"tenant": tenant, "kept": old})
-    texts = cursor.execute(_TEXTS, (tenant, old)).fetchall()
+    cursor.execute(_MOVE_CHUNKS, {"tenant": tenant, "kept": old, "of": list(kept)})
+    texts = cursor.execute(_TEXTS, {"tenant": tenant, "of": old}).fetchall()
     chunks = [int(chunk) for chunk, _ in texts]
     for table in _tables(cursor, tenant, collection):
         named = Identifier(table.name)
-        cursor.execute(_MOVE_VECTORS.format(named), (table.written, tenant, chunks))
+        cursor.execute(_MOVE_VECTORS.format(named), (table.written, tenant, chunks, chunks))
     query = "DELETE FROM lexical_text WHERE tenant = %s AND chunk_id = ANY(%s)"
     cursor.execute(query, (tenant, chunks))
     place = beside(cursor, tenant, collection)
@@ -209,7 +212,7 @@ def restore(
         documents.drop_source(cursor, tenant, source[0])  # what was uploaded is another text
     metadata.note(cursor, tenant, collection, [document], [taken[0]])
     move(cursor, tenant, collection, [document], analyse)
-    texts = cursor.execute(_TEXTS, (tenant, [old])).fetchall()
+    texts = cursor.execute(_TEXTS, {"tenant": tenant, "of": [old]}).fetchall()
     query = "SELECT nextval('chunk_id') FROM generate_series(1, %s)"
     chunks = [int(one) for (one,) in cursor.execute(query, (len(texts),)).fetchall()]
     values: Mapping[str, object] = {
