@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import cli_decoding as d
+from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_where import Where
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
     collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
     where: Where = None,
+    as_of: AsOf = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     show_reasoning: Annotated[
         bool,
@@ -57,7 +59,7 @@ def ask(
         regex=regex,
     )
     with KnowledgeBase.open(settings, collection=collection) as opened:
-        kb = opened.adapted(where=where)
+        kb = opened.adapted(where=where, as_of=moment(as_of))
         kb.generator = build.generator(settings, kb.store, kb.collection, decoding=decoding)
         if json:
             _print_json(kb, question)

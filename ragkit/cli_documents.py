@@ -1,4 +1,4 @@
-"""`ragkit documents`: list, show, share and delete documents."""
+"""`ragkit documents`: list, show, share and delete documents, and take old versions back."""
 
 import sys
 from dataclasses import asdict
@@ -61,12 +61,59 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
 
 
 @app.command()
+def versions(document: DocumentArgument, json: JsonOption = False) -> None:
+    """List a document's versions: the current one, and the old ones that were kept."""
+    from ragkit.store.history import History
+    from ragkit.store.open import open_database
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        found = History(database.pool, settings.tenant).of(document)
+    if json:
+        times = [
+            {"since": one.since.isoformat(), "to": one.to and one.to.isoformat()} for one in found
+        ]
+        listed = [asdict(one) | its for one, its in zip(found, times, strict=True)]
+        render.print_json({"document": document, "versions": listed})
+        return
+    columns = ["version", "id", "since", "to", "chars", "title"]
+    rows = [
+        [
+            *(str(one.version), str(one.id), one.since.isoformat(timespec="seconds")),
+            one.to.isoformat(timespec="seconds") if one.to else "",
+            *(str(one.chars), one.title),
+        ]
+        for one in found
+    ]
+    render.print_table(columns, rows, empty="It has none.")
+
+
+@app.command()
+def restore(
+    document: DocumentArgument,
+    version: Annotated[int, typer.Option(help="The version, as `versions` lists it.")],
+    json: JsonOption = False,
+) -> None:
+    """Make an old version of a document the current one again, as a new version."""
+    from ragkit.store.history import History
+    from ragkit.store.open import open_database
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        made = History(database.pool, settings.tenant).restore(document, version)
+    if json:
+        render.print_json(asdict(made))
+    else:
+        typer.echo(f"Document {document} is as version {version} was: now version {made.version}.")
+
+
+@app.command()
 def delete(
     documents: Annotated[list[int], typer.Argument(help="The documents' numbers, as listed.")],
     collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Delete documents everywhere at once: text, vectors, words."""
+    """Delete documents everywhere at once: text, vectors, words, old versions."""
     from ragkit.store.open import open_database
 
     settings = load_settings()

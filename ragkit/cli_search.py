@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_where import Where
 from ragkit.types import Mode
 
@@ -21,6 +22,7 @@ def search(
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
     collection: Annotated[str | None, typer.Option(help="The collection to search.")] = None,
     where: Where = None,
+    as_of: AsOf = None,
     expand: Annotated[
         Literal["none", "neighbours", "section", "parent"] | None,
         typer.Option(help="What to show around each passage; RAGKIT_EXPAND unless told."),
@@ -39,7 +41,7 @@ def search(
 
     settings = _changed(load_settings(), expand, rerank)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        found = kb.adapted(where=where).find(query, k=k, mode=mode)
+        found = kb.adapted(where=where, as_of=moment(as_of)).find(query, k=k, mode=mode)
     if json:
         stages = {"stages": [render.stage_json(stage) for stage in found.stages]}
         hits = [render.hit_json(hit) for hit in found.hits]

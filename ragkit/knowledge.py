@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer import refusal
@@ -16,6 +18,7 @@ from ragkit.answer.strays import without_strays
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
+from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.weights import term_weights
 from ragkit.types import (
@@ -50,6 +53,15 @@ class Adaptable(Protocol):
 
     def adapted(self, *, decoding: Decoding | None, instructions: str) -> Generator:
         """Return the generator with other decoding, None for its own, and more instructions."""
+        ...
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A store that keeps old versions of documents."""
+
+    def as_of(self, moment: datetime) -> Store:
+        """Return the store whose snapshots find what was current at a moment."""
         ...
 
 
@@ -170,6 +182,7 @@ class KnowledgeBase(Closing):
         passages: int | None = None,
         mode: Mode | None = None,
         where: Mapping[str, Any] | str | None = None,
+        as_of: datetime | None = None,
         refusal_threshold: float | None = None,
         decoding: Decoding | None = None,
         instructions: str = "",
@@ -178,20 +191,24 @@ class KnowledgeBase(Closing):
         """Return this knowledge base with other defaults, for one caller or one question.
 
         Answers come from `passages` passages, found by `mode` in documents that the filter `where`
-        (see `ragkit.filters`) is true of. `refusal_threshold` takes the place
-        of a fitted cut-off's; 0 leaves every refusal to the generator. `decoding` and
-        `instructions`, which follow the prompt's own, are for a language model; without one they
-        mean nothing. `on_found` is shown the passages before anything is generated. The database
-        stays its opener's to close.
+        (see `ragkit.filters`) is true of, as they were at the moment `as_of`, which has a time
+        zone: see `PostgresStore.as_of`. `refusal_threshold` takes the place of a fitted cut-off's;
+        0 leaves every refusal to the generator. `decoding` and `instructions`, which follow the
+        prompt's own, are for a language model; without one they mean nothing. `on_found` is shown
+        the passages before anything is generated. The database stays its opener's to close.
         """
         other = copy(self)
         other._owns_database = False
         other.passages = passages or self.passages
         other.mode = mode or self.mode
         other._where = self._where if where is None else parse(where)
+        if as_of is not None:
+            other.store = then = _as_of(self.store, as_of)
+            weigh = partial(term_weights, then, self.collection)
+            other._gate = other._gate.weighing(weigh)
         other._on_found = on_found or self._on_found
         if refusal_threshold is not None:
-            other._gate = self._gate.at(refusal_threshold)
+            other._gate = other._gate.at(refusal_threshold)
         if isinstance(self.generator, Adaptable):
             other.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
         return other
@@ -373,3 +390,9 @@ class KnowledgeBase(Closing):
 def _writes_data(generator: Generator) -> bool:
     """Tell whether a generator's output is bound to a schema: nothing of it may be changed."""
     return bool(getattr(generator, "writes_data", False))
+
+
+def _as_of(store: Store, moment: datetime) -> Store:
+    if not isinstance(store, Versioned):
+        raise UsageError("this store keeps no old versions: search it without a moment")
+    return store.as_of(moment)

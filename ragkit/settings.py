@@ -174,6 +174,8 @@ class Settings(BaseSettings):
     bm25_k1: float = Field(default=1.2, ge=0, le=100)
     bm25_b: float = Field(default=0.75, ge=0, le=1)
     lexical_index: Literal["ragkit", "pg_textsearch", "pg_search"] = "ragkit"
+    # Of a document, when a newer version takes its place: how many old ones are kept.
+    keep_versions: int = Field(default=0, ge=0, le=10_000)
     # How both are fused; the weight is the dense leg's in a weighted sum.
     fusion: Literal["calibrated", "rrf", "weighted"] = "calibrated"
     fusion_dense_weight: float = Field(default=0.5, ge=0, le=1)

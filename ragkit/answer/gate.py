@@ -48,6 +48,12 @@ class Gate:
         other._threshold = threshold
         return other
 
+    def weighing(self, weigh: Weigh) -> Gate:
+        """Return the gate with other weights of terms."""
+        other = Gate(weigh, self._cutoffs)
+        other._threshold = self._threshold
+        return other
+
     def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
         """Decide on a question and the passages found for it."""
         if not hits:

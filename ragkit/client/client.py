@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
@@ -86,9 +87,15 @@ class Client:
         k: int = 10,
         mode: Mode = "hybrid",
         filter: Mapping[str, Any] | str | None = None,
+        as_of: datetime | None = None,
     ) -> tuple[Hit, ...]:
-        """Find the passages that fit a query best. Raises QueryError, NotFoundError."""
-        body = {"query": query, "k": k, "mode": mode} | _given(collection=collection, filter=filter)
+        """Find the passages that fit a query best; with `as_of`, of what was current then.
+
+        It has a time zone. Raises QueryError, NotFoundError.
+        """
+        then = None if as_of is None else as_of.isoformat()
+        given = _given(collection=collection, filter=filter, as_of=then)
+        body = {"query": query, "k": k, "mode": mode} | given
         return values(Hit, self._server.json("POST", "/v1/search", body=body).get("data"))
 
     def ask(

@@ -46,6 +46,7 @@ _SAMPLE: Final = """
         SELECT * FROM chunk k WHERE k.tenant = n.tenant AND k.collection_id = n.id
         ORDER BY hashint8extended(k.id, 0), k.id LIMIT %s
     ) AS c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
+    WHERE n.versions_of IS NULL
     ORDER BY c.tenant, n.name, c.id
 """
 _SPACES: Final = """

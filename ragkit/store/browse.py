@@ -27,12 +27,15 @@ _COLLECTIONS = f"""
     SELECT c.name, c.created_at, counted.documents, counted.chunks, c.owner, c.readers
     FROM collection c {COUNTS}
     WHERE c.tenant = %(tenant)s AND may_read(c.owner, c.readers, %(readers)s::text[])
-        AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
+        AND c.versions_of IS NULL AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
         AND (%(after)s::text IS NULL OR c.name > %(after)s)
     ORDER BY c.name LIMIT %(limit)s
 """  # noqa: S608
 _DOCUMENTS = """
-    SELECT d.id, c.name, d.uri, d.title, d.language, d.media_type, d.version, d.chars,
+    SELECT d.id,
+        coalesce((SELECT m.name FROM collection m
+            WHERE m.tenant = c.tenant AND m.id = c.versions_of), c.name),
+        d.uri, d.title, d.language, d.media_type, d.version, d.chars,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id),
         cardinality(d.page_starts), s.name, s.bytes, d.updated_at, d.owner, d.readers
     FROM document d

@@ -22,7 +22,8 @@ from ragkit.types import Chunk, Collection, Document, Hit, NewDocument, Page
 _COLLECTIONS = f"""
     SELECT c.id, c.name, counted.documents, counted.chunks FROM collection c {COUNTS}
     WHERE c.tenant = %(tenant)s AND (%(name)s::text IS NULL OR c.name = %(name)s)
-        AND may_read(c.owner, c.readers, %(readers)s::text[]) ORDER BY c.name
+        AND c.versions_of IS NULL AND may_read(c.owner, c.readers, %(readers)s::text[])
+    ORDER BY c.name
 """  # noqa: S608
 _CREATE_COLLECTION = """
     INSERT INTO collection (tenant, name, settings) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
@@ -36,7 +37,8 @@ PUT_DOCUMENT = """
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
         metadata = excluded.metadata, page_starts = excluded.page_starts,
         page_numbers = excluded.page_numbers, chars = excluded.chars, text = excluded.text,
-        source_id = excluded.source_id, version = document.version + 1, updated_at = now()
+        source_id = excluded.source_id, version = document.version + 1,
+        updated_at = greatest(now(), document.updated_at + interval '1 microsecond')
     -- An upload never gives way to an earlier one that was slower, and replaces nothing that its
     -- sender may not read by now.
     WHERE (document.source_id < excluded.source_id
@@ -55,7 +57,10 @@ _DROP_REPLACED = """
                 AND j.state IN ('queued', 'running')))
 """
 _DOCUMENTS = """
-    SELECT d.id, d.uri, d.title, c.name, d.language, d.version,
+    SELECT d.id, d.uri, d.title,
+        coalesce((SELECT m.name FROM collection m
+            WHERE m.tenant = c.tenant AND m.id = c.versions_of), c.name),
+        d.language, d.version,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id), d.chars
     FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
 """
@@ -139,7 +144,7 @@ def collection_row(
     """Look a collection up as `collection_id` does: its id, and what it keeps of settings."""
     query = (
         "SELECT id, settings FROM collection WHERE tenant = %s AND name = %s"
-        " AND may_read(owner, readers, %s::text[])"
+        " AND versions_of IS NULL AND may_read(owner, readers, %s::text[])"
     )
     values = (tenant, name, listed(readers))
     row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), values).fetchone()
@@ -171,6 +176,20 @@ def put_documents(
     stored = [row for result in cursor.results() for row in result.fetchall()]
     drop_replaced(cursor, tenant, collection, keys, None)
     return [(int(number), int(version)) for number, version in stored]
+
+
+def stored(new: NewDocument, collection: str, number: int, version: int) -> Document:
+    """Return a document as it was just stored."""
+    return Document(
+        id=number,
+        uri=new.uri,
+        title=new.title,
+        collection=collection,
+        language=new.language,
+        version=version,
+        chunks=len(new.chunks),
+        chars=len(new.text),
+    )
 
 
 def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[object, ...]:

@@ -118,7 +118,8 @@ def _searches(
 ) -> Iterator[tuple[str, sql.Composable, dict[str, Any] | tuple[Any, ...]]]:
     """Yield the statements that searches of the largest collection run, with plausible values."""
     row = cursor.execute(
-        "SELECT collection_id, min(id) FROM chunk WHERE tenant = %s"
+        "SELECT collection_id, min(id) FROM chunk k WHERE tenant = %s AND EXISTS (SELECT FROM"
+        " collection c WHERE (c.tenant, c.id) = (k.tenant, collection_id) AND versions_of IS NULL)"
         " GROUP BY collection_id ORDER BY count(*) DESC LIMIT 1",
         (tenant,),
     ).fetchone()
@@ -170,7 +171,11 @@ def _without_vector(cursor: Cursor[Any], tenant: str) -> int:
         ).format(sql.Identifier(vectors.table_name(space_id)))
         for space_id in spaces
     ]
-    query = sql.SQL("SELECT count(*) FROM chunk c WHERE c.tenant = %s")
+    # Old versions keep to the space that they were current in, which may be dropped by now.
+    query = sql.SQL(
+        "SELECT count(*) FROM chunk c JOIN collection n ON n.tenant = c.tenant"
+        " AND n.id = c.collection_id AND n.versions_of IS NULL WHERE c.tenant = %s"
+    )
     row = cursor.execute(sql.SQL(" AND ").join([query, *missing]), (tenant,)).fetchone()
     assert row is not None
     return int(row[0])

@@ -32,7 +32,7 @@ _ENDING: Final = f"""
     FROM (
         SELECT d.id, c.name AS collection, {FIT} AS fit
         FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
-        WHERE d.tenant = %(tenant)s AND {FIT} IS NOT NULL
+        WHERE d.tenant = %(tenant)s AND d.version_of IS NULL AND {FIT} IS NOT NULL
             AND (%(collection)s::bigint IS NULL OR c.id = %(collection)s)
             AND may_read(c.owner, c.readers, %(readers)s::text[])
             AND may_read(d.owner, d.readers, %(readers)s::text[])

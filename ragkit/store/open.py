@@ -38,7 +38,9 @@ class Database(Closing):
         analyser: str = ANALYSER,
         lexical_index: LexicalIndex = "ragkit",
         layout: Layout | None = None,
+        keep_versions: int = 0,
     ) -> None:
+        self._keep_versions = keep_versions
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
@@ -56,6 +58,7 @@ class Database(Closing):
             analyser=self._analyser,
             lexical_index=self._lexical_index,
             layout=self._layout,
+            keep_versions=self._keep_versions,
         )
 
     @contextmanager
@@ -118,6 +121,7 @@ def open_database(settings: Settings) -> Database:
             analyser=words,
             lexical_index=settings.lexical_index,
             layout=layout,
+            keep_versions=settings.keep_versions,
         )
     except BaseException:
         if server is not None:

@@ -7,14 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from psycopg import Connection, Cursor
 
 from ragkit.errors import UsageError
-from ragkit.store import attempts, documents, extensions, jobs, metadata, naming, postings, sent
+from ragkit.store import (
+    attempts,
+    documents,
+    extensions,
+    jobs,
+    metadata,
+    naming,
+    postings,
+    sent,
+    versions,
+)
 from ragkit.store import vectors as spaces
+from ragkit.store.as_of import AsOfReader
 from ragkit.store.extensions import LexicalIndex
 from ragkit.store.lending import lent, snapshot, transaction
 from ragkit.store.reader import PostgresReader
@@ -41,7 +54,8 @@ class PostgresStore:
     opens a connection of the tables' owner, which new spaces and indexes need; the pool's own
     connections do unless told. `readers` are the principals who ask: what they may not read is not
     there for them. None: an operator, who sees all. `analyser` names that of new collections,
-    `layout` that of new embedding spaces.
+    `layout` that of new embedding spaces. `keep_versions` is how many old versions of a document
+    stay when a newer one takes its place.
     """
 
     def __init__(
@@ -55,7 +69,10 @@ class PostgresStore:
         analyser: str = ANALYSER,
         lexical_index: LexicalIndex = "ragkit",
         layout: spaces.Layout | None = None,
+        keep_versions: int = 0,
     ) -> None:
+        self._keep_versions = keep_versions
+        self._as_of: datetime | None = None
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
@@ -153,6 +170,8 @@ class PostgresStore:
                 cursor, self._tenant, collection, readers=self._readers
             )
             bind(cursor, self._tenant, of_terms, space_id, space)
+            if self._keep_versions:
+                versions.make_beside(cursor, self._tenant, of_terms)
         analyse = analyser(settings.get("analyser", ANALYSER))
         terms = [analyse(one.text[chunk.start : chunk.end]) for one in new for chunk in one.chunks]
         with self._transaction() as cursor:
@@ -161,6 +180,8 @@ class PostgresStore:
             if owner != of_terms:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
             hold(cursor, tenant, owner, space_id, space)
+            if self._keep_versions:
+                versions.keep(cursor)
             if source is None:
                 stored = documents.put_documents(cursor, tenant, owner, new)
             else:
@@ -169,8 +190,8 @@ class PostgresStore:
             metadata.note(cursor, tenant, owner, numbers, [one.metadata for one in new])
             replaced = [number for number, version in stored if version > 1]
             if replaced:
-                postings.bury(cursor, tenant, replaced)
-                documents.delete_chunks(cursor, tenant, replaced)
+                versions.move(cursor, tenant, owner, replaced, analyse)
+                versions.drop_beyond(cursor, tenant, replaced, self._keep_versions)
             chunks = [
                 (number, chunk)
                 for (number, _), one in zip(stored, new, strict=True)
@@ -185,7 +206,7 @@ class PostgresStore:
             if job is not None:
                 jobs.finish(cursor, tenant, job, stored[0][0])
         made = {
-            one.uri: _document(one, collection, number, version)
+            one.uri: documents.stored(one, collection, number, version)
             for one, (number, version) in zip(new, stored, strict=True)
         }
         return [made[uri] for uri in given]
@@ -209,8 +230,21 @@ class PostgresStore:
         with self._transaction() as cursor:
             owner = self._collection(cursor, collection, lock=True)
             documents.lock_document(cursor, self._tenant, owner, document, self._readers)
+            versions.drop_beyond(cursor, self._tenant, [document], 0)
             postings.bury(cursor, self._tenant, [document])
             documents.delete_document(cursor, self._tenant, document)
+
+    def as_of(self, moment: datetime) -> Self:
+        """Return this store whose snapshots are searched as of a moment: see `AsOfReader`.
+
+        All else is as ever: what is found is cited from the version that it was found in. Raises
+        UsageError for a moment without a time zone.
+        """
+        if moment.tzinfo is None:
+            raise UsageError(f"{moment.isoformat()} has no time zone: add one, such as +00:00")
+        other = copy(self)
+        other._as_of = moment
+        return other
 
     def documents(self, collection: str) -> Sequence[Document]:
         with self._transaction() as cursor:
@@ -270,8 +304,11 @@ class PostgresStore:
         """
         with self._transaction() as cursor:
             owner = self._collection(cursor, collection)
+            old = versions.beside(cursor, self._tenant, owner)
         with lent(self._pool) as conn:
-            postings.merge(conn, self._tenant, owner)
+            for one in (owner, old):
+                if one is not None:
+                    postings.merge(conn, self._tenant, one)
         with self._owner() as conn:
             conn.execute("ANALYZE document, chunk, lexical_posting")
             watch = self._owner
@@ -287,7 +324,10 @@ class PostgresStore:
     @contextmanager
     def snapshot(self) -> Iterator[PostgresReader]:
         with snapshot(self._pool, self._tenant) as cursor:
-            yield PostgresReader(cursor, self._tenant, self._readers)
+            if self._as_of is None:
+                yield PostgresReader(cursor, self._tenant, self._readers)
+            else:
+                yield AsOfReader(cursor, self._tenant, self._readers, self._as_of)
 
     def analyser(self, collection: str) -> str:
         """Name the analyser that a collection was made with: see `ragkit.text.analysers`."""
@@ -339,19 +379,6 @@ class PostgresStore:
             if not self._durable:
                 cursor.execute("SET LOCAL synchronous_commit = off")
             yield cursor
-
-
-def _document(new: NewDocument, collection: str, number: int, version: int) -> Document:
-    return Document(
-        id=number,
-        uri=new.uri,
-        title=new.title,
-        collection=collection,
-        language=new.language,
-        version=version,
-        chunks=len(new.chunks),
-        chars=len(new.text),
-    )
 
 
 def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:

@@ -25,12 +25,12 @@ _PRINCIPAL: Final = re.compile(r"(user|group):\S.*")
 
 _COLLECTION: Final[LiteralString] = """
     SELECT owner, readers FROM collection c WHERE tenant = %(tenant)s AND name = %(name)s
-        AND may_read(owner, readers, %(asking)s::text[]) FOR UPDATE
+        AND versions_of IS NULL AND may_read(owner, readers, %(asking)s::text[]) FOR UPDATE
 """
 _DOCUMENT: Final[LiteralString] = """
     SELECT d.owner, d.readers FROM document d
     JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
-    WHERE d.tenant = %(tenant)s AND d.id = %(id)s
+    WHERE d.tenant = %(tenant)s AND d.id = %(id)s AND d.version_of IS NULL
         AND may_read(c.owner, c.readers, %(asking)s::text[])
         AND may_read(d.owner, d.readers, %(asking)s::text[]) FOR UPDATE OF d
 """
@@ -45,7 +45,7 @@ _SET_DOCUMENT: Final[LiteralString] = """
 
 
 _COLLECTIONS: Final = """
-    SELECT name, owner, readers FROM collection c WHERE tenant = %(tenant)s
+    SELECT name, owner, readers FROM collection c WHERE tenant = %(tenant)s AND versions_of IS NULL
         AND (owner IS NOT NULL OR readers IS NOT NULL)
         AND may_read(owner, readers, %(asking)s::text[])
 """

@@ -228,8 +228,11 @@ class Spaces:
             # A switch since then was made, and is seen; none is made from here on.
             _lock_kept(cursor, self._tenant, owner, space_id, wait=True)
             self._refuse_active(cursor, collection, owner, space_id)
-            statement = sql.SQL("DELETE FROM {} WHERE tenant = %s AND collection_id = %s")
-            named = (self._tenant, owner)
+            statement = sql.SQL(
+                "DELETE FROM {} WHERE tenant = %s AND collection_id IN (SELECT id FROM collection"
+                " WHERE tenant = %s AND (id = %s OR versions_of = %s))"
+            )
+            named = (self._tenant, self._tenant, owner, owner)
             gone = cursor.execute(statement.format(vector_table(space_id)), named).rowcount
             cursor.execute(
                 "UPDATE collection_space SET kept = NULL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.library import Caller
@@ -31,6 +31,10 @@ class SearchRequest(BaseModel):
     k: Annotated[int, Field(ge=1, le=1000)] = 10
     mode: Mode = "hybrid"
     filter: dict[str, Any] | str | None = None
+    as_of: Annotated[
+        AwareDatetime | None,
+        Field(description="Find what was current then, of versions that were kept."),
+    ] = None
     trace: Annotated[bool, Field(description="Answer with the steps that led to the passages.")] = (
         False
     )
@@ -98,7 +102,8 @@ def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, 
     state = request.app.state.ragkit
     kb = state.services.library.open(caller, asked.collection)
     audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
-    found = kb.adapted(where=asked.filter).find(asked.query, k=asked.k, mode=asked.mode)
+    adapted = kb.adapted(where=asked.filter, as_of=asked.as_of)
+    found = adapted.find(asked.query, k=asked.k, mode=asked.mode)
     answer: dict[str, Any] = {
         "object": "list",
         "data": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
@@ -32,6 +33,10 @@ def reading(read: Callable[[PostgresReader, Place], object]) -> Read:
     return ask
 
 
+def of_a_time(read: Callable[[PostgresReader, Place], object]) -> Read:
+    return lambda store, place: reading(read)(store.as_of(datetime.now(UTC)), place)
+
+
 # Every method of a store: how to read what is hidden by it, or why there is nothing to read.
 STORE: Final[dict[str, Read | str]] = {
     "collections": lambda store, _: [one.name for one in store.collections()],
@@ -46,6 +51,7 @@ STORE: Final[dict[str, Read | str]] = {
     "delete_document": "test_nobody_deletes_what_he_may_not_read",
     "delete_collection": "test_nobody_deletes_what_he_may_not_read",
     "snapshot": "its methods are those of the reader",
+    "as_of": "test_a_reader_of_a_time_shows_what_its_readers_may_read",
     "ending": lambda store, _: [one.uri for one in store.ending("open", "0.md")],
     "near": lambda store, _: store.near("open", "hiden0.md"),
     "attempts": "test_uploads_are_those_of_whoever_may_know_of_them",
@@ -138,6 +144,20 @@ def test_a_reader_shows_what_its_readers_may_read(place: Place, name: str) -> No
     read = READER[name]
     assert callable(read)
     ask = reading(read)
+    if name == "sample":
+        assert ask(place.store(ADA), place) == []
+        assert len(ask(place.store(HR), place)) == 80  # type: ignore[arg-type]
+        return
+    assert not told(lambda: ask(place.store(ADA), place), place)
+    assert told(lambda: ask(place.store(HR), place), place)
+    assert told(lambda: ask(place.store(None), place), place)
+
+
+@pytest.mark.parametrize("name", [name for name, read in READER.items() if callable(read)])
+def test_a_reader_of_a_time_shows_what_its_readers_may_read(place: Place, name: str) -> None:
+    read = READER[name]
+    assert callable(read)
+    ask = of_a_time(read)
     if name == "sample":
         assert ask(place.store(ADA), place) == []
         assert len(ask(place.store(HR), place)) == 80  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,10 @@ def test_search(client: Client) -> None:
     assert hits[0].score >= hits[1].score
     assert hits[0].chunk > 0
     (pump,) = client.search("pump", collection="manuals", k=5, mode="lexical")
+    then = datetime(2999, 1, 1, tzinfo=UTC)
+    assert client.search("pump", collection="manuals", mode="lexical", as_of=then) == (pump,)
+    with pytest.raises(NotFoundError, match="nothing from 1999"):
+        client.search("pump", collection="manuals", mode="lexical", as_of=then.replace(year=1999))
     assert (pump.title, pump.text) == ("Pump", "The pump runs at 900 revolutions a minute.")
     with pytest.raises(NotFoundError, match="nowhere"):
         client.search("pump", collection="nowhere")

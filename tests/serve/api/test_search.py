@@ -25,6 +25,9 @@ BAD: tuple[tuple[dict[str, Any], int, str], ...] = (
     ({"query": "leave", "collection": "nowhere"}, 404, "'nowhere'"),
     ({"query": "leave", "collection": "empty"}, 404, "'empty' has no documents"),
     ({"query": "leave", "trace": "perhaps"}, 400, "trace: "),
+    ({"query": "leave", "as_of": "yesterday"}, 400, "as_of: "),
+    ({"query": "leave", "as_of": "2026-01-31T15:00:00"}, 400, "as_of: "),
+    ({"query": "leave", "as_of": "1999-01-31T15:00:00Z"}, 404, "nothing from 1999-01-31T15"),
 )
 
 
@@ -35,6 +38,8 @@ def asked(live: Live, body: dict[str, Any]) -> httpx.Response:
 def check_trace(live: Live) -> None:
     found = asked(live, {"query": "paid holiday", "k": 2, "trace": True}).json()
     assert "trace" not in asked(live, {"query": "paid holiday", "k": 2}).json()
+    now = asked(live, {"query": "paid holiday", "k": 2, "as_of": "2999-01-01T00:00:00Z"}).json()
+    assert now["data"] == found["data"]
     steps = {step["name"]: step for step in found["trace"]}
     assert {"embed", "dense", "lexical", "fuse", "fetch"} <= steps.keys()
     assert list(found["timings"]) == [step["name"] for step in found["trace"]]
