@@ -6,6 +6,7 @@ Knows nothing of tables. Every failure is one line that names the server and the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10
 POOL_TIMEOUT_S: Final = 30  # for a connection to become free
+LAZY_TIMEOUT_S: Final = 1  # for a server that can be done without
 OLDEST_POSTGRES: Final = 150000
 OLDEST_PGVECTOR: Final = (0, 8, 3)  # older ones can corrupt an HNSW index on vacuum
 
@@ -105,6 +107,43 @@ def open_pool(
         name="ragkit",
         open=True,
     )
+
+
+def open_lazy_pool(
+    url: str, check: Callable[[Connection[Any]], None], *, max_size: int, pooler: bool = False
+) -> ConnectionPool[Connection[Any]]:
+    """Open a pool like `open_pool`'s of a server that may be down, and is not waited for.
+
+    `check` is called with each new connection; one that it raises an error for is not used.
+    """
+    from psycopg_pool import ConnectionPool
+
+    def configure(conn: Connection[Any]) -> None:
+        _configure(conn)
+        check(conn)
+
+    return ConnectionPool(
+        _conninfo(url),
+        connection_class=_kind(pooler),
+        kwargs={"autocommit": True, "prepare_threshold": None},
+        min_size=0,
+        max_size=max_size,
+        timeout=LAZY_TIMEOUT_S,
+        reconnect_timeout=LAZY_TIMEOUT_S,
+        configure=configure,
+        check=ConnectionPool.check_connection,
+        name="ragkit-replica",
+        open=True,
+    )
+
+
+def check_standby(conn: Connection[Any]) -> None:
+    """Raise DatabaseError unless a server is a standby that follows its primary."""
+    if conn.execute("SELECT pg_is_in_recovery()").fetchone() != (True,):
+        raise DatabaseError(
+            f"{_place(conn.info.dsn)} is no standby: name one that streams from the primary in"
+            " RAGKIT_DATABASE_REPLICA_URL, or leave it unset."
+        )
 
 
 def describe(conn: Connection[Any]) -> ServerFacts:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ragkit.settings import Settings
     from ragkit.store.embedded import EmbeddedServer
+    from ragkit.store.replica import Replica
 
 
 class Database(Closing):
@@ -38,7 +39,9 @@ class Database(Closing):
         analyser: str = ANALYSER,
         lexical_index: LexicalIndex = "ragkit",
         layout: Layout | None = None,
+        replica: Replica | None = None,
     ) -> None:
+        self._replica = replica
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
@@ -56,6 +59,7 @@ class Database(Closing):
             analyser=self._analyser,
             lexical_index=self._lexical_index,
             layout=self._layout,
+            replica=self._replica,
         )
 
     @contextmanager
@@ -79,8 +83,10 @@ class Database(Closing):
             raise translate(error) from error
 
     def close(self) -> None:
-        """Close the pool, then leave the embedded server, which stops when no one else uses it."""
+        """Close the pools, then leave the embedded server, which stops when no one else uses it."""
         try:
+            if self._replica is not None:
+                self._replica.close()
             self.pool.close()
         finally:
             if self._server is not None:
@@ -118,6 +124,7 @@ def open_database(settings: Settings) -> Database:
             analyser=words,
             lexical_index=settings.lexical_index,
             layout=layout,
+            replica=_replica(settings, pool),
         )
     except BaseException:
         if server is not None:
@@ -161,6 +168,24 @@ def prepare_database(settings: Settings) -> list[str]:
         enforce = settings.tenants == "on"
         secret = None if password is None else str(password)
         return done + tenancy.prepare(conn, str(role), secret, enforce=enforce)
+
+
+def _replica(settings: Settings, pool: ConnectionPool[Connection[Any]]) -> Replica | None:
+    """Open the standby that the settings name; without one, every search asks the primary."""
+    from ragkit.store.replica import open_replica
+
+    if settings.database_replica_url is None:
+        return None
+    try:
+        return open_replica(
+            settings.database_replica_url.get_secret_value(),
+            pool,
+            pooler=settings.database_pooler == "transaction",
+            tenants=settings.tenants == "on",
+        )
+    except BaseException:
+        pool.close()
+        raise
 
 
 def _embedded(settings: Settings, url: str) -> str:
