@@ -5,6 +5,7 @@ Knows nothing of tables. Every failure is one line that names the server and the
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10
 POOL_TIMEOUT_S: Final = 30  # for a connection to become free
+LAZY_POOL: Final = "ragkit-replica"  # whoever has it says himself what is wrong
 LAZY_TIMEOUT_S: Final = 1  # for a server that can be done without
 OLDEST_POSTGRES: Final = 150000
 OLDEST_PGVECTOR: Final = (0, 8, 3)  # older ones can corrupt an HNSW index on vacuum
@@ -122,6 +124,8 @@ def open_lazy_pool(
         _configure(conn)
         check(conn)
 
+    logging.getLogger("psycopg.pool").addFilter(_is_news)
+
     return ConnectionPool(
         _conninfo(url),
         connection_class=_kind(pooler),
@@ -132,9 +136,14 @@ def open_lazy_pool(
         reconnect_timeout=LAZY_TIMEOUT_S,
         configure=configure,
         check=ConnectionPool.check_connection,
-        name="ragkit-replica",
+        name=LAZY_POOL,
         open=True,
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a pool's message is one of a server that has to be there."""
+    return LAZY_POOL not in record.getMessage()
 
 
 def check_standby(conn: Connection[Any]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import psycopg
 
 from ragkit.closing import Closing
-from ragkit.errors import DatabaseError
+from ragkit.errors import DatabaseError, SnapshotLostError
 from ragkit.store.acting import begin
 from ragkit.store.connect import check_standby, connect, open_lazy_pool
 from ragkit.store.lending import lent, snapshot, translate
@@ -46,6 +46,8 @@ _REPLAYED: Final = "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= %
 # The log is written by whole pages while a long transaction goes on, so perhaps to the middle of a
 # record of its own, at which the standby then waits. A commit has the rest written within 200 ms.
 _NUDGE: Final = "SELECT pg_current_xact_id()"
+# What the primary did there, such as a vacuum, could not wait for the reader any longer.
+_CONFLICTS: Final = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _IDENTITY: Final = """
     SELECT system_identifier::text, current_database() FROM pg_control_system()
 """
@@ -66,21 +68,32 @@ class Replica(Closing):
     def snapshot(self, tenant: str) -> Iterator[Cursor[Any]]:
         """Lend a cursor whose statements all see one moment, with every commit so far.
 
-        Commits with synchronous_commit off count once they are on disk. Raises DatabaseError.
+        Commits with synchronous_commit off count once they are on disk. Raises DatabaseError, and
+        SnapshotLostError where the next try will be the primary's.
         """
         with ExitStack() as stack:
             conn = self._begun(tenant, stack)
             if conn is None:
                 yield stack.enter_context(snapshot(self._primary, tenant))
                 return
-            with conn.cursor() as cursor:
-                yield cursor
-            conn.commit()
+            try:
+                with conn.cursor() as cursor:
+                    yield cursor
+                conn.commit()
+            except psycopg.OperationalError as error:
+                if not conn.closed and not isinstance(error, _CONFLICTS):
+                    raise
+                text = " ".join(str(error).split())
+                self.rest(text)
+                raise SnapshotLostError(
+                    f"The read replica failed while it was read from: {text}: try again; for the"
+                    " next seconds the primary is asked."
+                ) from error
 
     def rest(self, reason: str) -> None:
         """Leave the standby alone for a while, because it failed."""
         self._rest_until = time.monotonic() + REST_S
-        self._note("down", f"the read replica cannot be used: {reason}")
+        self._note("down", f"the read replica cannot be used: {reason.rstrip('.')}")
 
     def close(self) -> None:
         self._pool.close()

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from ragkit.contracts import Store
-from ragkit.errors import DatabaseError, SettingsError
+from ragkit.errors import DatabaseError, SettingsError, SnapshotLostError
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.settings import Settings
 from ragkit.store import replica
@@ -29,8 +29,7 @@ from tests.core.store.test_postgres import SPACE, document, random_vectors
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
-
-LOGGER = "ragkit.store.replica"
+    from ragkit.types import Mode
 
 
 @pytest.fixture(scope="module")
@@ -197,20 +196,73 @@ def test_a_standby_that_is_down_costs_no_search(
     store.create_collection("c")
     put(store, "a", "the canary sings")
     wait_for_standby(store)
-    caplog.set_level(logging.INFO, LOGGER)
+    caplog.set_level(logging.INFO)
     pair.stop("standby")
     try:
         for _ in range(5):
             assert found(store, "canary") == ["the canary sings"]
-        (warning,) = [one.message for one in caplog.records if one.name == LOGGER]
+        (warning,) = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
         assert warning.startswith("the read replica cannot be used: ")
         assert warning.endswith("; the primary serves searches meanwhile")
+        time.sleep(replica.REST_S)  # it is tried again, in silence
+        assert found(store, "canary") == ["the canary sings"]
+        assert sum(one.levelno >= logging.WARNING for one in caplog.records) == 1
         with open_database(settings(pair)) as begun:  # nor does it keep a program from starting
             assert found(begun.store("down"), "canary") == ["the canary sings"]
     finally:
         pair.start("standby")
     wait_for_standby(store)
-    assert caplog.records[-1].message == "the read replica serves searches again"
+    (again,) = [one.message for one in caplog.records if one.message.endswith("again")]
+    assert again == "the read replica serves searches again"
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+def test_a_standby_lost_in_the_middle_of_a_search(
+    pair: Servers, database: Database, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    """Its connections are cut as soon as each is about to be read from."""
+    store = database.store(f"lost {mode}")
+    store.create_collection("c")
+    put(store, "a", "the canary sings")
+    monkeypatch.setattr(replica, "REST_S", 0.2)
+    wait_for_standby(store)
+    snapshot, cut = store.snapshot, []
+
+    @contextlib.contextmanager
+    def cutting() -> Iterator[PostgresReader]:
+        with snapshot() as reader:
+            conn = reader._cursor.connection
+            if conn.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+                with psycopg.connect(pair.url("standby"), autocommit=True) as other:
+                    pid = conn.info.backend_pid
+                    cut.append(other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,)))
+            yield reader
+
+    monkeypatch.setattr(store, "snapshot", cutting)
+    asked = HybridRetriever(store, FakeEmbedder(), "c", mode)
+    assert [hit.text for hit in asked.search("canary", k=3)] == ["the canary sings"]
+    assert cut
+
+
+def test_a_search_that_the_standby_cancels_is_the_primarys(
+    pair: Servers, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one is that keeps it from replaying what a vacuum did."""
+    monkeypatch.setattr(replica, "REST_S", 0.2)
+    store = database.store("cancelled")
+    wait_for_standby(store)
+    cancelled = psycopg.errors.SerializationFailure("conflict with recovery")
+    with (
+        pytest.raises(SnapshotLostError, match=r"^The read replica failed .*: conflict with"),
+        store.snapshot(),
+    ):
+        raise cancelled
+    assert not on_standby(store)
+    wait_for_standby(store)
+    with pytest.raises(DatabaseError, match="statement timeout") as raised, store.snapshot():
+        raise psycopg.errors.QueryCanceled("canceling statement due to statement timeout")
+    assert not isinstance(raised.value, SnapshotLostError)
+    assert on_standby(store)
 
 
 def test_through_a_pooler_and_as_a_tenants_role(pair: Servers) -> None:
