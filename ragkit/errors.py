@@ -63,6 +63,10 @@ class DatabaseError(RagkitError):
     """PostgreSQL cannot be reached, or is not fit for use."""
 
 
+class SnapshotLostError(DatabaseError):
+    """What was read from went away meanwhile, and another can be read from in its place."""
+
+
 class MigrationError(DatabaseError):
     """The schema could not be brought up to date, or is newer than this program."""
 

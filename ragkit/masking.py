@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-_DATABASES: Final = frozenset({"database_url", "database_owner_url"})
+_DATABASES: Final = frozenset({"database_url", "database_owner_url", "database_replica_url"})
 _SECRETS: Final = frozenset({"llm_api_key", "reranker_api_key", "key", "oidc_client_secret"})
 
 

@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     # The same database as the role that owns its tables, for migrations and indexes. None: the role
     # above owns them.
     database_owner_url: SecretStr | None = None
+    # A streaming standby of that server, which searches read from where it has seen every write.
+    database_replica_url: SecretStr | None = None
     # What stands between: nothing, or PgBouncer in transaction mode.
     database_pooler: Literal["none", "transaction"] = "none"
     # on: row-level security keeps tenants apart, and a role that could see past it is refused.
@@ -236,7 +238,7 @@ class Settings(BaseSettings):
             raise ValueError("it is empty, or holds a NUL character")
         return value
 
-    @field_validator("database_url", "database_owner_url")
+    @field_validator("database_url", "database_owner_url", "database_replica_url")
     @classmethod
     def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None and not is_database_url(url.get_secret_value()):
@@ -257,6 +259,11 @@ class Settings(BaseSettings):
         return url
 
     def _check_together(self) -> None:
+        if self.database_replica_url is not None and self.database_url is None:
+            raise SettingsError(
+                "database_replica_url is set but database_url is not: the embedded database has no"
+                f" standby; set {PREFIX}DATABASE_URL to the primary server, or take it away."
+            )
         named = (self.llm_url or "").startswith("local:")  # names its model itself
         if not named and (self.llm_url is None) != (self.llm_model is None):
             pair = ("llm_url", "llm_model")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from ragkit.errors import QueryError
+from ragkit.errors import QueryError, SnapshotLostError
 from ragkit.retrieve.bm25 import K1, B
 from ragkit.retrieve.candidates import Fusion
 from ragkit.retrieve.legs import MAX_K, Search
@@ -73,6 +73,12 @@ class HybridRetriever:
         check(query.text, k)
         if self.mode not in get_args(Mode):
             raise QueryError(f"there is no mode {self.mode!r}: use hybrid, dense or lexical")
+        try:
+            return self._find(query, k)
+        except SnapshotLostError:
+            return self._find(query, k)
+
+    def _find(self, query: Query, k: int) -> Found:
         texts = [query.text, *filter(_searchable, query.variants)]
         search = Search(self, tuple(dict.fromkeys(texts)), query.passage, k)
         if self.mode == "dense":

@@ -32,7 +32,7 @@ SAMPLED: Final = 5  # stored passages of each collection that are searched for; 
 FOUND: Final = 10
 
 _TABLES: Final = """
-    SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition
+    SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
         AND relnamespace = current_schema()::regnamespace ORDER BY relname
 """
 # A row's text is the same on every server; the sum does not depend on the rows' order.

@@ -5,7 +5,9 @@ Knows nothing of tables. Every failure is one line that names the server and the
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10
 POOL_TIMEOUT_S: Final = 30  # for a connection to become free
+LAZY_POOL: Final = "ragkit-replica"  # whoever has it says himself what is wrong
+LAZY_TIMEOUT_S: Final = 1  # for a server that can be done without
 OLDEST_POSTGRES: Final = 150000
 OLDEST_PGVECTOR: Final = (0, 8, 3)  # older ones can corrupt an HNSW index on vacuum
 
@@ -105,6 +109,50 @@ def open_pool(
         name="ragkit",
         open=True,
     )
+
+
+def open_lazy_pool(
+    url: str, check: Callable[[Connection[Any]], None], *, max_size: int, pooler: bool = False
+) -> ConnectionPool[Connection[Any]]:
+    """Open a pool like `open_pool`'s of a server that may be down, and is not waited for.
+
+    `check` is called with each new connection; one that it raises an error for is not used.
+    """
+    from psycopg_pool import ConnectionPool
+
+    def configure(conn: Connection[Any]) -> None:
+        _configure(conn)
+        check(conn)
+
+    logging.getLogger("psycopg.pool").addFilter(_is_news)
+
+    return ConnectionPool(
+        _conninfo(url),
+        connection_class=_kind(pooler),
+        kwargs={"autocommit": True, "prepare_threshold": None},
+        min_size=0,
+        max_size=max_size,
+        timeout=LAZY_TIMEOUT_S,
+        reconnect_timeout=LAZY_TIMEOUT_S,
+        configure=configure,
+        check=ConnectionPool.check_connection,
+        name=LAZY_POOL,
+        open=True,
+    )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a pool's message is one of a server that has to be there."""
+    return LAZY_POOL not in record.getMessage()
+
+
+def check_standby(conn: Connection[Any]) -> None:
+    """Raise DatabaseError unless a server is a standby that follows its primary."""
+    if conn.execute("SELECT pg_is_in_recovery()").fetchone() != (True,):
+        raise DatabaseError(
+            f"{_place(conn.info.dsn)} is no standby: name one that streams from the primary in"
+            " RAGKIT_DATABASE_REPLICA_URL, or leave it unset."
+        )
 
 
 def describe(conn: Connection[Any]) -> ServerFacts:

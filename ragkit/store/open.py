@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ragkit.settings import Settings
     from ragkit.store.embedded import EmbeddedServer
+    from ragkit.store.replica import Replica
 
 
 class Database(Closing):
@@ -39,8 +40,10 @@ class Database(Closing):
         lexical_index: LexicalIndex = "ragkit",
         layout: Layout | None = None,
         keep_versions: int = 0,
+        replica: Replica | None = None,
     ) -> None:
         self._keep_versions = keep_versions
+        self._replica = replica
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
@@ -59,6 +62,7 @@ class Database(Closing):
             lexical_index=self._lexical_index,
             layout=self._layout,
             keep_versions=self._keep_versions,
+            replica=self._replica,
         )
 
     @contextmanager
@@ -82,8 +86,10 @@ class Database(Closing):
             raise translate(error) from error
 
     def close(self) -> None:
-        """Close the pool, then leave the embedded server, which stops when no one else uses it."""
+        """Close the pools, then leave the embedded server, which stops when no one else uses it."""
         try:
+            if self._replica is not None:
+                self._replica.close()
             self.pool.close()
         finally:
             if self._server is not None:
@@ -122,6 +128,7 @@ def open_database(settings: Settings) -> Database:
             lexical_index=settings.lexical_index,
             layout=layout,
             keep_versions=settings.keep_versions,
+            replica=_replica(settings, pool),
         )
     except BaseException:
         if server is not None:
@@ -165,6 +172,24 @@ def prepare_database(settings: Settings) -> list[str]:
         enforce = settings.tenants == "on"
         secret = None if password is None else str(password)
         return done + tenancy.prepare(conn, str(role), secret, enforce=enforce)
+
+
+def _replica(settings: Settings, pool: ConnectionPool[Connection[Any]]) -> Replica | None:
+    """Open the standby that the settings name; without one, every search asks the primary."""
+    from ragkit.store.replica import open_replica
+
+    if settings.database_replica_url is None:
+        return None
+    try:
+        return open_replica(
+            settings.database_replica_url.get_secret_value(),
+            pool,
+            pooler=settings.database_pooler == "transaction",
+            tenants=settings.tenants == "on",
+        )
+    except BaseException:
+        pool.close()
+        raise
 
 
 def _embedded(settings: Settings, url: str) -> str:

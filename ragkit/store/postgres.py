@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
+    from ragkit.store.replica import Replica
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
@@ -55,7 +56,8 @@ class PostgresStore:
     connections do unless told. `readers` are the principals who ask: what they may not read is not
     there for them. None: an operator, who sees all. `analyser` names that of new collections,
     `layout` that of new embedding spaces. `keep_versions` is how many old versions of a document
-    stay when a newer one takes its place.
+    stay when a newer one takes its place. Snapshots are of
+    `replica` while it has seen every write.
     """
 
     def __init__(
@@ -70,9 +72,11 @@ class PostgresStore:
         lexical_index: LexicalIndex = "ragkit",
         layout: spaces.Layout | None = None,
         keep_versions: int = 0,
+        replica: Replica | None = None,
     ) -> None:
         self._keep_versions = keep_versions
         self._as_of: datetime | None = None
+        self._replica = replica
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
@@ -323,7 +327,7 @@ class PostgresStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresReader]:
-        with snapshot(self._pool, self._tenant) as cursor:
+        with self._snapshot() as cursor:
             if self._as_of is None:
                 yield PostgresReader(cursor, self._tenant, self._readers)
             else:
@@ -372,6 +376,11 @@ class PostgresStore:
         """Look a collection up that is there for who asks."""
         readers = self._readers
         return documents.collection_id(cursor, self._tenant, name, lock=lock, readers=readers)
+
+    def _snapshot(self) -> AbstractContextManager[Cursor[Any]]:
+        if self._replica is not None:
+            return self._replica.snapshot(self._tenant)
+        return snapshot(self._pool, self._tenant)
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor[Any]]:

@@ -261,7 +261,9 @@ class Spaces:
         with self._in(collection) as (cursor, owner):
             query = sql.SQL(
                 "SELECT (SELECT count(*) FROM {table} WHERE tenant = %s AND collection_id = %s),"
-                " reltuples, pg_total_relation_size(oid) FROM pg_class"
+                " reltuples, (SELECT sum(pg_total_relation_size(t))::bigint FROM ("
+                "SELECT oid AS t UNION ALL"
+                " SELECT inhrelid FROM pg_inherits WHERE inhparent = oid) p) FROM pg_class"
                 " WHERE relname = %s AND pg_table_is_visible(oid)"
             ).format(table=vector_table(space_id))
             name = vectors.table_name(space_id)

@@ -169,6 +169,8 @@ def test_file_in_another_encoding_is_named(tmp_path: Path) -> None:
         "database_url = 'postgresql://u:12/hunter2@h/d'",
         "database_url = 'postgresql://u:p@hunter2@h/d'",
         "database_url = 'postgres+x://u:hunter2@h/d'",
+        "database_replica_url = 'postgres+x://u:hunter2@h/d'",
+        "database_replica_url = 'postgresql://u:hunter2@h/d'",  # without a primary
         "database_url = 'host=h port=1 password=hunter2 nonsense'",
         "llm_model = 'm'\nllm_url = 'ftp://u:hunter2@h'",
         "llm_model = 'm'\nllm_url = 'http://h h/?key=hunter2'",
@@ -338,6 +340,7 @@ def test_every_secret_is_masked() -> None:
     assert secrets == [
         "database_url",
         "database_owner_url",
+        "database_replica_url",
         "llm_api_key",
         "key",
         "oidc_client_secret",

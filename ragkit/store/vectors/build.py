@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from psycopg import Connection, Cursor
-from psycopg.sql import SQL, Composable, Identifier
+from psycopg.sql import SQL, Composable, Composed, Identifier
 from psycopg.sql import Literal as Constant
 
 from ragkit.errors import UsageError
@@ -52,21 +52,27 @@ _NEW_GENERATION: Final = """
     UPDATE vector_layout SET written = written + 1 WHERE space_id = %s RETURNING written - 1
 """
 _CREATE: Final = SQL(
-    "CREATE INDEX CONCURRENTLY {name} ON {table} USING {kind} ({key}){options}"
+    "CREATE INDEX {how} {name} ON {table} USING {kind} ({key}){options}"
     " WHERE generation <= {generation}"
 )
 _BUILT: Final = """
     UPDATE vector_layout SET (type, metric, index, effort, indexed, rows) = (
-        %s, %s, %s, %s, %s, coalesce((SELECT greatest(reltuples, 0) FROM pg_class
-            WHERE relname = %s AND pg_table_is_visible(oid)), 0))
+        %s, %s, %s, %s, %s, (SELECT coalesce(sum(greatest(reltuples, 0)), 0) FROM pg_class
+            WHERE oid IN (SELECT to_regclass(%s) UNION ALL
+                SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass(%s))))
     WHERE space_id = %s
 """
 _ADDED: Final = "UPDATE vector_layout SET rows = rows + %s WHERE space_id = %s"
 _INDEXES: Final = """
-    SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-    JOIN pg_class t ON t.oid = i.indrelid
-    WHERE t.relname = %s AND pg_table_is_visible(t.oid)
+    SELECT c.relname, c.relkind = 'I' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE NOT c.relispartition AND i.indrelid IN (SELECT to_regclass(%s) UNION ALL
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass(%s))
 """
+_PARTITIONS: Final = """
+    SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = to_regclass(%s) ORDER BY 1
+"""
+_ATTACH: Final = SQL("ALTER INDEX {} ATTACH PARTITION {}")
 _COUNT: Final = SQL("""
     INSERT INTO vector_count (tenant, collection_id, space_id, rows)
     SELECT c.tenant, c.id, %(space)s, (SELECT count(*) FROM {} v
@@ -196,21 +202,46 @@ def _build(
         with ExitStack() as stack:
             stack.enter_context(_settings(conn, planned, rows))
             stack.enter_context(shown(conn, watch, on_progress))
-            cursor.execute(_statement(planned, generation, rows))
+            _create(cursor, planned, generation, rows)
     kept = (layout.type, layout.metric, layout.index, layout.effort)
     name = index_name(table.space_id, generation)
-    cursor.execute(_BUILT, (*kept, generation, name, table.space_id))
+    cursor.execute(_BUILT, (*kept, generation, name, name, table.space_id))
     _drop_indexes(cursor, table, but=generation)
     return bool(generation)
 
 
-def _statement(table: Table, generation: int, rows: int) -> Any:
+def _create(cursor: Cursor[Any], table: Table, generation: int, rows: int) -> None:
+    """Create an index; of a partitioned table each partition's, beside readers and writers too."""
+    name = index_name(table.space_id, generation)
+    parts = [str(part) for (part,) in cursor.execute(_PARTITIONS, (table.name,)).fetchall()]
+    if not parts:
+        at_once = SQL("CONCURRENTLY"), Identifier(name), table.identifier
+        cursor.execute(_statement(table, at_once, generation, rows))
+        return
+    whole = SQL(""), Identifier(name), SQL("ONLY {}").format(table.identifier)
+    cursor.execute(
+        _statement(table, whole, generation, rows)
+    )  # not valid, nor used, before all are
+    for part in parts:
+        own = Identifier(f"{part}_nearest_{generation}")
+        at_once = SQL("CONCURRENTLY"), own, Identifier(part)
+        share = _one(cursor, _TOTAL.format(Identifier(part)), (10**9,))
+        cursor.execute(_statement(table, at_once, generation, share))
+        cursor.execute(_ATTACH.format(Identifier(name), own))
+
+
+def _statement(
+    table: Table, of: tuple[Composable, Composable, Composable], generation: int, rows: int
+) -> Composed:
+    """Write what creates an index; `of` is how, its name, and on which table."""
     options: Composable = SQL("")
     if table.layout.kind == "ivfflat":
         options = SQL(" WITH (lists = {})").format(Constant(lists(rows)))
+    how, name, on = of
     return _CREATE.format(
-        name=Identifier(index_name(table.space_id, generation)),
-        table=table.identifier,
+        how=how,
+        name=name,
+        table=on,
         kind=SQL(table.layout.kind),
         key=table.index_key,
         options=options,
@@ -219,11 +250,13 @@ def _statement(table: Table, generation: int, rows: int) -> Any:
 
 
 def _drop_indexes(cursor: Cursor[Any], table: Table, *, but: int) -> None:
-    names = [str(name) for (name,) in cursor.execute(_INDEXES, (table.name,)).fetchall()]
-    for name in names:
-        found = re.fullmatch(rf"{table.name}_nearest_(\d+)", name)
+    names = cursor.execute(_INDEXES, (table.name, table.name)).fetchall()
+    for name, partitioned in names:
+        found = re.fullmatch(rf"{table.name}(?:_p\d+)?_nearest_(\d+)", name)
         if found and int(found[1]) != but:
-            cursor.execute(SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(Identifier(name)))
+            # One of a partitioned table goes with its parts, in a moment in which nobody searches.
+            how = SQL("" if partitioned else "CONCURRENTLY")
+            cursor.execute(SQL("DROP INDEX {} IF EXISTS {}").format(how, Identifier(name)))
 
 
 @contextmanager

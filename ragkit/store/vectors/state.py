@@ -14,8 +14,11 @@ from ragkit.types import EmbeddingSpace
 
 _STATE: Final = SQL("""
     SELECT count(*), count(*) FILTER (WHERE generation > %(indexed)s),
-        pg_total_relation_size(%(table)s::regclass),
-        coalesce(pg_relation_size(to_regclass(%(index)s)), 0)
+        (SELECT sum(pg_total_relation_size(oid))::bigint FROM (SELECT %(table)s::regclass AS oid
+            UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = %(table)s::regclass) t),
+        (SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint FROM (
+            SELECT to_regclass(%(index)s) AS oid UNION ALL
+            SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass(%(index)s)) i)
     FROM {}
 """)
 
