@@ -38,7 +38,7 @@ class RagTask:
     an unanswerable one whether it was refused.
     """
 
-    version = "1"
+    version = "2"
     method: Method = "rag"
     metric = "answer_score"
     sampling: Mapping[str, Any] = {}

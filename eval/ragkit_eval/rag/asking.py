@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,7 @@ from ragkit.answer.question import read
 from ragkit.errors import ModelError, QueryError
 from ragkit.render import answer_json, hit_json
 from ragkit.retrieve.weights import term_weights
-from ragkit.types import Answer, Hit, Reasoning
+from ragkit.types import Answer, Copy, Hit, Reasoning
 from ragkit_eval.item import Ask, Item, Response
 
 if TYPE_CHECKING:
@@ -123,9 +123,27 @@ def _searched(kb: KnowledgeBase, item: Item, k: int) -> Response:
 
 def ranked(passages: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the documents of passages, best first, each where its best passage stands."""
-    return list(dict.fromkeys(passage["uri"] for passage in passages))
+    return list(dict.fromkeys(place["uri"] for place in named(passages)))
+
+
+def named(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the places that passages name: each one's own, then those where the same is said."""
+    for passage in passages:
+        yield passage
+        yield from passage.get("duplicates", ())  # runs of earlier versions have none
 
 
 def _passage(hit: Hit, *, text: bool) -> Mapping[str, Any]:
-    place = {"document": hit.document, "uri": hit.uri, "start": hit.start, "end": hit.end}
+    place = _place(hit)
+    if hit.duplicates:
+        place["duplicates"] = [_place(copy) for copy in hit.duplicates]
     return place | {"text": hit.text} if text else place
+
+
+def _place(found: Hit | Copy) -> dict[str, Any]:
+    return {
+        "document": found.document,
+        "uri": found.uri,
+        "start": found.start,
+        "end": found.end,
+    }

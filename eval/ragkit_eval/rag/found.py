@@ -21,7 +21,7 @@ class RetrievalTask:
     which the first measure needs.
     """
 
-    version = "1"
+    version = "2"
     method: Method = "rag"
     sampling: Mapping[str, Any] = {}
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ragkit.errors import UsageError
 from ragkit_eval import retrieval
 from ragkit_eval.metrics.contains import contains
-from ragkit_eval.rag.asking import TEXTS, ranked
+from ragkit_eval.rag.asking import TEXTS, named, ranked
 from ragkit_eval.sets import Excerpt, Question
 
 Labels = Mapping[str, Any]
@@ -76,9 +76,9 @@ def check_depths(names: Iterable[str]) -> None:
 def passage_scores(measures: Iterable[str], labels: Labels, passages: Passages) -> dict[str, float]:
     """Score passages, best first, by each measure that applies to the labels.
 
-    A document stands where its best passage does. Measures of spans count characters, after which
-    they are named in the first k passages, so that they do not depend on how text was cut;
-    "answer_found" is 1 when an accepted answer stands in one of them.
+    A document stands where its best passage does, and one that says the same right after it.
+    Measures of spans count the characters that the first k passages name, so that they do not
+    depend on how text was cut; "answer_found" is 1 when an accepted answer stands in one of them.
     """
     names = [name for name in measures if applies(name, labels)]
     standard = [name for name in names if not _OWN.fullmatch(name)]
@@ -95,6 +95,6 @@ def _own_score(metric: str, labels: Labels, passages: Passages) -> float:
     if metric == ANSWER:
         return float(any(contains(one["text"], labels["answers"]) for one in passages))
     labelled = [Excerpt(one["document"], one["start"], one["end"]) for one in labels["spans"]]
-    found = [Excerpt(one["uri"], one["start"], one["end"]) for one in passages]
+    found = [Excerpt(one["uri"], one["start"], one["end"]) for one in named(passages)]
     scores = retrieval.span_scores(labelled, found)
     return float(getattr(scores, metric.removeprefix("span_")))

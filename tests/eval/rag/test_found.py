@@ -1,12 +1,15 @@
 """What a search finds against labels: documents, spans, accepted answers."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ragkit import KnowledgeBase
 from ragkit.errors import ModelError, UsageError
+from ragkit.retrieve.duplicates import Collapse
+from ragkit.testing import CORPUS, fill
 from ragkit_eval.item import Item, Response
 from ragkit_eval.rag import locate, retrieval_task, search_ask
 from ragkit_eval.rag.passages import passage_scores
@@ -55,6 +58,17 @@ def test_the_documents_of_spans_are_relevant_where_no_document_is_labelled() -> 
     assert passage_scores(["mrr"], spans, PASSAGES) == {"mrr": 0.5}
 
 
+def test_passages_that_say_the_same_count_where_the_shown_one_stands() -> None:
+    shown = {**PASSAGES[0], "duplicates": [{"uri": "b", "start": 10, "end": 20}]}
+    passages = [shown, {"uri": "c", "start": 0, "end": 5, "text": "More."}]
+    assert passage_scores(["mrr", "recall@2", "recall@3", "span_recall@1"], LABELS, passages) == {
+        "mrr": 0.5,  # a, b, c
+        "recall@2": 0.5,
+        "recall@3": 1.0,
+        "span_recall@1": 1.0,
+    }
+
+
 def test_what_has_no_label_has_no_score() -> None:
     names = ["mrr", "span_recall", "answer_found"]
     assert passage_scores(names, {"answers": [], "relevant": {"a": 0}, "spans": []}, []) == {}
@@ -85,6 +99,17 @@ def test_a_search_is_asked_and_scored(kb: KnowledgeBase) -> None:
     assert "answer_found@5" not in scored.scores
     chinese = task.score(third, asyncio.run(_ask(ask, third)))
     assert (chinese.scores["mrr"], chinese.scores["answer_found@5"]) == (1.0, 1.0)
+
+
+def test_a_search_keeps_the_places_of_passages_that_say_the_same(kb: KnowledgeBase) -> None:
+    fill(kb.store, kb.embedder, [replace(CORPUS[1], uri="leave (2).md")])
+    kb.refinements, kb.candidates = [Collapse()], 20
+    labelled = made(Question("1", "days of paid holiday?", relevant={"leave (2).md": 1}))
+    task = retrieval_task(labelled, ["recall@2"], uris=locate(labelled, kb.store, "default"))
+    (item,) = task.items()
+    response = asyncio.run(_ask(search_ask(kb, k=1), item))
+    assert sorted(response.text.splitlines()) == ["leave (2).md", "leave.md"]
+    assert task.score(item, response).scores == {"recall@2": 1.0}
 
 
 def test_spans_are_judged_first_where_all_have_them(kb: KnowledgeBase) -> None:
