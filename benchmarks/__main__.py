@@ -1,7 +1,8 @@
 """Run the benchmarks named on the command line, or all, and write their tables to the docs.
 
 Each benchmark is a module with `run() -> str`, a Markdown section; its result is kept in
-benchmarks/out/, so that one can be run again alone.
+benchmarks/out/, so that one can be run again alone. Which sizes the sections of search measure, and
+where they keep their databases, is said in sizes.py and homes.py.
 """
 
 import os
@@ -12,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 SECTIONS = (
-    *("ingestion", "retrieval", "hybrid", "rerank", "answers", "packing", "serving", "http"),
-    *("lexical", "dense", "metrics", "inflight", "startup"),
+    *("ingestion", "retrieval", "dense", "lexical", "hybrid", "readers", "rerank", "answers"),
+    *("packing", "serving", "http", "metrics", "inflight", "startup"),
 )
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(__file__).resolve().parent / "out"

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.corpus import Asked, Corpus, Precomputed, load
-from ragkit import Settings
+from benchmarks import footprint
+from benchmarks.corpus import Asked, Precomputed
+from benchmarks.growth import growth
+from benchmarks.made_up import COLLECTION, MadeUp, made_up
+from benchmarks.sizes import keep, kept, sizes
+from benchmarks.targets import at_most
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.store.open import open_database
+from ragkit.store import segment_cache
 
 if TYPE_CHECKING:
     from ragkit.types import Mode
 
-SIZES = (10_000, 100_000)
 QUERIES = 300
 K = 10
 WAYS: tuple[Mode, ...] = ("dense", "lexical", "hybrid")
@@ -32,6 +33,13 @@ the words are found.
 
 | chunks | dense | lexical | hybrid | ratio | ratio, embedding beside |
 |---|---|---|---|---|---|"""
+COSTS = """
+Bytes a chunk of the whole: on disk the texts of about 100 words, the vectors and the words, each
+with its indexes; in memory what no file backs of the server, its buffers in use with it, and
+ragkit's cache of words.
+
+| chunks | loaded in | texts | vectors | words | server's memory | cache |
+|---|---|---|---|---|---|---|"""
 
 
 class Slow(Precomputed):
@@ -43,38 +51,59 @@ class Slow(Precomputed):
 
 
 def run() -> str:
-    lines = [HEAD]
-    for size in [int(n) for n in os.environ.get("RAGKIT_BENCH_SIZES", "").split()] or SIZES:
-        lines.append(_row(size))
-        print(lines[-1], flush=True)
-    return "\n".join(lines) + "\n"
+    """Measure the sizes asked for, and tabulate all that is kept."""
+    for size in sizes():
+        with made_up(size) as store:
+            print(keep("hybrid", size, partial(_measure, store)), flush=True)
+    results = kept("hybrid")
+    times, costs = [HEAD], [COSTS]
+    for size, row in results.items():
+        cells = [f"{1000 * row['p50'][way]:.2f} ({1000 * row['p95'][way]:.2f})" for way in WAYS]
+        ratios = f"{_ratio(row['p50']):.2f} | {_ratio(row['slow']):.2f}"
+        times.append(f"| {size:,} | {' | '.join(cells)} | {ratios} |")
+        each = " | ".join(f"{of / size:,.0f}" for of in row["bytes"].values())
+        costs.append(f"| {size:,} | {row['loaded']:.0f} s | {each} |")
+    ratios_by_size = {f"{size:,}": _ratio(row["p50"]) for size, row in results.items()}
+    wanted = "\n- " + at_most("hybrid / its slower leg", 1.3, ratios_by_size) + "\n"
+    grown = growth({way: {n: row["p50"][way] for n, row in results.items()} for way in WAYS})
+    return "\n".join([*times, *costs, wanted, grown])
 
 
-def _row(size: int) -> str:
-    corpus = Corpus(size)
-    queries = corpus.queries(QUERIES)
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
-        open_database(Settings(home=Path(home))) as database,
-    ):
-        store = database.store("default")
-        load(store, "made-up", corpus)
-        at_once, slow = (
-            _measured(
-                [
-                    HybridRetriever(store, kind(corpus.space, queries), "made-up", mode=way)
-                    for way in WAYS
-                ],
-                queries,
-            )
-            for kind in (Precomputed, Slow)
+def _ratio(p50: dict[str, float]) -> float:
+    return p50["hybrid"] / max(p50["dense"], p50["lexical"])
+
+
+def _measure(store: MadeUp) -> dict[str, Any]:
+    queries = store.corpus.queries(QUERIES)
+    at_once, slow = (
+        _in_turn(
+            [
+                HybridRetriever(store.store, kind(store.corpus.space, queries), COLLECTION, mode)
+                for mode in WAYS
+            ],
+            queries,
         )
-    cells = [f"{1000 * median(times):.2f} ({1000 * _p95(times):.2f})" for times in at_once]
-    ratios = [f"{median(t[2]) / max(median(t[0]), median(t[1])):.2f}" for t in (at_once, slow)]
-    return f"| {size:,} | {' | '.join([*cells, *ratios])} |"
+        for kind in (Precomputed, Slow)
+    )
+    with store.database.owner() as conn:
+        parts = {
+            name: footprint.disk(conn, getattr(footprint, name.upper()))
+            for name in ("text", "vectors", "words")
+        }
+    memory = {
+        "server": footprint.server_memory(store.home),
+        "cache": segment_cache.CACHE.bytes,
+    }
+    return {
+        **store.noted,
+        "p50": {way: median(times) for way, times in zip(WAYS, at_once, strict=True)},
+        "p95": {way: quantiles(times, n=20)[-1] for way, times in zip(WAYS, at_once, strict=True)},
+        "slow": {way: median(times) for way, times in zip(WAYS, slow, strict=True)},
+        "bytes": parts | memory,
+    }
 
 
-def _measured(ways: Sequence[HybridRetriever], queries: Sequence[Asked]) -> list[list[float]]:
+def _in_turn(ways: Sequence[HybridRetriever], queries: Sequence[Asked]) -> list[list[float]]:
     """Time each query on every way in turn, after a round to warm up."""
     times: list[list[float]] = [[] for _ in ways]
     for measured in (False, True):
@@ -85,7 +114,3 @@ def _measured(ways: Sequence[HybridRetriever], queries: Sequence[Asked]) -> list
                 if measured:
                     times[number].append(time.perf_counter() - began)
     return times
-
-
-def _p95(times: Sequence[float]) -> float:
-    return quantiles(times, n=20)[-1]

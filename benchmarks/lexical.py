@@ -1,179 +1,152 @@
 """Search by words alone: ragkit's index in PostgreSQL against bm25s in memory and tsvector.
 
-Zipf text, so that the words' frequencies are those of language and any size can be made.
+Zipf text (zipf.py). Sizes: sizes.py says which are measured.
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from benchmarks import footprint
+from benchmarks.growth import growth
+from benchmarks.homes import home, once, refuse_half_loaded
+from benchmarks.lexical_peers import bm25s, tsvector
+from benchmarks.sizes import keep, kept, sizes
+from benchmarks.targets import at_least, at_most
+from benchmarks.zipf import MEAN_TERMS, VOCABULARY, Corpus, make, questions
+from ragkit.settings import Settings
 from ragkit.store import postings, segment_cache
 from ragkit.store.lending import lent, transaction
 from ragkit.store.open import Database, open_database
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-SIZES: Final = (10_000, 100_000)
 QUERIES: Final = 200
 SLOW_QUERIES: Final = 20  # of tsvector, which takes up to seconds each
+COLD_QUERIES: Final = 50
 K: Final = 10
-VOCABULARY: Final = 300_000
-MEAN_TERMS: Final = 100
 ROUNDS: Final = 3
 BLOCK: Final = 5_000  # chunks in one segment as written; merged at the end
 COLLECTION: Final = "words"
+SYSTEMS: Final = ("warm", "cold", "first", "bm25s", "tsvector")
+
+HEAD = f"""## Search by words
+
+Zipf text of {MEAN_TERMS} words a chunk, vocabulary {VOCABULARY:,}; {QUERIES} questions of 2 to 8
+words that stand in one chunk, frequent words included; the {K} best. Medians (95th percentile) of
+{ROUNDS} interleaved rounds in milliseconds, in one thread. *ragkit*: a transaction of its own for
+each question, exact BM25 over PostgreSQL, what it read before kept in memory (*warm*) or not
+(*cold*: after forgetting everything; *first*: the first question of a fresh process). *bm25s*
+keeps its index in memory and cannot change it; the scores are compared on every question, and are
+the same within 1e-4. *tsvector*: GIN index, OR of the words, ts_rank_cd, {SLOW_QUERIES} questions.
+
+| chunks | ragkit warm | ragkit cold | first | bm25s | tsvector | warm / bm25s | tsvector / warm |
+|---|---|---|---|---|---|---|---|"""
+COSTS = """
+Bytes a chunk, the text itself apart. ragkit's index after VACUUM FULL: what merges leave behind is
+used again once the server has vacuumed. In memory: ragkit's own cache, which has a limit, and its
+server, its buffers in use with it; of bm25s its arrays.
+
+| chunks | ragkit, disk | postings + keys | cache | server | bm25s, memory | tsvector + GIN, disk |
+|---|---|---|---|---|---|---|"""
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Chunks of term numbers: all in one array, and where each chunk begins."""
-
-    terms: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    def chunk(self, number: int) -> NDArray[np.int32]:
-        return self.terms[self.starts[number] : self.starts[number + 1]]
-
-    @property
-    def chunks(self) -> int:
-        return len(self.starts) - 1
-
-
-def make(chunks: int, seed: int = 0) -> Corpus:
-    """Draw chunks of about 100 terms; a term's probability falls as 1 / (rank + 2.7)."""
-    rng = np.random.default_rng(seed)
-    lengths = np.clip(rng.lognormal(np.log(MEAN_TERMS) - 0.08, 0.4, chunks), 5, 512).astype(int)
-    weights = 1 / (np.arange(VOCABULARY) + 2.7)
-    edges = np.cumsum(weights / weights.sum())
-    terms = np.searchsorted(edges, rng.random(lengths.sum())).astype(np.int32)
-    return Corpus(np.minimum(terms, VOCABULARY - 1), np.append(0, np.cumsum(lengths)))
+def run() -> str:
+    """Measure the sizes asked for, and tabulate all that is kept."""
+    for size in sizes():
+        print(keep("lexical", size, partial(_measure, size)), flush=True)
+    results = kept("lexical")
+    times, costs = [HEAD], [COSTS]
+    for size, row in results.items():
+        p50 = row["p50"]
+        cells = [f"{1000 * p50[name]:.2f} ({1000 * row['p95'][name]:.2f})" for name in SYSTEMS]
+        ratios = f"{p50['warm'] / p50['bm25s']:.1f} | {p50['tsvector'] / p50['warm']:.0f}"
+        times.append(f"| {size:,} | {' | '.join(cells)} | {ratios} |")
+        each = {name: f"{of / size:,.0f}" for name, of in row["bytes"].items()}
+        costs.append(
+            f"| {size:,} | {each['index']} | {each['postings']} + {each['keys']}, in"
+            f" {row['segments']} segments | {each['cache']} | {each['server']} | {each['bm25s']}"
+            f" | {each['tsvector']} |"
+        )
+    return "\n".join([*times, *costs, "", _wanted(results), "", _growth(results)])
 
 
-def questions(corpus: Corpus, number: int, seed: int = 1) -> list[list[str]]:
-    """Draw questions of 2 to 8 words that stand together in some chunk, frequent ones and all."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(number):
-        chunk = corpus.chunk(int(rng.integers(corpus.chunks)))
-        found.append([_word(t) for t in rng.choice(chunk, min(len(chunk), rng.integers(2, 9)))])
-    return found
-
-
-def run(sizes: Sequence[int] = SIZES) -> str:
-    """Measure every size; return the section."""
-    lines = [
-        "## Search by words\n",
-        f"Zipf text of {MEAN_TERMS} words a chunk, vocabulary {VOCABULARY:,}; {QUERIES} questions"
-        " of 2 to 8 words that stand in one chunk, frequent words included; the 10 best. Medians of"
-        f" {ROUNDS} interleaved rounds, in one thread. *ragkit*: a transaction of its own for each"
-        " question, exact BM25 over PostgreSQL, what it read before kept in memory (*warm*) or not"
-        " (*cold*: after forgetting everything, and in a fresh process the first question). *bm25s*"
-        " keeps its index in memory and cannot change it. *tsvector*: GIN index, OR of the words,"
-        f" ts_rank_cd, {SLOW_QUERIES} questions.\n",
-        "| chunks | ragkit warm | ragkit cold | first of a process | bm25s | tsvector |"
-        " warm / bm25s | tsvector / warm | index, bytes a chunk | of it postings and keys |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+def _wanted(results: dict[int, Any]) -> str:
+    slower = {f"{n:,}": row["p50"]["warm"] / row["p50"]["bm25s"] for n, row in results.items()}
+    faster = {f"{n:,}": row["p50"]["tsvector"] / row["p50"]["warm"] for n, row in results.items()}
+    said = [
+        at_most("ragkit warm / bm25s", 5, slower),
+        at_least("tsvector with ts_rank_cd / ragkit warm", 50, faster),
     ]
-    warm: list[float] = []
-    cold: list[float] = []
-    for size in sizes:
-        row = _measure(size)
-        warm.append(row.warm)
-        cold.append(row.cold)
-        times = (row.warm, row.cold, row.first, row.bm25s, row.tsvector)
-        ms = " | ".join(f"{1000 * t:.2f} ms" for t in times)
-        lines.append(
-            f"| {size:,} | {ms} | {row.warm / row.bm25s:.1f} | {row.tsvector / row.warm:.0f}"
-            f" | {row.bytes:.0f} | {row.terms_bytes} |"
-        )
-        print(lines[-1], flush=True)
-    if len(sizes) > 1:
-        fits = [np.polyfit(np.log(sizes), np.log(times), 1)[0] for times in (warm, cold)]
-        lines.append(
-            f"\nCost grows with the chunks to the power of {fits[0]:.2f} warm, {fits[1]:.2f} cold"
-            f" (least squares over {len(sizes)} sizes). Scores are compared with bm25s' on every"
-            " question: the largest difference is below 1e-4. The index is measured after VACUUM"
-            " FULL; what merges leave behind is used again once the server has vacuumed."
-        )
-    return "\n".join(lines) + "\n"
+    return "\n".join(f"- {line}" for line in said)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    warm: float
-    cold: float
-    first: float
-    bm25s: float
-    tsvector: float
-    bytes: float
-    terms_bytes: str
+def _growth(results: dict[int, Any]) -> str:
+    def costs(name: str) -> dict[int, float]:
+        return {size: float(row["p50"][name]) for size, row in results.items()}
 
-
-def _measure(size: int) -> _Row:
-    corpus = make(size)
-    asked = questions(corpus, QUERIES)
-    peer = _bm25s(corpus)
-    with _home() as home:
-        with _database(home) as database:
-            _load(database, corpus)
-            total, parts = _size(database, size)
-            _agree(database, peer, asked)
-            times: dict[str, list[float]] = {"ragkit": [], "bm25s": [], "cold": []}
-            for _ in range(ROUNDS):
-                for words in asked:
-                    times["ragkit"].append(_timed(lambda w=words: _search(database, w)))
-                    times["bm25s"].append(_timed(lambda w=words: peer(w)))
-            for words in asked[:50]:
-                segment_cache.CACHE.clear()
-                times["cold"].append(_timed(lambda w=words: _search(database, w)))
-            slow = _tsvector(database, corpus, asked[:SLOW_QUERIES])
-        first = [_first(home, words) for words in asked[:3]]
-    median = {name: float(np.median(some)) for name, some in times.items()}
-    return _Row(
-        median["ragkit"],
-        median["cold"],
-        float(np.median(first)),
-        median["bm25s"],
-        slow,
-        total / size,
-        parts,
+    names = {"warm": "ragkit warm", "cold": "ragkit cold"}
+    return growth({names.get(n, n): costs(n) for n in SYSTEMS if n != "first"}) + (
+        "\nWanted: an exponent of 0.8 or less.\n"
     )
 
 
+def _measure(size: int) -> dict[str, Any]:
+    corpus = make(size)
+    asked = questions(corpus, QUERIES)
+    with home(f"lexical-{size}") as folder:
+        with open_database(Settings(home=folder)) as database:
+            loading = once(folder, "loaded", lambda: _load(database, corpus, folder))
+            sizes = _sizes(database)
+            peer, arrays = bm25s(corpus, K)
+            _agree(database, peer, asked)
+            times = _in_turn(database, peer, asked)
+            sizes |= {"cache": segment_cache.CACHE.bytes, "bm25s": arrays}
+            sizes["server"] = footprint.server_memory(folder)
+            times["cold"] = _cold(database, asked[:COLD_QUERIES])
+            times["tsvector"], sizes["tsvector"] = tsvector(
+                database, corpus, asked[:SLOW_QUERIES], K, folder
+            )
+        times["first"] = [_first(folder, words) for words in asked[:3]]
+    return {
+        **loading,
+        "p50": {name: float(np.median(some)) for name, some in times.items()},
+        "p95": {name: float(np.percentile(some, 95)) for name, some in times.items()},
+        "segments": sizes.pop("segments"),
+        "bytes": sizes,
+    }
+
+
+def _in_turn(
+    database: Database, peer: Callable[[Sequence[str]], object], asked: list[list[str]]
+) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {"warm": [], "bm25s": []}
+    for _ in range(ROUNDS):
+        for words in asked:
+            times["warm"].append(_timed(partial(_search, database, words)))
+            times["bm25s"].append(_timed(partial(peer, words)))
+    return times
+
+
+def _cold(database: Database, asked: list[list[str]]) -> list[float]:
+    times = []
+    for words in asked:
+        segment_cache.CACHE.clear()
+        times.append(_timed(partial(_search, database, words)))
+    return times
+
+
 def _search(database: Database, words: Sequence[str]) -> Sequence[tuple[int, float]]:
-    from ragkit.retrieve.lexical import lexical
+    from ragkit.retrieve.words.lexical import lexical
 
     with database.store("default").snapshot() as reader:
         return lexical(reader, COLLECTION, " ".join(words), K).best
-
-
-def _bm25s(corpus: Corpus) -> Callable[[Sequence[str]], list[float]]:
-    import bm25s
-    from bm25s.tokenization import Tokenized
-
-    index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-    numbers = [corpus.chunk(n).tolist() for n in range(corpus.chunks)]
-    vocabulary = {_word(n): n for n in range(VOCABULARY)}
-    index.index(Tokenized(ids=numbers, vocab=vocabulary), show_progress=False)
-
-    def search(words: Sequence[str]) -> list[float]:
-        found = index.retrieve([list(words)], k=K, show_progress=False)
-        return [float(score) for score in found.scores[0]]
-
-    return search
 
 
 def _agree(
@@ -186,89 +159,47 @@ def _agree(
         assert np.allclose(ours, theirs, atol=1e-4), (words, ours, theirs)
 
 
-def _load(database: Database, corpus: Corpus) -> None:
+def _load(database: Database, corpus: Corpus, home: Path) -> dict[str, float]:
     store = database.store("default", durable=False)
+    refuse_half_loaded(store, home)
     owner = store.create_collection(COLLECTION).id
     began = time.perf_counter()
-    for block in range(0, corpus.chunks, BLOCK):
-        numbers = range(block, min(block + BLOCK, corpus.chunks))
-        terms = [[_word(t) for t in corpus.chunk(n)] for n in numbers]
+    for block in range(0, len(corpus), BLOCK):
+        numbers = range(block, min(block + BLOCK, len(corpus)))
+        terms = [corpus.words(number) for number in numbers]
         with transaction(database.pool, "default") as cursor:
             postings.add_segment(cursor, "default", owner, [n + 1 for n in numbers], terms)
         with lent(database.pool) as conn:
             postings.merge(conn, "default", owner)
+        if block % 100_000 == 0:
+            print(f"  {block:,} chunks: {time.perf_counter() - began:.0f} s", flush=True)
     with database.owner() as conn:
         conn.execute("VACUUM (FULL, ANALYZE) lexical_posting, lexical_segment")
-    print(f"  {corpus.chunks:,} chunks indexed in {time.perf_counter() - began:.0f} s", flush=True)
+    seconds = time.perf_counter() - began
+    print(f"  {len(corpus):,} chunks indexed in {seconds:.0f} s", flush=True)
+    return {"indexed": seconds}
 
 
-def _size(database: Database, chunks: int) -> tuple[int, str]:
+def _sizes(database: Database) -> dict[str, int]:
     with database.pool.connection() as conn:
         row = conn.execute(
-            "SELECT pg_total_relation_size('lexical_posting')"
-            " + pg_total_relation_size('lexical_segment'),"
-            " (SELECT sum(length(data)) FROM lexical_posting),"
+            "SELECT (SELECT sum(length(data)) FROM lexical_posting),"
             " pg_indexes_size('lexical_posting'), (SELECT count(*) FROM lexical_segment)"
         ).fetchone()
-    assert row is not None
-    return int(row[0]), f"{row[1] / chunks:.0f} + {row[2] / chunks:.0f}, {row[3]} segments"
-
-
-def _tsvector(database: Database, corpus: Corpus, asked: list[list[str]]) -> float:
-    """Index the same chunks by tsvector; return the median time of a question."""
-    with database.owner() as conn:
-        conn.execute("CREATE TABLE bench_text (id bigint PRIMARY KEY, words tsvector)")
-        with conn.cursor() as cursor, cursor.copy("COPY bench_text FROM STDIN") as copy:
-            for n in range(corpus.chunks):
-                places = enumerate(corpus.chunk(n), start=1)
-                copy.write_row((n, " ".join(f"{_word(t)}:{at}" for at, t in places)))
-        conn.execute("CREATE INDEX ON bench_text USING gin (words)")
-        conn.execute("VACUUM (ANALYZE) bench_text")
-    times = []
-    for words in asked:
-        query = " | ".join(words)
-        times.append(_timed(lambda q=query: _ranked(database, q)))
-    return float(np.median(times))
-
-
-def _ranked(database: Database, query: str) -> list[Any]:
-    with database.pool.connection() as conn:
-        return conn.execute(
-            "SELECT id, ts_rank_cd(words, q) AS rank FROM bench_text, to_tsquery('simple', %s) q"
-            " WHERE words @@ q ORDER BY rank DESC LIMIT %s",
-            (query, K),
-        ).fetchall()
+        assert row is not None
+        index = footprint.disk(conn, footprint.WORDS)
+    return {"index": index, "postings": int(row[0]), "keys": int(row[1]), "segments": int(row[2])}
 
 
 def _first(home: Path, words: Sequence[str]) -> float:
     """Time the first question of a fresh process, its database open and its modules loaded."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.lexical", "--first", str(home), *words],
+        [sys.executable, "-m", "benchmarks.lexical", str(home), *words],
         capture_output=True,
         text=True,
         check=True,
     )
     return float(done.stdout.split()[-1])
-
-
-@contextmanager
-def _home() -> Iterator[Path]:
-    home = Path(tempfile.mkdtemp(prefix="ragkit-lexical-"))
-    try:
-        yield home
-    finally:
-        from ragkit.store.embedded import stop
-
-        stop(home)
-        shutil.rmtree(home)
-
-
-@contextmanager
-def _database(home: Path) -> Iterator[Database]:
-    from ragkit.settings import Settings
-
-    with open_database(Settings(home=home)) as database:
-        yield database
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -277,24 +208,11 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _word(number: int | np.integer) -> str:
-    """Spell a term so that neither stemmer nor tokenizer changes it."""
-    return f"w{number}x"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("sizes", nargs="*", type=int)
-    parser.add_argument("--first", nargs="+")
-    given = parser.parse_args()
-    if given.first:
-        home, *words = given.first
-        with _database(Path(home)) as database:
-            database.store("default").collections()
-            print(_timed(lambda: _search(database, words)))
-        return
-    print(run(given.sizes or SIZES))
+def main(home: str, *words: str) -> None:
+    with open_database(Settings(home=Path(home))) as database:
+        database.store("default").collections()
+        print(_timed(partial(_search, database, words)))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,0 +1,50 @@
+"""What a database of ragkit's takes: bytes of tables on disk, and of memory in its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+VECTORS = ("vectors_1",)
+WORDS = ("lexical_posting", "lexical_segment")
+TEXT = ("document", "chunk")
+
+
+def disk(conn: Any, tables: tuple[str, ...]) -> int:
+    """Add up tables with their indexes, as pg_total_relation_size counts them."""
+    return sum(
+        int(conn.execute("SELECT pg_total_relation_size(%s)", (table,)).fetchone()[0])
+        for table in tables
+    )
+
+
+def server_memory(home: Path) -> int:
+    """Add up what no file backs of the embedded server's processes: shared buffers in use once.
+
+    Of memory shared by several, each is charged its part: see Pss in proc_pid_smaps_rollup(5).
+    """
+    first = int((home / "postgres/postmaster.pid").read_text().split()[0])
+    return sum(_own(pid) for pid in (first, *_children(first)))
+
+
+def own_memory() -> int:
+    """Count the bytes of this process that no file backs."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("this system does not tell RssAnon")
+
+
+def _own(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return 0
+    parts = [line.split() for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:"))]
+    return sum(int(part[1]) * 1024 for part in parts)
+
+
+def _children(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        yield from map(int, (task / "children").read_text().split())
