@@ -23,6 +23,7 @@ Pooling = Literal["mean", "cls"]
 
 _PROJECTIONS = ("query", "key", "value")
 _JOINED = "attention.self.joined."  # query, key and value as one product: a third faster
+_ARRANGED_TOKENS = 1024  # of a batch, for which the layout is the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class BertEncoder:
     def _layer(
         self, name: str, hidden: Tensor, attention: Tensor | None, kept: int | None
     ) -> Tensor:
-        from torch.nn.functional import gelu, scaled_dot_product_attention
+        from torch.nn.functional import scaled_dot_product_attention
 
         b, _, d = hidden.shape
         triple = self._linear(name + _JOINED, hidden)  # (b, s, 3 d)
@@ -101,15 +102,22 @@ class BertEncoder:
             f"{name}attention.output.LayerNorm.",
             hidden[:, :kept] + self._linear(f"{name}attention.output.dense.", mixed),
         )
-        wide = gelu(self._linear(f"{name}intermediate.dense.", hidden))
+        wide = self._linear(f"{name}intermediate.dense.", hidden, "gelu")
         return self._norm(
             f"{name}output.LayerNorm.", hidden + self._linear(f"{name}output.dense.", wide)
         )
 
-    def _linear(self, name: str, hidden: Tensor) -> Tensor:
-        from torch.nn.functional import linear
+    def _linear(self, name: str, hidden: Tensor, then: Literal["none", "gelu"] = "none") -> Tensor:
+        import torch
+        from torch.nn.functional import gelu, linear
 
-        return linear(hidden, self.weights[name + "weight"], self.weights[name + "bias"])
+        weight, bias = self.weights[name + "weight"], self.weights[name + "bias"]
+        if weight.is_mkldnn:  # see `_arrange`
+            product = torch.ops.mkldnn._linear_pointwise
+            found: Tensor = product(hidden, weight, bias, then, [], "none")
+            return found
+        found = linear(hidden, weight, bias)
+        return gelu(found) if then == "gelu" else found
 
     def _norm(self, name: str, hidden: Tensor) -> Tensor:
         from torch.nn.functional import layer_norm
@@ -135,6 +143,7 @@ def bert(shape: Shape, stored: Mapping[str, Tensor], dtype: torch.dtype) -> Bert
     weights = {name: stored[name].to(dtype) for name in sorted(names)}
     for layer in range(shape.layers):
         _join(weights, f"encoder.layer.{layer}.")
+    _arrange(weights)
     return BertEncoder(shape, weights)
 
 
@@ -155,6 +164,27 @@ def _join(weights: dict[str, Tensor], layer: str) -> None:
     for kind in ("weight", "bias"):
         parts = [weights.pop(f"{layer}attention.self.{part}.{kind}") for part in _PROJECTIONS]
         weights[f"{layer}{_JOINED}{kind}"] = torch.cat(parts)
+
+
+def _arrange(weights: dict[str, Tensor]) -> None:
+    """Lay the matrices out as a processor's bfloat16 product reads them, in place.
+
+    Otherwise every product does it anew: a tenth of a batch's time. The product that takes them
+    also applies the activation, to what it has not rounded yet.
+    """
+    import torch
+
+    for name, weight in weights.items():
+        if name.startswith("encoder.") and weight.dim() == 2 and _is_arrangeable(weight):
+            weights[name] = torch.ops.mkldnn._reorder_linear_weight(weight, _ARRANGED_TOKENS)
+
+
+def _is_arrangeable(weight: Tensor) -> bool:
+    import torch
+
+    if weight.device.type != "cpu" or weight.dtype != torch.bfloat16:
+        return False
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def read_shape(folder: Path, pooling: Pooling) -> Shape | None:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ragkit.embed.find import ModelFiles, find_model, read_json
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
     Scorer = Callable[[str, Sequence[str]], list[float]]
-
-# Padded tokens per batch, on two CPU cores: see benchmarks/rerank.py. The figure for GPUs is
-# arbitrary: enough to fill one, little memory.
-_CPU_BATCH_TOKENS: Final = 2048
-_GPU_BATCH_TOKENS: Final = 65536
 
 
 class CrossEncoderReranker:
@@ -71,12 +66,13 @@ def _load(files: ModelFiles, device: str | None, batch_tokens: int | None) -> Sc
     from ragkit.embed.precision import torch_dtype
     from ragkit.embed.tokens import load_tokens
     from ragkit.rerank.classifier import PairScorer, load_classifier
+    from ragkit.rerank.parts import batch_budget
     from ragkit.rerank.pipeline import load_library_scorer
 
     tokens = load_tokens(files.folder)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch_dtype(device)
-    budget = batch_tokens or (_CPU_BATCH_TOKENS if device == "cpu" else _GPU_BATCH_TOKENS)
+    budget = batch_tokens or batch_budget(device)
     found = load_classifier(files.folder, device, dtype)
     if found is None:
         return load_library_scorer(files.folder, tokens, device, dtype, budget)

@@ -13,12 +13,10 @@ from threading import Lock
 from typing import Any, Final
 
 from ragkit.embed.find import ModelFiles, find_model, read_json
-from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import ModelError
-from ragkit.rerank.parts import best, parts
+from ragkit.rerank.parts import batch_budget, score_in_parts
 
-_BATCH_TOKENS: Final = 4096  # as for cross-encoders
 _SPARE: Final = 8  # tokens: specials, a marker, and what a part's edges may add
 
 
@@ -74,19 +72,19 @@ class _Loaded:
         """Score passages against a query; their token vectors live for one batch only."""
         stated = getattr(self.network[0], "document_length", None)
         room = max(1, min(stated or self.tokens.limit, self.tokens.limit) - _SPARE)
-        cut = [parts(text, self.tokens.spans(text), room) for text in passages]
-        pieces = [part for of_one in cut for part in of_one]
         asked = self.network.encode_query([query], show_progress_bar=False)
-        scores = [0.0] * len(pieces)
-        lengths = [len(self.tokens.spans(piece)) + 1 for piece in pieces]
-        for batch in batches(lengths, _BATCH_TOKENS):
+
+        def score(pieces: list[str]) -> Sequence[float]:
             encoded = self.network.encode_document(
-                [pieces[index] for index in batch], batch_size=len(batch), show_progress_bar=False
+                pieces, batch_size=len(pieces), show_progress_bar=False
             )
-            found = self.network.similarity(asked, encoded)[0].tolist()
-            for index, score in zip(batch, found, strict=True):
-                scores[index] = score
-        return best(scores, [len(of_one) for of_one in cut])
+            found: list[float] = self.network.similarity(asked, encoded)[0].tolist()
+            return found
+
+        budget = batch_budget(self.network.device.type)
+        return score_in_parts(
+            passages, self.tokens, score, room=room, beside=1, batch_tokens=budget
+        )
 
 
 def _network(files: ModelFiles, device: str | None) -> Any:

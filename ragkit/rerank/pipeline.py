@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragkit.embed.local import batches
 from ragkit.embed.pipeline import load_offline
 from ragkit.embed.tokens import Tokens
-from ragkit.rerank.parts import best, parts
+from ragkit.rerank.parts import score_in_parts
 
 if TYPE_CHECKING:
     import torch
@@ -32,16 +31,17 @@ class LibraryScorer:
         asked = query if len(spans) <= limit // 2 else query[: spans[limit // 2].start]
         beside = self._length(asked)
         room = max(1, limit - beside - _SPARE)
-        cut = [parts(text, self.tokens.spans(text), room) for text in passages]
-        pieces = [part for of_one in cut for part in of_one]
-        lengths = [beside + len(self.tokens.spans(piece)) for piece in pieces]
-        scores = [0.0] * len(pieces)
-        for batch in batches(lengths, self.batch_tokens):
-            pairs = [(asked, pieces[index]) for index in batch]
-            found = self.model.predict(pairs, batch_size=len(pairs), show_progress_bar=False)
-            for index, score in zip(batch, found, strict=True):
-                scores[index] = float(score)
-        return best(scores, [len(of_one) for of_one in cut])
+
+        def score(pieces: list[str]) -> Sequence[float]:
+            pairs = [(asked, piece) for piece in pieces]
+            found: Sequence[float] = self.model.predict(
+                pairs, batch_size=len(pairs), show_progress_bar=False
+            )
+            return found
+
+        return score_in_parts(
+            passages, self.tokens, score, room=room, beside=beside, batch_tokens=self.batch_tokens
+        )
 
     def _length(self, query: str) -> int:
         """Count the tokens of a pair without a passage, prompt and special tokens included."""

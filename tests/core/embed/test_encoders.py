@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.functional import cosine_similarity
 
+from ragkit.embed import bert
 from ragkit.embed.bert import load_bert
 from ragkit.embed.find import find_model
 from ragkit.embed.pipeline import load_pipeline
@@ -102,3 +104,30 @@ def test_a_broken_folder_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
         load_pipeline(tmp_path, "cpu", torch.float32)
     assert "\n" not in str(caught.value)
+
+
+def test_half_precision_in_the_processors_layout_is_as_near_to_float32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("this processor has no bfloat16 product of oneDNN's")
+    folder = find_model("all-MiniLM-L6-v2").folder
+    arranged = load_bert(folder, "cpu", torch.bfloat16)
+    monkeypatch.setattr(bert, "_is_arrangeable", lambda weight: False)
+    plain, exact = (load_bert(folder, "cpu", dtype) for dtype in (torch.bfloat16, torch.float32))
+    assert arranged is not None
+    assert plain is not None
+    assert exact is not None
+    layouts = [
+        sum(weight.is_mkldnn for weight in one.weights.values()) for one in (arranged, plain, exact)
+    ]
+    assert layouts == [6 * 4, 0, 0]
+    ids = torch.randint(1000, 30000, (5, 60), generator=torch.Generator().manual_seed(3))
+    mask = torch.arange(60) < torch.tensor([[60], [41], [8], [3], [1]])
+    with torch.inference_mode():
+        wanted = exact(ids, mask)
+        near, far = (cosine_similarity(one(ids, mask), wanted) for one in (arranged, plain))
+        assert float(near.min()) > 0.9998
+        assert float(near.mean()) > float(far.mean()) - 1e-5
+        first = cosine_similarity(arranged.first(ids, mask).float(), exact.first(ids, mask))
+        assert float(first.min()) > 0.9995

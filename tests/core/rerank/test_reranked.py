@@ -22,13 +22,13 @@ from ragkit.contracts import LanguageModel
 from ragkit.errors import ModelError, ModelServerError, SettingsError
 from ragkit.library import Caller, Library
 from ragkit.model.open import open_model
+from ragkit.planner import Planner
 from ragkit.rerank.cosine import CosineReranker
 from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.rerank.late import LateReranker
 from ragkit.rerank.open import open_reranker
 from ragkit.rerank.refine import CutOff, Rerank
 from ragkit.rerank.server import ServerReranker
-from ragkit.retrieve.plan import Planner
 from ragkit.store.calibration import Calibrations, CurrentCutoff
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
