@@ -52,7 +52,7 @@ def generator(
     model = model or language_model(settings)
     if model is None:
         from ragkit.answer.extract import ExtractiveGenerator
-        from ragkit.retrieve.weights import term_weights
+        from ragkit.retrieve.words.weights import term_weights
 
         return ExtractiveGenerator(lambda terms: term_weights(store, collection, terms))
     from ragkit.answer.llm import ChatGenerator
@@ -133,7 +133,7 @@ def plan(
     if settings.queries == "one" and settings.infer_filters == "off":
         return Query
     from ragkit.answer.templates import Templates
-    from ragkit.retrieve.plan import Planner
+    from ragkit.planner import Planner
 
     def fields() -> Fields:
         with store.snapshot() as reader:

@@ -10,17 +10,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from ragkit.answer import refusal
 from ragkit.answer.checked import checked
-from ragkit.answer.extract import ExtractiveGenerator
+from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.gate import Decision, Gate
-from ragkit.answer.strays import without_strays
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
 from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.types import (
     Answer,
     Decoding,
@@ -45,15 +43,6 @@ if TYPE_CHECKING:
     from ragkit.why.steps import Why
 
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
-
-
-@runtime_checkable
-class Adaptable(Protocol):
-    """A generator with a language model behind it, whose decoding one question may choose."""
-
-    def adapted(self, *, decoding: Decoding | None, instructions: str) -> Generator:
-        """Return the generator with other decoding, None for its own, and more instructions."""
-        ...
 
 
 @runtime_checkable
@@ -313,7 +302,7 @@ class KnowledgeBase(Closing):
         decision = self._gate.judge(query or question, hits, mode)
         clock.stop("gate")
         draft: Draft | None = None
-        for piece in self._drafted(decision, question, hits, history):
+        for piece in drafted(self.generator, decision, question, hits, history):
             if isinstance(piece, Draft):
                 draft = piece
             else:
@@ -339,8 +328,8 @@ class KnowledgeBase(Closing):
         """
         from ragkit.why.walk import walk
 
-        def drafted(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
-            *_, last = self._drafted(decision, question, hits, ())
+        def draw(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
+            *_, last = drafted(self.generator, decision, question, hits)
             assert isinstance(last, Draft), "a generator ends with a Draft"
             return last
 
@@ -351,22 +340,8 @@ class KnowledgeBase(Closing):
             k=self.passages if k is None else k,
             mode=mode or self.mode,
             judge=self._gate.judge,
-            draft=drafted if answer else None,
+            draft=draw if answer else None,
         )
-
-    def _drafted(
-        self, decision: Decision, question: str, hits: Sequence[Hit], history: Sequence[Turn]
-    ) -> Iterator[str | Reasoning | Draft]:
-        """Refuse, or generate; every marker in the text has a source."""
-        if decision.reason:
-            text = refusal.statement(question)
-            return iter((text, Draft(text, refused=True, reason=decision.reason)))
-        generator = self.generator
-        if decision.calibrated and isinstance(generator, ExtractiveGenerator):
-            generator = generator.after_gate()
-        pieces = generator.generate(question, hits, history=history)
-        sources = len(hits) + sum(len(turn.used) for turn in history)
-        return pieces if _writes_data(generator) else without_strays(pieces, sources)
 
     def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
@@ -378,18 +353,13 @@ class KnowledgeBase(Closing):
             collection=self.collection,
             clock=clock,
             entails=self._entails,
-            is_data=_writes_data(self.generator),
+            is_data=writes_data(self.generator),
         )
 
     def close(self) -> None:
         """Close the database, if this knowledge base opened it."""
         if self.database is not None and self._owns_database:
             self.database.close()
-
-
-def _writes_data(generator: Generator) -> bool:
-    """Tell whether a generator's output is bound to a schema: nothing of it may be changed."""
-    return bool(getattr(generator, "writes_data", False))
 
 
 def _as_of(store: Store, moment: datetime) -> Store:

@@ -1,20 +1,14 @@
-"""The settings: frozen values, read once at the edge from ragkit.toml and RAGKIT_* variables.
+"""The settings: frozen values, what each may be and what it is when nobody sets it.
 
-A secret's variable may name a file in its place: RAGKIT_LLM_API_KEY_FILE for RAGKIT_LLM_API_KEY.
-`Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value.
-Knows nothing of what the settings are used for.
+`Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value;
+`load_settings` reads them once at the edge. Knows nothing of what the settings are used for.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -26,21 +20,11 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ragkit.errors import SettingsError
-from ragkit.masking import is_database_url, masked
-
-FILE: Final = "ragkit.toml"
-PREFIX: Final = "RAGKIT_"
-EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
-
-_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
+from ragkit.masking import is_database_url
+from ragkit.settings_errors import PREFIX, explained
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]  # the upper bound only catches slips
 Seconds = Annotated[int, Field(ge=1, le=86_400)]
@@ -225,7 +209,7 @@ class Settings(BaseSettings):
         try:
             settings = handler(values)
         except ValidationError as error:
-            raise SettingsError(_explain(error, {}, {})) from error
+            raise SettingsError(explained(error, cls.model_fields)) from error
         settings._check_together()
         return settings
 
@@ -280,149 +264,15 @@ class Settings(BaseSettings):
             )
 
 
-@dataclass(frozen=True, slots=True)
-class TracedSettings:
-    """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
-
-    `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
-    """
-
-    settings: Settings
-    origins: Mapping[str, str]
-    unknown: Mapping[str, str]
-
-
 def load_settings(cwd: Path | None = None) -> Settings:
     """Read ragkit.toml in `cwd` (default: the working folder) and RAGKIT_* variables, which win.
 
     A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable.
     Raises SettingsError naming the file or variable, the key, the value and the remedy.
     """
+    from ragkit.settings_origins import trace_settings  # which fills in the class above
+
     return trace_settings(cwd).settings
-
-
-def trace_settings(cwd: Path | None = None) -> TracedSettings:
-    """Do what `load_settings` does, and tell where each value came from."""
-    folder = Path.cwd() if cwd is None else cwd.absolute()
-    in_file = _read_file(folder / FILE)
-    variables = EnvSettingsSource(Settings)()
-    origins = dict.fromkeys(Settings.model_fields, "default")
-    origins |= dict.fromkeys(in_file, FILE)
-    origins |= {name: PREFIX + name.upper() for name in variables}
-    in_secret_files = _read_secret_files(folder, variables)
-    origins |= {name: _file_variable(name) for name in in_secret_files}
-    values = {**in_file, **variables, **in_secret_files}
-    for name in _PATHS & values.keys():
-        if isinstance(values[name], str):
-            values[name] = folder / os.path.expanduser(values[name])
-    try:
-        settings = Settings(**values)
-    except SettingsError as error:
-        if isinstance(error.__cause__, ValidationError):
-            raise SettingsError(_explain(error.__cause__, values, origins)) from error.__cause__
-        raise
-    return TracedSettings(settings, origins, _unknown_variables())
-
-
-def _explain(
-    error: ValidationError, values: Mapping[str, object], origins: Mapping[str, str]
-) -> str:
-    """Make one line of the first thing that pydantic finds wrong."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    name = str(first["loc"][0])
-    origin = origins.get(name, "")
-    if first["type"] == "extra_forbidden":
-        return _unknown_key(name, origin)
-    where = origin if origin.startswith(PREFIX) else f"{origin}: {name}".removeprefix(": ")
-    if name in values:
-        shown = masked(name, values[name])
-        where += f" = {_short(shown) if isinstance(values[name], str) else shown[:80]}"
-    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return f"{where} cannot be used: {reason}. Correct it, or take it away for the default."
-
-
-def _unknown_key(name: str, origin: str) -> str:
-    close = get_close_matches(name, Settings.model_fields, n=1)
-    remedy = f"write {close[0]}" if close else f"use one of {', '.join(Settings.model_fields)}"
-    return f"{origin or 'Settings'}: there is no setting {_short(name)}; {remedy}."
-
-
-def _unknown_variables() -> Mapping[str, str]:
-    """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
-    known = [name.upper() for name in Settings.model_fields]
-    known += [_file_variable(name).removeprefix(PREFIX) for name in _secrets()]
-    known.append(EVAL_DATA.removeprefix(PREFIX))
-    found = {}
-    for variable in sorted(os.environ):
-        name = variable.upper().removeprefix(PREFIX)  # case does not matter here
-        if name != variable.upper() and name not in known:
-            close = get_close_matches(name, known, n=1, cutoff=0.75)
-            found[variable] = PREFIX + close[0] if close else ""
-    return found
-
-
-def _secrets() -> list[str]:
-    fields = Settings.model_fields.items()
-    return [name for name, field in fields if SecretStr in get_args(field.annotation)]
-
-
-def _file_variable(name: str) -> str:
-    return f"{PREFIX}{name.upper()}_FILE"
-
-
-def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[str, str]:
-    """Read the secrets whose variables name files; who else may read a file is not ours to judge.
-
-    Container engines mount secrets readable by all inside; systemd's are its service's alone.
-    """
-    given = {variable.upper(): value for variable, value in os.environ.items()}
-    found = {}
-    for name in _secrets():
-        variable = _file_variable(name)
-        path = given.get(variable, "").strip()
-        if not path:
-            continue
-        if name in variables:
-            raise SettingsError(
-                f"{PREFIX}{name.upper()} and {variable} are both set: take one of them away."
-            )
-        found[name] = _read_secret(variable, folder / os.path.expanduser(path))
-    return found
-
-
-def _read_secret(variable: str, path: Path) -> str:
-    shown = _short(str(path))
-    try:
-        secret = path.read_bytes().decode("utf-8-sig").strip()
-    except OSError as error:
-        raise SettingsError(
-            f"{variable} = {shown} cannot be read: {error.strerror}. Make it readable, or name"
-            " another file."
-        ) from error
-    except UnicodeDecodeError:
-        # The cause would quote what stands in the file.
-        raise SettingsError(f"{variable} = {shown} is not UTF-8: save it as UTF-8.") from None
-    except ValueError as error:  # a NUL in the path
-        raise SettingsError(f"{variable} = {shown} is no path: {error}. Correct it.") from error
-    if not secret:
-        raise SettingsError(f"{variable} = {shown} is empty: write the secret into it.")
-    return secret
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a mark
-        return tomllib.loads(text)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise SettingsError(
-            f"{path} cannot be read: {error.strerror}. Make it readable, or remove it."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8: save it as UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is not TOML: {error}. Correct that line.") from error
 
 
 def _is_http(url: str) -> bool:
@@ -434,8 +284,3 @@ def _is_http(url: str) -> bool:
     # Programs disagree on where the host ends beside a backslash or white space.
     strange = re.search(r"[\s\\\x00-\x1f]", url)
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and not strange
-
-
-def _short(value: str) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "...'"

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from ragkit.cli_config import config
 from ragkit.errors import SettingsError
 from ragkit.masking import masked
-from ragkit.settings import Settings, load_settings, trace_settings
+from ragkit.settings import Settings, load_settings
+from ragkit.settings_origins import trace_settings
 
 SERVER = {"RAGKIT_LLM_URL": "http://127.0.0.1:8000/v1", "RAGKIT_LLM_MODEL": "m"}
 

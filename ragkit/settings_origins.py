@@ -1,0 +1,142 @@
+"""Where settings come from: ragkit.toml, RAGKIT_* variables, which win, and files with secrets.
+
+A secret's variable may name a file in its place: RAGKIT_LLM_API_KEY_FILE for RAGKIT_LLM_API_KEY.
+Knows nothing of what a setting means: `Settings` says what it may be.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import EnvSettingsSource
+
+from ragkit.errors import SettingsError
+from ragkit.settings import Settings
+from ragkit.settings_errors import PREFIX, explained, short
+
+FILE: Final = "ragkit.toml"
+EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
+
+_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSettings:
+    """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
+
+    `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    unknown: Mapping[str, str]
+
+
+def trace_settings(cwd: Path | None = None) -> TracedSettings:
+    """Do what `ragkit.settings.load_settings` does, and tell where each value came from."""
+    folder = Path.cwd() if cwd is None else cwd.absolute()
+    in_file = _read_file(folder / FILE)
+    variables = EnvSettingsSource(Settings)()
+    origins = dict.fromkeys(Settings.model_fields, "default")
+    origins |= dict.fromkeys(in_file, FILE)
+    origins |= {name: PREFIX + name.upper() for name in variables}
+    in_secret_files = _read_secret_files(folder, variables)
+    origins |= {name: _file_variable(name) for name in in_secret_files}
+    values = {**in_file, **variables, **in_secret_files}
+    for name in _PATHS & values.keys():
+        if isinstance(values[name], str):
+            values[name] = folder / os.path.expanduser(values[name])
+    try:
+        settings = Settings(**values)
+    except SettingsError as error:
+        if isinstance(error.__cause__, ValidationError):
+            wrong = error.__cause__
+            text = explained(wrong, Settings.model_fields, values, origins)
+            raise SettingsError(text) from wrong
+        raise
+    return TracedSettings(settings, origins, _unknown_variables())
+
+
+def _unknown_variables() -> Mapping[str, str]:
+    """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
+    known = [name.upper() for name in Settings.model_fields]
+    known += [_file_variable(name).removeprefix(PREFIX) for name in _secrets()]
+    known.append(EVAL_DATA.removeprefix(PREFIX))
+    found = {}
+    for variable in sorted(os.environ):
+        name = variable.upper().removeprefix(PREFIX)  # case does not matter here
+        if name != variable.upper() and name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.75)
+            found[variable] = PREFIX + close[0] if close else ""
+    return found
+
+
+def _secrets() -> list[str]:
+    fields = Settings.model_fields.items()
+    return [name for name, field in fields if SecretStr in get_args(field.annotation)]
+
+
+def _file_variable(name: str) -> str:
+    return f"{PREFIX}{name.upper()}_FILE"
+
+
+def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[str, str]:
+    """Read the secrets whose variables name files; who else may read a file is not ours to judge.
+
+    Container engines mount secrets readable by all inside; systemd's are its service's alone.
+    """
+    given = {variable.upper(): value for variable, value in os.environ.items()}
+    found = {}
+    for name in _secrets():
+        variable = _file_variable(name)
+        path = given.get(variable, "").strip()
+        if not path:
+            continue
+        if name in variables:
+            raise SettingsError(
+                f"{PREFIX}{name.upper()} and {variable} are both set: take one of them away."
+            )
+        found[name] = _read_secret(variable, folder / os.path.expanduser(path))
+    return found
+
+
+def _read_secret(variable: str, path: Path) -> str:
+    shown = short(str(path))
+    try:
+        secret = path.read_bytes().decode("utf-8-sig").strip()
+    except OSError as error:
+        raise SettingsError(
+            f"{variable} = {shown} cannot be read: {error.strerror}. Make it readable, or name"
+            " another file."
+        ) from error
+    except UnicodeDecodeError:
+        # The cause would quote what stands in the file.
+        raise SettingsError(f"{variable} = {shown} is not UTF-8: save it as UTF-8.") from None
+    except ValueError as error:  # a NUL in the path
+        raise SettingsError(f"{variable} = {shown} is no path: {error}. Correct it.") from error
+    if not secret:
+        raise SettingsError(f"{variable} = {shown} is empty: write the secret into it.")
+    return secret
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a mark
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror}. Make it readable, or remove it."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8: save it as UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}. Correct that line.") from error
