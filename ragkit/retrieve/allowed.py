@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve.bm25 import places_of
+from ragkit.retrieve.words.bm25 import places_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragkit.contracts import Reader
     from ragkit.filters import Filter
     from ragkit.postings import Postings
-    from ragkit.retrieve.demands import Permission
+    from ragkit.retrieve.words.demands import Permission
 
     Masks = list[NDArray[np.bool_]]  # for each segment which of its chunks may be found
     Ranked = list[tuple[int, float]]

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from ragkit.retrieve.fusion import Background, Fused, dense_weight, fuse
-from ragkit.retrieve.reciprocal import reciprocal_rank
-from ragkit.retrieve.weighted import weighted
+from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, weighed
+from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
+from ragkit.retrieve.fusion.weighted import weighted
 
 Fusion = Literal["calibrated", "rrf", "weighted"]
 Ranking = Sequence[tuple[int, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
     """Each leg's ranking, both legs' exact scores of every candidate, and what they say besides.
 
@@ -43,13 +44,7 @@ class Candidates:
                 Fused(chunk, score, self.dense.get(chunk), self.lexical.get(chunk))
                 for chunk, score in reciprocal_rank(rankings)
             ]
-        return fuse(
-            self.dense,
-            self.lexical,
-            background=self.background,
-            coverage=self.coverage,
-            readable=self.readable,
-        )
+        return weighed(self.dense, self.lexical, self.background, self.weight)
 
     def notes(self, fusion: Fusion, weight: float) -> dict[str, float | str]:
         """Say by what numbers they were fused, for the trace."""
@@ -57,17 +52,22 @@ class Candidates:
         if fusion == "weighted":
             notes["dense_weight"] = weight
         if fusion == "calibrated":
-            notes["dense_weight"] = dense_weight(
-                self.dense,
-                self.lexical,
-                background=self.background,
-                coverage=self.coverage,
-                readable=self.readable,
-            )
+            notes["dense_weight"] = self.weight
             notes["readable"] = self.readable
             notes["background_mean"] = self.background.mean
             notes["background_deviation"] = self.background.deviation
         return notes
+
+    @cached_property
+    def weight(self) -> float:
+        """The dense leg's weight in the calibrated sum."""
+        return dense_weight(
+            self.dense,
+            self.lexical,
+            background=self.background,
+            coverage=self.coverage,
+            readable=self.readable,
+        )
 
     @property
     def _all(self) -> set[int]:

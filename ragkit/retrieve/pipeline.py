@@ -60,10 +60,13 @@ class Pipeline:
         stages: list[Stage] = []
         planned = self._planned(query, stages)
         wanted = min(MAX_K, max(k, self.depth))
-        hits = self._searched(planned, wanted, stages)
-        if not hits and planned.where is not None:
-            stages.append(Stage("filter dropped", 0.0, notes={"dropped": "nothing is found so"}))
-            hits = self._searched(replace(planned, where=None), wanted, stages)
+        began, searched = perf_counter(), list[Stage]()
+        hits = self._searched(planned, wanted, searched)
+        if not hits and planned.where is not None:  # its stages decided nothing
+            dropped = {"dropped": "nothing is found so"}
+            searched = [Stage("filter dropped", perf_counter() - began, notes=dropped)]
+            hits = self._searched(replace(planned, where=None), wanted, searched)
+        stages += searched
         for refinement in self.refinements:
             hits = _refined(refinement, query, hits, stages)
         hits = hits[:k]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragkit.filters import Every
-from ragkit.retrieve.bm25 import K1, B
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.words.bm25 import K1, B
+from ragkit.retrieve.words.lexical import lexical
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader, Vectors

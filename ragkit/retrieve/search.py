@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from ragkit.errors import QueryError, SnapshotLostError
-from ragkit.retrieve.bm25 import K1, B
 from ragkit.retrieve.candidates import Fusion
 from ragkit.retrieve.legs import MAX_K, Search
+from ragkit.retrieve.words.bm25 import K1, B
 from ragkit.text.analyse import analyse
 from ragkit.types import Found, Hit, Mode, Query
 

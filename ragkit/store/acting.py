@@ -6,6 +6,8 @@ row-level security and the server's log go by. Statements name the tenant beside
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
@@ -14,6 +16,7 @@ from psycopg import Connection, sql
 
 NOBODY: Final = ("", "")
 _acting: ContextVar[tuple[str, str]] = ContextVar("acting", default=NOBODY)
+_wanted: ContextVar[tuple[str, bool] | None] = ContextVar("wanted", default=None)
 
 # SET LOCAL, not set_config(): it takes no snapshot, so that a lock may still come before it.
 _BEGIN: Final = "BEGIN{}; SET LOCAL ragkit.tenant = {}; SET LOCAL ragkit.principal = {}"
@@ -42,10 +45,34 @@ def begin(conn: Connection[Any], tenant: str, *, snapshot: bool = False) -> None
 
     The principal is set where this context acts for somebody of that tenant.
     """
+    conn.execute(_statement(tenant, _principal(tenant), snapshot, keeps_sessions(conn)))
+
+
+@contextmanager
+def wanting(tenant: str, *, snapshot: bool) -> Iterator[None]:
+    """Have the connections that a pool tries out here begin this transaction, as `begin` does.
+
+    So a connection that is gone is found by what is asked of it first, not by a question more.
+    """
+    _statement(tenant, _principal(tenant), snapshot, True)  # raises for a name that cannot be
+    token = _wanted.set((tenant, snapshot))
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def begin_wanted(conn: Connection[Any]) -> bool:
+    """Begin the transaction that is wanted here; tell whether there was one."""
+    wanted = _wanted.get()
+    if wanted is not None:
+        begin(conn, wanted[0], snapshot=wanted[1])
+    return wanted is not None
+
+
+def _principal(tenant: str) -> str:
     acting, principal = _acting.get()
-    if tenant != acting:
-        principal = ""
-    conn.execute(_statement(tenant, principal, snapshot, keeps_sessions(conn)))
+    return principal if tenant == acting else ""
 
 
 @lru_cache(maxsize=1024)

@@ -17,8 +17,8 @@ from ragkit.postings import Postings, Term
 from ragkit.store import metadata, postings, versions
 from ragkit.store import vectors as spaces
 from ragkit.store.access import Hidden
+from ragkit.store.binding import require
 from ragkit.store.reader import PostgresReader
-from ragkit.store.spaces import require
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.rows import QUERY
 from ragkit.store.where import Readers, Restriction, restriction
@@ -54,6 +54,11 @@ _MATCHING: Final = SQL("""
     SELECT c.id FROM chunk c WHERE c.tenant = %(tenant)s
         AND c.collection_id = ANY(%(owners)s) AND c.document_id IN ({})
         AND (%(chunks)s::bigint[] IS NULL OR c.id = ANY(%(chunks)s)) ORDER BY c.id
+""")
+_VERSION: Final = SQL("""
+    SELECT d.id FROM document d WHERE d.tenant = %(tenant)s
+        AND d.collection_id = ANY(%(owners)s)
+        AND (d.id = %(document)s OR d.version_of = %(document)s) AND {}
 """)
 _HIDDEN: Final = SQL("""
     SELECT string_agg(int8send(k.id), ''::bytea ORDER BY k.id), coalesce(sum(k.terms), 0)::bigint
@@ -137,6 +142,14 @@ class AsOfReader(PostgresReader):
                 for one in owners
             ]
         )
+
+    def version(self, collection: str, document: int) -> int | None:
+        """Return the number of a document's version of the moment; None where there is none."""
+        owners = self._owners(collection)
+        among = self._restriction(owners[0], None)
+        values = {**self._values(owners, among), "document": document}
+        row = self._cursor.execute(_VERSION.format(among.condition), values).fetchone()
+        return None if row is None else int(row[0])
 
     def _hidden(self, owner: int, among: Restriction) -> Hidden:
         """Find a collection's chunks that were not there then, or not for who looks."""

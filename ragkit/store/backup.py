@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import sql
 
-from ragkit.errors import DatabaseError, UsageError
+from ragkit.errors import DatabaseError, RagkitError, UsageError
+from ragkit.store.clearing import MIGRATIONS, clear, clear_unused
 from ragkit.store.connect import connect
 from ragkit.store.lending import translate
-from ragkit.store.migrate import is_current, migrate
+from ragkit.store.migrate import is_current, last_step, migrate
 from ragkit.store.programs import find_programs, reason_in
 
 if TYPE_CHECKING:
@@ -116,36 +117,54 @@ def back_up(url: str, folder: Path) -> Content:
     return found
 
 
-def restore(url: str, folder: Path) -> Content:
+def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
     """Fill an empty database from a backup, all or nothing, and compare it with what was saved.
 
-    Rights are not restored: `ragkit db prepare` gives them. Raises UsageError for a folder that is
-    no backup and for a database with tables, DatabaseError when it failed or came out otherwise.
+    What came out otherwise is taken out again, unless `keep`. Rights are not restored: `ragkit db
+    prepare` gives them. Raises UsageError for a folder that is no backup and for a database that
+    holds something, DatabaseError when it failed or came out otherwise.
     """
     folder = folder.absolute()
     saved = read_content(folder)
+    if saved.tables.get(MIGRATIONS, (0, ""))[0] > last_step():
+        raise UsageError(f"{folder} is the backup of a newer ragkit: upgrade this one first.")
     with connect(url) as conn:
-        if (row := conn.execute(_TABLES).fetchone()) is not None:
-            raise UsageError(
-                f"The database holds tables already, such as {row[0]}: restore into an empty one,"
-                " for example another RAGKIT_HOME, or a new one made with createdb."
-            )
+        clear_unused(conn)
     command = ["pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-acl"]
     command += ["--no-comments"]  # the one on pgvector is its owner's to make
     # The database itself is named in the environment, as its password is.
     _run([*command, "--dbname", "application_name=ragkit", str(folder / "database.dump")], url)
+    try:
+        found = _restored(url)
+    except RagkitError as error:
+        raise _unlike(url, f"cannot be checked: {error}", keep=keep) from error
+    if wrong := saved.differences(found):
+        more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        what = f"is not what was saved: {'; '.join(wrong[:5])}{more}."
+        raise _unlike(url, what, keep=keep)
+    return found
+
+
+def _unlike(url: str, what: str, *, keep: bool) -> DatabaseError:
+    """Say what is wrong with what was restored, having taken it out again unless `keep`."""
+    if keep:
+        return DatabaseError(f"What was restored {what} It was kept, as --keep has it.")
+    with connect(url) as conn:
+        clear(conn)
+    return DatabaseError(
+        f"What was restored {what} The database is empty again: restore another backup, or this one"
+        " with --keep, which leaves it as it comes."
+    )
+
+
+def _restored(url: str) -> Content:
+    """Look at what was restored, and bring its schema up to date."""
     with connect(url) as conn:
         with _snapshot(conn) as cursor:
             tables = content(cursor, searched=False).tables
         migrate(conn)
         with _snapshot(conn) as cursor:
-            found = Content(tables, content(cursor).searches)
-    if wrong := saved.differences(found):
-        raise DatabaseError(
-            f"The restored database is not what was saved: {'; '.join(wrong[:5])}: drop it, and"
-            " restore into a new one."
-        )
-    return found
+            return Content(tables, content(cursor).searches)
 
 
 def read_content(folder: Path) -> Content:
@@ -176,7 +195,7 @@ def content(cursor: Cursor[Any], *, searched: bool = True) -> Content:
 
 def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
     """Search for sampled passages by their words, and by their vectors in every space."""
-    from ragkit.retrieve.lexical import lexical
+    from ragkit.retrieve.words.lexical import lexical
     from ragkit.store import documents, vectors
     from ragkit.store.reader import PostgresReader
     from ragkit.types import EmbeddingSpace

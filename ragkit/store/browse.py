@@ -181,8 +181,8 @@ class Browser:
         """List up to `limit` documents in the order they came, those behind `after`."""
         values = {**self._who, "after": after, "limit": limit}
         with snapshot(self._pool, self._tenant) as cursor:
-            owner = collection_id(cursor, self._tenant, collection, readers=self._readers)
-            rows = cursor.execute(_PAGE, {**values, "collection": owner})
+            number = collection_id(cursor, self._tenant, collection, readers=self._readers)
+            rows = cursor.execute(_PAGE, {**values, "collection": number})
             return [ListedDocument(*row) for row in rows]
 
     def find(self, collection: str, part: str = "", *, limit: int) -> Found:
@@ -192,8 +192,8 @@ class Browser:
         """
         values = {**self._who, "part": clean(part), "limit": limit}
         with snapshot(self._pool, self._tenant) as cursor:
-            owner = collection_id(cursor, self._tenant, collection, readers=self._readers)
-            counted = cursor.execute(_FIND, {**values, "collection": owner}).fetchone()
+            number = collection_id(cursor, self._tenant, collection, readers=self._readers)
+            counted = cursor.execute(_FIND, {**values, "collection": number}).fetchone()
             assert counted is not None, "a count is one row"
             ids, matched, every = counted
             rows = cursor.execute(_SOME, {**self._who, "ids": ids})

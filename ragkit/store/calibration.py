@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from psycopg import Cursor
 
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff
-from ragkit.store import documents, spaces
+from ragkit.store import binding, documents
 from ragkit.store.lending import transaction
 from ragkit.types import EmbeddingSpace, Mode
 
@@ -81,9 +81,9 @@ class Calibrations:
     def save(self, collection: str, made: Calibration) -> None:
         """Keep a cut-off in the place of the one with the same space, reranker and mode."""
         cutoff = made.cutoff
-        with self._in(collection) as (cursor, owner):
+        with self._in(collection) as (cursor, collection_id):
             values = (
-                self._tenant, owner, _space_key(made.space), made.reranker, made.mode,
+                self._tenant, collection_id, _space_key(made.space), made.reranker, made.mode,
                 list(cutoff.signals), cutoff.bias, list(cutoff.weights), list(cutoff.means),
                 cutoff.threshold, made.data_hash, made.answerable, made.unanswerable, made.chunks,
                 made.auc,
@@ -92,20 +92,20 @@ class Calibrations:
 
     def of(self, collection: str) -> Sequence[Calibration]:
         """Return a collection's cut-offs, whatever they were fitted with."""
-        with self._in(collection) as (cursor, owner):
-            return [_read(row) for row in cursor.execute(_FIND, (self._tenant, owner))]
+        with self._in(collection) as (cursor, collection_id):
+            return [_read(row) for row in cursor.execute(_FIND, (self._tenant, collection_id))]
 
     def beside_space(self, collection: str) -> tuple[Sequence[Calibration], EmbeddingSpace | None]:
         """Return what `of` does and the space that the collection is searched in, at one moment."""
-        with self._in(collection) as (cursor, owner):
-            made = [_read(row) for row in cursor.execute(_FIND, (self._tenant, owner))]
-            active = spaces.active(cursor, self._tenant, owner) if made else None
+        with self._in(collection) as (cursor, collection_id):
+            made = [_read(row) for row in cursor.execute(_FIND, (self._tenant, collection_id))]
+            active = binding.active(cursor, self._tenant, collection_id) if made else None
         return made, None if active is None else active.space
 
     def reset(self, collection: str) -> int:
         """Forget a collection's cut-offs and return how many there were."""
-        with self._in(collection) as (cursor, owner):
-            return cursor.execute(_DELETE, (self._tenant, owner)).rowcount
+        with self._in(collection) as (cursor, collection_id):
+            return cursor.execute(_DELETE, (self._tenant, collection_id)).rowcount
 
     @contextmanager
     def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ CONNECT_TIMEOUT_S: Final = 10
 POOL_TIMEOUT_S: Final = 30  # for a connection to become free
 LAZY_POOL: Final = "ragkit-replica"  # whoever has it says himself what is wrong
 LAZY_TIMEOUT_S: Final = 1  # for a server that can be done without
+ON_REQUEST: Final = sys.maxsize  # no statement is prepared that does not ask for it
 OLDEST_POSTGRES: Final = 150000
 OLDEST_PGVECTOR: Final = (0, 8, 3)  # older ones can corrupt an HNSW index on vacuum
 
@@ -34,6 +36,11 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
+# Set for good, so that most searches by vectors need set nothing: they look whether it is.
+_WALKING: Final = (
+    "SET hnsw.iterative_scan = relaxed_order; SET hnsw.max_scan_tuples = 20000;"
+    " SET hnsw.ef_search = {}"
+)
 _DESCRIBE: Final = """
     SELECT current_setting('server_version'), current_setting('server_version_num')::int,
         current_setting('server_encoding'), pg_is_in_recovery(),
@@ -71,15 +78,15 @@ class ServerFacts:
 def connect(url: str, *, pooler: bool = False) -> Connection[Any]:
     """Open one connection, in autocommit mode: a transaction is always begun explicitly.
 
-    Statements are never prepared: a prepared one keeps its generic plan after a setting such as
-    hnsw.ef_search changes. `pooler`: PgBouncer in transaction mode stands between. Raises
-    DatabaseError.
+    A statement is prepared only where it asks for it: its plan outlives a change of the settings
+    that it was made by. `pooler`: PgBouncer in transaction mode stands between, through which none
+    is. Raises DatabaseError.
     """
     import psycopg
 
     conninfo = _conninfo(url)
     try:
-        conn = _kind(pooler).connect(conninfo, autocommit=True, prepare_threshold=None)
+        conn = _kind(pooler).connect(conninfo, **_options(pooler))
         _configure(conn)
     except psycopg.Error as error:
         raise _unreachable(conninfo, error) from error
@@ -100,15 +107,23 @@ def open_pool(
     return ConnectionPool(
         _conninfo(url),
         connection_class=_kind(pooler),
-        kwargs={"autocommit": True, "prepare_threshold": None},
+        kwargs=_options(pooler),
         min_size=1,
         max_size=max_size,
         timeout=POOL_TIMEOUT_S,
         configure=_configure,
-        check=ConnectionPool.check_connection,
+        check=try_out,
         name="ragkit",
         open=True,
     )
+
+
+def try_out(conn: Connection[Any]) -> None:
+    """Try a connection before a pool lends it, by the transaction that it is wanted for if any."""
+    from ragkit.store.acting import begin_wanted
+
+    if not begin_wanted(conn):
+        conn.execute("")
 
 
 def open_lazy_pool(
@@ -129,13 +144,13 @@ def open_lazy_pool(
     return ConnectionPool(
         _conninfo(url),
         connection_class=_kind(pooler),
-        kwargs={"autocommit": True, "prepare_threshold": None},
+        kwargs=_options(pooler),
         min_size=0,
         max_size=max_size,
         timeout=LAZY_TIMEOUT_S,
         reconnect_timeout=LAZY_TIMEOUT_S,
         configure=configure,
-        check=ConnectionPool.check_connection,
+        check=try_out,
         name=LAZY_POOL,
         open=True,
     )
@@ -224,11 +239,16 @@ def _kind(pooler: bool) -> type[Connection[Any]]:
     return PooledConnection if pooler else psycopg.Connection
 
 
+def _options(pooler: bool) -> dict[str, Any]:
+    return {"autocommit": True, "prepare_threshold": None if pooler else ON_REQUEST}
+
+
 def _configure(conn: Connection[Any]) -> None:
     from ragkit.store.acting import IDLE, keeps_sessions
+    from ragkit.store.vectors.layout import EF_SEARCH
 
-    if keeps_sessions(conn):  # else each transaction sets it
-        conn.execute(f"SET {IDLE}")
+    if keeps_sessions(conn):  # else each transaction sets what it needs
+        conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}".encode())
 
 
 def _conninfo(url: str) -> str:

@@ -1,7 +1,7 @@
-"""Collections, documents and chunks in PostgreSQL: the statements, one small function each.
+"""Collections and documents in PostgreSQL: the statements, one small function each.
 
-Every function takes the cursor of the caller's transaction and the tenant; none commits. Vectors
-and postings live in files of their own.
+Every function takes the cursor of the caller's transaction and the tenant; none commits. Chunks,
+vectors and postings live in files of their own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from psycopg.types.json import Jsonb
 
 from ragkit.errors import NotFoundError
 from ragkit.store.access import COUNTS, listed
-from ragkit.store.loading import loading
 from ragkit.store.where import Readers
-from ragkit.types import Chunk, Collection, Document, Hit, NewDocument, Page
+from ragkit.types import Collection, Document, NewDocument, Page
 
 _COLLECTIONS = f"""
     SELECT c.id, c.name, counted.documents, counted.chunks FROM collection c {COUNTS}
@@ -87,29 +86,10 @@ _NAMED = f"""
     SELECT uri, id FROM document d WHERE tenant = %(tenant)s AND collection_id = %(collection)s
         AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
 """  # noqa: S608
-_CHUNK_COLUMNS = {
-    "tenant": "text",
-    "id": "int8",
-    "collection_id": "int8",
-    "document_id": "int8",
-    "ordinal": "int4",
-    "start_char": "int4",
-    "end_char": "int4",
-    "page": "int4",
-    "headings": "text[]",
-    "tokens": "int4",
-    "terms": "int4",
-}
 _KNOWN = f"""
     SELECT uri, content_hash, fingerprint FROM document d
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s {_READABLE}
 """  # noqa: S608
-HITS = """
-    SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
-        substr(d.text, c.start_char + 1, c.end_char - c.start_char), d.version, d.metadata
-    FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %s AND c.id = ANY(%s)
-"""
 
 
 def add_collection(
@@ -149,11 +129,16 @@ def collection_row(
     values = (tenant, name, listed(readers))
     row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), values).fetchone()
     if row is None:
-        raise NotFoundError(
-            f"There is no collection {name!r}: `ragkit collections list` shows those there are,"
-            f" `ragkit ingest PATH --collection NAME` makes one."
-        )
+        raise no_collection(name)
     return int(row[0]), row[1]
+
+
+def no_collection(name: str) -> NotFoundError:
+    """Say that there is no collection of that name."""
+    return NotFoundError(
+        f"There is no collection {name!r}: `ragkit collections list` shows those there are,"
+        f" `ragkit ingest PATH --collection NAME` makes one."
+    )
 
 
 def put_documents(
@@ -206,32 +191,6 @@ def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[
 def drop_source(cursor: Cursor[Any], tenant: str, source: int) -> None:
     """Delete an uploaded file that no document was made of."""
     cursor.execute("DELETE FROM source WHERE tenant = %s AND id = %s", (tenant, source))
-
-
-def copy_chunks(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    chunks: Sequence[tuple[int, Chunk]],
-    terms: Sequence[int],
-) -> list[int]:
-    """Add chunks, each with its document; return their ids.
-
-    `terms` counts each one's analyser terms.
-    """
-    cursor.execute("SELECT nextval('chunk_id') FROM generate_series(1, %s)", (len(chunks),))
-    ids = [int(row[0]) for row in cursor]
-    with loading(cursor, "chunk", _CHUNK_COLUMNS) as load:
-        for number, (document, chunk), length in zip(ids, chunks, terms, strict=True):
-            place = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
-            load.write_row((tenant, number, collection, document, *place, chunk.tokens, length))
-    return ids
-
-
-def delete_chunks(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
-    """Delete documents' chunks and, by cascade, their vectors in every space."""
-    query = "DELETE FROM chunk WHERE tenant = %s AND document_id = ANY(%s)"
-    cursor.execute(query, (tenant, list(documents)))
 
 
 def named(
@@ -304,12 +263,6 @@ def known(
     return {uri: (content_hash, fingerprint) for uri, content_hash, fingerprint in rows}
 
 
-def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
-    """Fetch chunks with their text, in the given order; chunks that are gone are left out."""
-    found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)))}
-    return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
-
-
 def uri_key(uri: str) -> bytes:
     """Return what a URI is looked up by: its sha256."""
     return hashlib.sha256(uri.encode()).digest()
@@ -320,35 +273,6 @@ def drop_replaced(
 ) -> None:
     values = {"tenant": tenant, "collection": collection, "uris": list(keys), "source": source}
     cursor.execute(_DROP_REPLACED, values)
-
-
-def _hit(
-    chunk: int,
-    document: int,
-    uri: str,
-    title: str,
-    page: int | None,
-    start: int,
-    end: int,
-    headings: list[str],
-    text: str,
-    version: int,
-    metadata: Mapping[str, Any],
-) -> Hit:
-    return Hit(
-        document=document,
-        chunk=chunk,
-        uri=uri,
-        title=title,
-        page=page,
-        start=start,
-        end=end,
-        text=text,
-        score=0.0,
-        headings=tuple(headings),
-        version=version,
-        metadata=metadata,
-    )
 
 
 def _no_document(number: int) -> NotFoundError:

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from ragkit.store import documents, vectors
 from ragkit.store.lending import transaction
+from ragkit.store.rows import first_value
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -73,19 +74,19 @@ class Gaps:
 
     def passages(self) -> int:
         """Count all passages of the collection."""
-        with self._in() as (cursor, owner):
+        with self._in() as (cursor, collection_id):
             query = "SELECT count(*) FROM chunk WHERE tenant = %s AND collection_id = %s"
-            return _number(cursor.execute(query, (self._tenant, owner)).fetchone())
+            return int(first_value(cursor, query, (self._tenant, collection_id)))
 
     def missing(self) -> int:
         """Count those without a vector."""
-        with self._in() as (cursor, owner):
-            return count_missing(cursor, self._tenant, owner, self._space_id)
+        with self._in() as (cursor, collection_id):
+            return count_missing(cursor, self._tenant, collection_id, self._space_id)
 
     def batch(self, *, after: int, limit: int) -> list[Passage]:
         """Read the next of those without a vector, by their ids above `after`."""
-        with self._in() as (cursor, owner):
-            values = {**self._named(owner), "after": after, "limit": limit}
+        with self._in() as (cursor, collection_id):
+            values = {**self._named(collection_id), "after": after, "limit": limit}
             query = _with_missing(_BATCH, self._space_id)
             return [Passage(*row) for row in cursor.execute(query, values)]
 
@@ -94,25 +95,27 @@ class Gaps:
 
         `rows` has shape (len(chunks), dimension).
         """
-        with self._in() as (cursor, owner):
+        with self._in() as (cursor, collection_id):
             key = (f"ragkit vectors {self._space_id}",)
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", key)
             query = _with_missing(_STILL, self._space_id)
-            values = {**self._named(owner), "chunks": list(chunks)}
+            values = {**self._named(collection_id), "chunks": list(chunks)}
             wanted = {int(row[0]) for row in cursor.execute(query, values)}
             places = [n for n, chunk in enumerate(chunks) if chunk in wanted]
             of = [chunks[n] for n in places]
-            vectors.copy_vectors(cursor, self._space_id, self._tenant, owner, of, rows[places])
+            vectors.copy_vectors(
+                cursor, self._space_id, self._tenant, collection_id, of, rows[places]
+            )
             return len(of)
 
     def sample(self, count: int) -> list[Passage]:
         """Draw passages, always the same as long as the collection does not change."""
-        with self._in() as (cursor, owner):
-            values = {**self._named(owner), "limit": count}
+        with self._in() as (cursor, collection_id):
+            values = {**self._named(collection_id), "limit": count}
             return [Passage(*row) for row in cursor.execute(_SAMPLE, values)]
 
-    def _named(self, owner: int) -> dict[str, object]:
-        return {"tenant": self._tenant, "collection": owner}
+    def _named(self, collection_id: int) -> dict[str, object]:
+        return {"tenant": self._tenant, "collection": collection_id}
 
     @contextmanager
     def _in(self) -> Iterator[tuple[Cursor[Any], int]]:
@@ -123,7 +126,7 @@ class Gaps:
 def count_missing(cursor: Cursor[Any], tenant: str, collection: int, space_id: int) -> int:
     """Count a collection's passages without a vector in a space."""
     values = {"tenant": tenant, "collection": collection}
-    return _number(cursor.execute(_with_missing(_COUNT, space_id), values).fetchone())
+    return int(first_value(cursor, _with_missing(_COUNT, space_id), values))
 
 
 def vector_table(space_id: int) -> sql.Identifier:
@@ -133,8 +136,3 @@ def vector_table(space_id: int) -> sql.Identifier:
 def _with_missing(query: LiteralString, space_id: int) -> sql.Composed:
     missing = sql.SQL(_HAS_NONE).format(table=vector_table(space_id))
     return sql.SQL(query).format(missing=missing)
-
-
-def _number(row: Sequence[Any] | None) -> int:
-    assert row is not None
-    return int(row[0])

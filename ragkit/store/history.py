@@ -37,7 +37,7 @@ class History:
         self._readers = readers
 
     def of(self, document: int) -> Sequence[Version]:
-        """List a document's versions, the current one first."""
+        """List a document's versions, the current one first; an old one's number is as good."""
         with transaction(self._pool, self._tenant) as cursor:
             documents.document(cursor, self._tenant, document, self._readers)
             return versions.versions(cursor, self._tenant, document, self._readers)

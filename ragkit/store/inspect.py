@@ -8,7 +8,8 @@ from typing import Any, LiteralString
 
 from psycopg import Cursor, sql
 
-from ragkit.store import documents, postings, vectors
+from ragkit.store import postings, vectors
+from ragkit.store.chunks import HITS
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.search import choose, prepare_walk, walking
 from ragkit.types import EmbeddingSpace
@@ -37,6 +38,10 @@ _FAILED_JOBS = """
     SELECT count(*) FROM job WHERE tenant = %s AND state = 'failed' AND kind = 'ingest'
 """
 _SPACES = "SELECT model, revision, dimension, query_prefix, passage_prefix FROM embedding_space"
+_OWN_VECTORS = sql.SQL("""
+    SELECT count(*), count(*) FILTER (WHERE generation > %(indexed)s) FROM {}
+    WHERE tenant = %(tenant)s
+""")
 _INVALID_INDEXES = """
     SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE NOT i.indisvalid AND pg_table_is_visible(c.oid) ORDER BY 1
@@ -113,6 +118,15 @@ def unused_indexes(cursor: Cursor[Any], tenant: str) -> tuple[list[str], list[Pl
     return sorted(used), findings
 
 
+def own_vectors(cursor: Cursor[Any], table: vectors.Table, tenant: str) -> tuple[int, int]:
+    """Count a tenant's vectors in a space's table, and those of them outside its index."""
+    row = cursor.execute(
+        _OWN_VECTORS.format(table.identifier), {"tenant": tenant, "indexed": table.indexed}
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
 def _searches(
     cursor: Cursor[Any], tenant: str
 ) -> Iterator[tuple[str, sql.Composable, dict[str, Any] | tuple[Any, ...]]]:
@@ -127,7 +141,7 @@ def _searches(
         return
     collection, chunk = row
     yield "words", sql.SQL(postings.POSTINGS), (tenant, collection, ["the"], [0])
-    yield "passages", sql.SQL(documents.HITS), (tenant, [chunk])
+    yield "passages", sql.SQL(HITS), (tenant, [chunk])
     import numpy as np
 
     for row in cursor.execute(_SPACES).fetchall():
@@ -143,6 +157,7 @@ def _searches(
             "collection": collection,
             "k": 10,
             "walked": plan.walked,
+            "enough": plan.enough,
         }
         register(cursor)
         yield "vectors", walking(table), values

@@ -7,18 +7,20 @@ lends does not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
-from ragkit.errors import DatabaseError
-from ragkit.store.acting import begin
+from ragkit.errors import DatabaseError, UsageError
+from ragkit.store.acting import begin, wanting
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
     from psycopg_pool import ConnectionPool
 
+_NUL = "contain NUL"  # psycopg's own words, before anything is sent
 EVERYBODY = ""  # for what belongs to no tenant: row-level security shows no tenant's rows then
 
 
@@ -28,8 +30,7 @@ def connection(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[C
 
     It is named here, not taken from the context: a store has a tenant of its own.
     """
-    with lent(pool) as conn:
-        begin(conn, tenant)
+    with _begun(pool, tenant, snapshot=False) as conn:
         yield conn
         conn.commit()
 
@@ -44,8 +45,7 @@ def transaction(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[
 @contextmanager
 def snapshot(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
     """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
-    with lent(pool) as conn:
-        begin(conn, tenant, snapshot=True)
+    with _begun(pool, tenant, snapshot=True) as conn:
         with conn.cursor() as cursor:
             yield cursor
         conn.commit()
@@ -77,8 +77,31 @@ def lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
     try:
         with pool.connection() as conn:
             yield conn
+    except UnicodeEncodeError as error:
+        raise _unstorable() from error
+    except psycopg.DataError as error:
+        raise (_unstorable() if _NUL in str(error) else translate(error)) from error
     except psycopg.Error as error:
         raise translate(error) from error
+
+
+@contextmanager
+def _begun(
+    pool: ConnectionPool[Connection[Any]], tenant: str, *, snapshot: bool
+) -> Iterator[Connection[Any]]:
+    with ExitStack() as stack:
+        with wanting(tenant, snapshot=snapshot):
+            conn = stack.enter_context(lent(pool))
+        if conn.info.transaction_status == TransactionStatus.IDLE:  # a pool that tries nothing out
+            begin(conn, tenant, snapshot=snapshot)
+        yield conn
+
+
+def _unstorable() -> UsageError:
+    return UsageError(
+        "A name or text that was given holds a NUL, or a byte or half a character that is no"
+        " UTF-8, which the database cannot keep: leave it out."
+    )
 
 
 def translate(error: psycopg.Error) -> DatabaseError:

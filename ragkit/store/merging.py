@@ -16,16 +16,18 @@ from ragkit.store import segments as packed
 from ragkit.store.lending import begun
 
 MAX_SEGMENTS = 8  # arbitrary: a query reads one row per term and segment
+MAX_EMPTY = 64  # arbitrary: deletions leave one each, of which a query reads the number
 _PURGE_SHARE = 0.1  # arbitrary: tombstones beyond a tenth of a collection are worth a rewrite
-_BATCH_ROWS = 5_000  # arbitrary; a batch is held in memory
+_BATCH_ROWS = 50_000  # arbitrary; a batch is held in memory, and each is a COPY of its own
 _BATCH_BYTES = 32 << 20
+_FETCH_ROWS = 5_000  # arbitrary: some rows are long
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext(%s), %s::int)"
 _STATE = """
-    SELECT s.id, s.chunks, (SELECT count(*) FROM lexical_tombstone t
-        WHERE t.tenant = s.tenant AND t.collection_id = s.collection_id)
-    FROM lexical_segment s WHERE s.tenant = %s AND s.collection_id = %s ORDER BY s.chunks, s.id
+    SELECT id, chunks FROM lexical_segment
+    WHERE tenant = %s AND collection_id = %s ORDER BY chunks, id
 """
+_BURIED = "SELECT count(*) FROM lexical_tombstone WHERE tenant = %s AND collection_id = %s"
 _TOMBSTONES = (
     "SELECT chunk_id FROM lexical_tombstone WHERE tenant = %s AND collection_id = %s ORDER BY 1"
 )
@@ -54,12 +56,16 @@ def merge(conn: Connection[Any], tenant: str, collection: int) -> None:
         # else changes or deletes a segment.
         cursor.execute(_LOCK, (f"ragkit merge {tenant}", collection))
         rows = cursor.execute(_STATE, owner).fetchall()
-        sizes = [(int(number), int(chunks)) for number, chunks, _ in rows]
-        dead = int(rows[0][2]) if rows else 0
-        if dead > _PURGE_SHARE * sum(chunks for _, chunks in sizes):
-            _rewrite(conn, cursor, owner, [number for number, _ in sizes])
+        empty = [int(number) for number, chunks in rows if not chunks]
+        sizes = [(int(number), int(chunks)) for number, chunks in rows if chunks]
+        row = cursor.execute(_BURIED, owner).fetchone()
+        assert row is not None
+        if row[0] > _PURGE_SHARE * sum(chunks for _, chunks in sizes):
+            _rewrite(conn, cursor, owner, [*empty, *(number for number, _ in sizes)], last=True)
         elif len(sizes) > MAX_SEGMENTS:
-            _rewrite(conn, cursor, owner, segments_to_merge(sizes))
+            _rewrite(conn, cursor, owner, [*empty, *segments_to_merge(sizes)])
+        elif len(empty) > MAX_EMPTY:
+            _rewrite(conn, cursor, owner, empty)
 
 
 def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:
@@ -81,9 +87,17 @@ def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _rewrite(
-    conn: Connection[Any], cursor: Cursor[Any], owner: tuple[str, int], old: list[int]
+    conn: Connection[Any],
+    cursor: Cursor[Any],
+    owner: tuple[str, int],
+    old: list[int],
+    *,
+    last: bool = False,
 ) -> None:
-    """Make one segment of several, without the chunks that are gone."""
+    """Make one segment of several, without the chunks that are gone.
+
+    Nothing stays of it where none is left and they were the `last`, of those of the collection.
+    """
     import numpy as np
 
     dead = np.array([chunk for (chunk,) in cursor.execute(_TOMBSTONES, owner)], np.int64)
@@ -94,11 +108,13 @@ def _rewrite(
         where = dict(zip(old, moved, strict=True))
         size = len(joined.ids)
         with conn.cursor("merge", binary=True) as rows:  # streamed: it may outgrow memory
-            rows.itersize = _BATCH_ROWS
+            rows.itersize = _FETCH_ROWS
             rows.execute(_ROWS, (*owner, old))
             for batch in _batches(rows):
                 moved_rows = packed.move_rows(batch, where, size)
                 segment_rows.add_postings(cursor, owner, number, moved_rows)
+    elif not last:
+        segment_rows.add_empty(cursor, owner)  # numbers left over are not those of an earlier state
     for statement in _DELETE:
         cursor.execute(statement, (*owner, old))
     buried = [int(chunk) for one in parts if one.gone is not None for chunk in one.ids[one.gone]]

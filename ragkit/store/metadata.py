@@ -15,6 +15,7 @@ from ragkit.errors import UsageError
 from ragkit.filters import METADATA, NUMBER, OWN_FIELDS, Filter, KeyType
 from ragkit.store.documents import collection_id
 from ragkit.store.lending import transaction
+from ragkit.store.rows import first_value
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ _DECLARE: Final = """
     ON CONFLICT (tenant, collection_id, key) DO UPDATE SET type = excluded.type
 """
 _FORGET: Final = """
-    UPDATE metadata_key SET type = NULL WHERE tenant = %s AND collection_id = %s AND key = ANY(%s)
+    UPDATE metadata_key SET type = NULL
+    WHERE tenant = %s AND collection_id = %s AND key = ANY(%s) AND type IS NOT NULL RETURNING key
 """
 _LOCK: Final = "SELECT 1 FROM collection WHERE tenant = %s AND id = %s FOR UPDATE"
 _ANY_DOCUMENT: Final = """
@@ -134,12 +136,17 @@ class MetadataKeys:
         with transaction(self._pool, self._tenant) as cursor:
             cursor.execute("ANALYZE metadata_value")
 
-    def forget(self, collection: str, keys: Sequence[str]) -> None:
-        """Index these keys no more; filters on them go on as before, only slower."""
+    def forget(self, collection: str, keys: Sequence[str]) -> list[str]:
+        """Index these keys no more; filters on them go on as before, only slower.
+
+        Return those that were declared, in the given order.
+        """
         with transaction(self._pool, self._tenant) as cursor:
             number = self._locked(cursor, collection)
             cursor.execute(_DROP_VALUES, self._values(number, keys=list(keys)))
-            cursor.execute(_FORGET, (self._tenant, number, list(keys)))
+            found = cursor.execute(_FORGET, (self._tenant, number, list(keys))).fetchall()
+        were = {str(key) for (key,) in found}
+        return [key for key in keys if key in were]
 
     def _locked(self, cursor: Cursor[Any], collection: str) -> int:
         number = collection_id(cursor, self._tenant, collection)
@@ -197,7 +204,7 @@ def check(
             filters.check_type(one, declared[key])
         elif key in listed and readers is None:
             continue
-        elif not _true(cursor, _HAS_KEY, {**values, "key": key}) and _true(
+        elif not first_value(cursor, _HAS_KEY, {**values, "key": key}) and first_value(
             cursor, _ANY_DOCUMENT, values
         ):
             shown = {str(row[0]) for row in cursor.execute(_READABLE_KEYS, values)}
@@ -218,12 +225,6 @@ def _values(
 ) -> dict[str, Any]:
     which = {"tenant": tenant, "collection": collection, "documents": documents, "keys": keys}
     return {**which, "number": NUMBER}
-
-
-def _true(cursor: Cursor[Any], query: Any, values: Mapping[str, Any]) -> bool:
-    row = cursor.execute(query, values).fetchone()
-    assert row is not None
-    return bool(row[0])
 
 
 def _check_key(key: str) -> None:

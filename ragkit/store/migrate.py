@@ -86,6 +86,11 @@ def is_current(conn: Connection[Any]) -> bool:
         ) from error
 
 
+def last_step() -> int:
+    """Return the number of this program's last step, which is also how many there are."""
+    return _read(files("ragkit.store") / "migrations")[-1].number
+
+
 def _read(folder: Traversable) -> list[Migration]:
     """Read the files in order; their numbers count from 1 without a gap."""
     found = [

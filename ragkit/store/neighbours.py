@@ -1,7 +1,7 @@
 """What stands around a chunk in its document: the chunks beside it, and stretches of stored text.
 
 Statements only, in the caller's transaction. Who may read a document has been decided by whoever
-found the chunk: callers ask about chunks that `documents.hits` gave them in the same snapshot.
+found the chunk: callers ask about chunks that `chunks.hits` gave them in the same snapshot.
 """
 
 from __future__ import annotations

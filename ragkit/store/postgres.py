@@ -20,19 +20,20 @@ from ragkit.store import (
     documents,
     extensions,
     jobs,
-    metadata,
     naming,
     postings,
     sent,
+    vectors,
     versions,
+    writing,
 )
-from ragkit.store import vectors as spaces
 from ragkit.store.as_of import AsOfReader
+from ragkit.store.binding import bind, hold
 from ragkit.store.extensions import LexicalIndex
 from ragkit.store.lending import lent, snapshot, transaction
 from ragkit.store.reader import PostgresReader
 from ragkit.store.sharing import Sharing, own
-from ragkit.store.spaces import Spaces, bind, hold
+from ragkit.store.spaces import Spaces
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import analyser
@@ -54,10 +55,10 @@ class PostgresStore:
     latest documents may be missing, never torn. `ragkit ingest` uses it, and ends durably. `owner`
     opens a connection of the tables' owner, which new spaces and indexes need; the pool's own
     connections do unless told. `readers` are the principals who ask: what they may not read is not
-    there for them. None: an operator, who sees all. `analyser` names that of new collections,
-    `layout` that of new embedding spaces. `keep_versions` is how many old versions of a document
-    stay when a newer one takes its place. Snapshots are of
-    `replica` while it has seen every write.
+    there for them. None: an operator, who sees all. `analyser` and `lexical_index` name those of
+    new collections, `layout` is that of new embedding spaces. `keep_versions` is how many old
+    versions of a document stay when a newer one takes its place. Snapshots are of `replica` while
+    it has seen every write.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class PostgresStore:
         readers: Readers = None,
         analyser: str = ANALYSER,
         lexical_index: LexicalIndex = "ragkit",
-        layout: spaces.Layout | None = None,
+        layout: vectors.Layout | None = None,
         keep_versions: int = 0,
         replica: Replica | None = None,
     ) -> None:
@@ -154,66 +155,39 @@ class PostgresStore:
     def _put(
         self,
         collection: str,
-        entries: Sequence[tuple[NewDocument, Vectors]],
+        entries: writing.Entries,
         space: EmbeddingSpace,
         *,
         job: int | None = None,
         source: int | None = None,
     ) -> list[Document]:
-        import numpy as np
-
-        for document, vectors in entries:
-            _check(document, space, vectors)
-        # In one order everywhere, so that two writers of the same documents do not deadlock.
-        given = [document.uri for document, _ in entries]
-        entries = sorted(entries, key=lambda entry: entry[0].uri)
-        new = [document for document, _ in entries]
+        writing.check(entries, space)
+        tenant, keep_versions = self._tenant, self._keep_versions
         space_id = self._space(space)
         with self._transaction() as cursor:
-            of_terms, settings = documents.collection_row(
-                cursor, self._tenant, collection, readers=self._readers
+            collection_id, settings = documents.collection_row(
+                cursor, tenant, collection, readers=self._readers
             )
-            bind(cursor, self._tenant, of_terms, space_id, space)
-            if self._keep_versions:
-                versions.make_beside(cursor, self._tenant, of_terms)
-        analyse = analyser(settings.get("analyser", ANALYSER))
-        terms = [analyse(one.text[chunk.start : chunk.end]) for one in new for chunk in one.chunks]
+            bind(cursor, tenant, collection_id, space_id, space)
+            if keep_versions:
+                versions.make_beside(cursor, tenant, collection_id)
+        batch = writing.prepared(entries, settings)
         with self._transaction() as cursor:
-            tenant = self._tenant
-            owner = self._collection(cursor, collection, lock=True)
-            if owner != of_terms:
+            if self._collection(cursor, collection, lock=True) != collection_id:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
-            hold(cursor, tenant, owner, space_id, space)
-            if self._keep_versions:
-                versions.keep(cursor)
-            if source is None:
-                stored = documents.put_documents(cursor, tenant, owner, new)
-            else:
-                stored = [sent.put_upload(cursor, tenant, owner, new[0], source)]
-            numbers = [number for number, _ in stored]
-            metadata.note(cursor, tenant, owner, numbers, [one.metadata for one in new])
-            replaced = [number for number, version in stored if version > 1]
-            if replaced:
-                versions.move(cursor, tenant, owner, replaced, analyse)
-                versions.drop_beyond(cursor, tenant, replaced, self._keep_versions)
-            chunks = [
-                (number, chunk)
-                for (number, _), one in zip(stored, new, strict=True)
-                for chunk in one.chunks
-            ]
-            lengths = [len(of_chunk) for of_chunk in terms]
-            ids = documents.copy_chunks(cursor, tenant, owner, chunks, lengths)
-            rows = np.concatenate([vectors for _, vectors in entries])
-            spaces.copy_vectors(cursor, space_id, tenant, owner, ids, rows)
-            index = settings.get("lexical_index", "ragkit")
-            postings.add_segment(cursor, tenant, owner, ids, terms, index=index)
+            hold(cursor, tenant, collection_id, space_id, space)
+            stored = writing.write(
+                *(cursor, tenant, collection_id, space_id, batch),
+                keep_versions=keep_versions,
+                source=source,
+            )
             if job is not None:
                 jobs.finish(cursor, tenant, job, stored[0][0])
         made = {
             one.uri: documents.stored(one, collection, number, version)
-            for one, (number, version) in zip(new, stored, strict=True)
+            for one, (number, version) in zip(batch.documents, stored, strict=True)
         }
-        return [made[uri] for uri in given]
+        return [made[document.uri] for document, _ in entries]
 
     def put_source(
         self, collection: str, known: tuple[str, str], *, source: int, job: int
@@ -224,16 +198,16 @@ class PostgresStore:
         None when it has to be made. Raises NotFoundError when a later upload has taken its place.
         """
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection, lock=True)
-            number = sent.put_source(cursor, self._tenant, owner, source, known)
+            collection_id = self._collection(cursor, collection, lock=True)
+            number = sent.put_source(cursor, self._tenant, collection_id, source, known)
             if number is not None:
                 jobs.finish(cursor, self._tenant, job, number)
         return number
 
     def delete_document(self, collection: str, document: int) -> None:
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection, lock=True)
-            documents.lock_document(cursor, self._tenant, owner, document, self._readers)
+            collection_id = self._collection(cursor, collection, lock=True)
+            documents.lock_document(cursor, self._tenant, collection_id, document, self._readers)
             versions.drop_beyond(cursor, self._tenant, [document], 0)
             postings.bury(cursor, self._tenant, [document])
             documents.delete_document(cursor, self._tenant, document)
@@ -252,8 +226,8 @@ class PostgresStore:
 
     def documents(self, collection: str) -> Sequence[Document]:
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            return documents.documents(cursor, self._tenant, owner, self._readers)
+            collection_id = self._collection(cursor, collection)
+            return documents.documents(cursor, self._tenant, collection_id, self._readers)
 
     def document(self, document: int) -> Document:
         with self._transaction() as cursor:
@@ -262,26 +236,26 @@ class PostgresStore:
     def named(self, collection: str, uris: Sequence[str] | None = None) -> Mapping[str, int]:
         """Map those of these URIs that the collection has to their documents; all for None."""
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            return documents.named(cursor, self._tenant, owner, uris, self._readers)
+            collection_id = self._collection(cursor, collection)
+            return documents.named(cursor, self._tenant, collection_id, uris, self._readers)
 
     def ending(self, collection: str | None, name: str, limit: int = 6) -> Sequence[Document]:
         """List up to `limit` of the documents that a name fits best; None: of all collections."""
         with self._transaction() as cursor:
-            owner = None if collection is None else self._collection(cursor, collection)
-            return naming.ending(cursor, self._tenant, owner, name, limit, self._readers)
+            collection_id = None if collection is None else self._collection(cursor, collection)
+            return naming.ending(cursor, self._tenant, collection_id, name, limit, self._readers)
 
     def near(self, collection: str, name: str) -> Sequence[str]:
         """List a few URIs of documents that are called nearly so, the closest first."""
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            return naming.near(cursor, self._tenant, owner, name, self._readers)
+            collection_id = self._collection(cursor, collection)
+            return naming.near(cursor, self._tenant, collection_id, name, self._readers)
 
     def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
         """List the files on their way in that a name fits, best first, then latest first."""
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            return attempts.ending(cursor, self._tenant, owner, name, self._readers)
+            collection_id = self._collection(cursor, collection)
+            return attempts.ending(cursor, self._tenant, collection_id, name, self._readers)
 
     def text(self, document: int) -> str:
         with self._transaction() as cursor:
@@ -293,37 +267,39 @@ class PostgresStore:
 
     def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            return documents.known(cursor, self._tenant, owner, self._readers)
+            collection_id = self._collection(cursor, collection)
+            return documents.known(cursor, self._tenant, collection_id, self._readers)
 
     def finish_load(
         self,
         collection: str,
         space: EmbeddingSpace,
-        on_progress: Callable[[spaces.BuildProgress], None] | None = None,
+        on_progress: Callable[[vectors.BuildProgress], None] | None = None,
     ) -> None:
         """Do what pays once after many writes: merge what is recent, build the index, flush.
 
         `on_progress` is called from another thread while an index is built.
         """
         with self._transaction() as cursor:
-            owner = self._collection(cursor, collection)
-            old = versions.beside(cursor, self._tenant, owner)
+            collection_id = self._collection(cursor, collection)
+            old = versions.beside(cursor, self._tenant, collection_id)
         with lent(self._pool) as conn:
-            for one in (owner, old):
+            for one in (collection_id, old):
                 if one is not None:
                     postings.merge(conn, self._tenant, one)
         with self._owner() as conn:
             conn.execute("ANALYZE document, chunk, lexical_posting")
             watch = self._owner
-            spaces.tidy(conn, space, self._tenant, owner, watch=watch, on_progress=on_progress)
+            vectors.tidy(
+                conn, space, self._tenant, collection_id, watch=watch, on_progress=on_progress
+            )
 
     def set_effort(self, space: EmbeddingSpace, effort: int | None) -> None:
         """Search a space's index that hard from now on; None leaves it to ragkit."""
         with self._transaction() as cursor:
-            known = spaces.find_space(cursor, space)
+            known = vectors.find_space(cursor, space)
             if known is not None:
-                spaces.set_effort(cursor, known, effort)
+                vectors.set_effort(cursor, known, effort)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresReader]:
@@ -358,11 +334,11 @@ class PostgresStore:
     def _space(self, space: EmbeddingSpace) -> int:
         """Return a space's number; one that is new is made by the owner of the tables."""
         with self._transaction() as cursor:
-            known = spaces.find_space(cursor, space)
+            known = vectors.find_space(cursor, space)
         if known is not None:
             return known
         with self._owner() as conn:
-            return spaces.ensure_space(conn, space, self._layout)
+            return vectors.ensure_space(conn, space, self._layout)
 
     def _ensure_index(self, name: str, index: str) -> None:
         """Have the owner of the tables make the index of a collection that is not there yet."""
@@ -388,16 +364,3 @@ class PostgresStore:
             if not self._durable:
                 cursor.execute("SET LOCAL synchronous_commit = off")
             yield cursor
-
-
-def _check(document: NewDocument, space: EmbeddingSpace, vectors: Vectors) -> None:
-    import numpy as np
-
-    expected = (len(document.chunks), space.dimension)
-    if vectors.shape != expected:
-        raise UsageError(
-            f"{document.uri} has vectors of shape {vectors.shape}, expected {expected}:"
-            " one row per chunk of the space's dimension."
-        )
-    if not np.isfinite(vectors).all():
-        raise UsageError(f"{document.uri} has vectors with NaN or infinite values.")

@@ -2,7 +2,7 @@
 
 A row holds one term's postings in one segment (see `ragkit.store.segments`), a segment the ids and
 lengths of its chunks. Deleted chunks leave a tombstone until a merge drops them, so counts are
-exact at any moment. Knows nothing of scoring: see `ragkit.retrieve.bm25`.
+exact at any moment. Knows nothing of scoring: see `ragkit.retrieve.words.bm25`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any
 
 from psycopg import Cursor
 
-from ragkit.postings import Posting, Postings, Segment, Term
+from ragkit.postings import Posting, Postings, Term
 from ragkit.store import extensions, segment_rows
 from ragkit.store import segments as packed
 from ragkit.store.access import Hidden
 from ragkit.store.merging import MAX_SEGMENTS, merge, segments_to_merge
 from ragkit.store.segment_cache import CACHE
+from ragkit.store.segment_state import State, state
 
 __all__ = [
     "MAX_SEGMENTS",
@@ -31,24 +32,11 @@ __all__ = [
     "segments_to_merge",
 ]
 
-# Segments below this many chunks are searched as one: each costs a query some calls of numpy.
-_SMALL_CHUNKS = 4096  # arbitrary
-_STATE = """
-    SELECT s.ids, s.chunks, s.terms, t.ids, t.chunks, t.terms
-    FROM (SELECT array_agg(id ORDER BY chunks DESC, id) AS ids,
-            coalesce(sum(chunks), 0)::bigint AS chunks, coalesce(sum(terms), 0)::bigint AS terms
-        FROM lexical_segment WHERE tenant = %(tenant)s AND collection_id = %(collection)s) s,
-        (SELECT string_agg(int8send(chunk_id), ''::bytea ORDER BY chunk_id) AS ids,
-            count(*) AS chunks, coalesce(sum(terms), 0)::bigint AS terms
-        FROM lexical_tombstone WHERE tenant = %(tenant)s AND collection_id = %(collection)s) t
-"""
-# Segments never change and their numbers never come again; every write makes one, every deletion
-# tombstones, and what takes tombstones away makes a segment too.
+# Segments never change and their numbers never come again; every write makes one, if an empty one
+# for what it deletes, and so does what takes tombstones away: their numbers tell everything.
 _MOMENT = """
-    SELECT concat((SELECT sum(id) FROM lexical_segment
-        WHERE tenant = %(tenant)s AND collection_id = %(collection)s), ' ',
-        (SELECT count(*) FROM lexical_tombstone
-        WHERE tenant = %(tenant)s AND collection_id = %(collection)s))
+    SELECT sum(id) FROM lexical_segment
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s
 """
 POSTINGS = """
     SELECT segment_id, term, data FROM lexical_posting
@@ -63,9 +51,11 @@ _WITH_CHARACTER = """
     ORDER BY term
 """
 _BURY = """
-    INSERT INTO lexical_tombstone (tenant, collection_id, chunk_id, terms)
-    SELECT tenant, collection_id, id, terms FROM chunk
-    WHERE tenant = %s AND document_id = ANY(%s)
+    WITH buried AS (
+        INSERT INTO lexical_tombstone (tenant, collection_id, chunk_id, terms)
+        SELECT tenant, collection_id, id, terms FROM chunk
+        WHERE tenant = %s AND document_id = ANY(%s) RETURNING collection_id)
+    SELECT DISTINCT collection_id FROM buried
 """
 
 
@@ -105,7 +95,9 @@ def add_segment(
 
 def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
     """Mark documents' chunks as gone; to be called before their rows are deleted."""
-    cursor.execute(_BURY, (tenant, list(documents)))
+    collections = cursor.execute(_BURY, (tenant, list(documents))).fetchall()
+    for (collection,) in collections:
+        segment_rows.add_empty(cursor, (tenant, int(collection)))
 
 
 def read(
@@ -119,29 +111,15 @@ def read(
 
     `hidden` chunks are as good as gone.
     """
-    import numpy as np
-
     owner = (tenant, collection)
-    values = {"tenant": tenant, "collection": collection}
-    row = cursor.execute(_STATE, values, binary=True).fetchone()
-    assert row is not None
-    numbers: list[int] = row[0] or []
-    wanted = list(dict.fromkeys(term for term in terms if "\0" not in term))
-    dead = np.frombuffer(row[3] or b"", ">i8").astype(np.int64)
+    now = state(cursor, owner)
     if hidden is not None:
-        dead = np.union1d(dead, hidden.chunks)
-    segments = segment_rows.mark_gone(segment_rows.fetch(cursor, owner, numbers), dead)
-    found = _fetch_postings(cursor, owner, wanted, numbers, segments)
-    together, lists = _with_small_ones_joined(segments, found)
-    living = {
-        term: Term(sum(map(_living, together, postings)), postings)
-        for term, postings in lists.items()
-    }
+        now = now.without(hidden)
     return Postings(
-        chunks=row[1] - row[4] - (0 if hidden is None else len(hidden.chunks)),
-        total_length=row[2] - row[5] - (0 if hidden is None else hidden.terms),
-        segments=together,
-        terms={term: found for term, found in living.items() if found.containing},
+        chunks=now.chunks,
+        total_length=now.total_length,
+        segments=now.joined,
+        terms=_terms(cursor, owner, now, terms),
     )
 
 
@@ -156,14 +134,30 @@ def with_character(cursor: Cursor[Any], tenant: str, collection: int, character:
     return [str(row[0]) for row in cursor.execute(_WITH_CHARACTER, values)]
 
 
+def _terms(
+    cursor: Cursor[Any], owner: tuple[str, int], now: State, terms: Sequence[str]
+) -> dict[str, Term]:
+    """Find the terms that living chunks have, with how many have each."""
+    wanted = list(dict.fromkeys(term for term in terms if "\0" not in term))
+    found = CACHE.get([(now.every, term) for term in wanted]) if now.kept else {}
+    lacking = [term for term in wanted if (now.every, term) not in found]
+    postings = _fetch_postings(cursor, owner, lacking, now)
+    fresh = {(now.every, term): now.term(lists) for term, lists in postings.items()}
+    if now.kept and now.every:
+        CACHE.put({key: (one, now.bytes_of(one)) for key, one in fresh.items()})
+    found |= fresh
+    listed = {term: found[now.every, term] for term in wanted}
+    return {term: one for term, one in listed.items() if isinstance(one, Term) and one.containing}
+
+
 def _fetch_postings(
     cursor: Cursor[Any],
     owner: tuple[str, int],
     terms: Sequence[str],
-    numbers: Sequence[int],
-    segments: Sequence[Segment],
+    now: State,
 ) -> dict[str, list[Posting | None]]:
     """Fetch each term's posting in each segment."""
+    numbers, segments = now.numbers, now.segments
     kept = CACHE.get([(number, term) for term in terms for number in numbers])
     missing = {
         term: tuple(number for number in numbers if (number, term) not in kept) for term in terms
@@ -188,36 +182,3 @@ def _fetch_postings(
 
 def _as_posting(kept: object) -> Posting | None:
     return kept if isinstance(kept, Posting) else None
-
-
-def _with_small_ones_joined(
-    segments: list[Segment], found: dict[str, list[Posting | None]]
-) -> tuple[list[Segment], dict[str, list[Posting | None]]]:
-    """Join the small segments, which stand last, into one."""
-    large = sum(len(segment.ids) >= _SMALL_CHUNKS for segment in segments)
-    if len(segments) - large < 2:
-        return segments, found
-    joined, moved = packed.join(segments[large:], drop_gone=False)
-    lists: dict[str, list[Posting | None]] = {}
-    for term, postings in found.items():
-        small = [
-            (*one.listed(), to)
-            for one, to in zip(postings[large:], moved, strict=True)
-            if one is not None
-        ]
-        last = Posting.of(*packed.move(small), joined.lengths) if small else None
-        lists[term] = [*postings[:large], last]
-    return [*segments[:large], joined], lists
-
-
-def _living(segment: Segment, posting: Posting | None) -> int:
-    """Count a segment's chunks that have a term and are not gone."""
-    import numpy as np
-
-    if posting is None:
-        return 0
-    if posting.places is None:
-        held = posting.frequencies > 0
-        return int(np.count_nonzero(held if segment.gone is None else held & ~segment.gone))
-    dead = 0 if segment.gone is None else int(np.count_nonzero(segment.gone[posting.places]))
-    return len(posting.places) - dead

@@ -13,8 +13,9 @@ from psycopg import Cursor
 from ragkit.postings import Postings
 from ragkit.store import access, documents, extensions, metadata, neighbours, postings
 from ragkit.store import vectors as spaces
+from ragkit.store.binding import require
+from ragkit.store.chunks import hits
 from ragkit.store.fields import fields
-from ragkit.store.spaces import require
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.where import Readers, Restriction, allowed, matching, restriction
 from ragkit.text.analyse import ANALYSER
@@ -62,10 +63,12 @@ class PostgresReader:
         k: int,
         where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
-        with self._cursor.connection.pipeline(), self._cursor.connection.cursor() as other:
-            spaces.ask(other, space, self._tenant, collection)
-            owner = self._collection(collection)  # both in one round trip
-            place = spaces.located(other, space)
+        known = spaces.look_up(self._cursor, space, self._tenant, collection, self._readers)
+        if known is None:
+            raise documents.no_collection(collection)
+        owner, place = known.id, known.place
+        self._rows[collection] = owner, known.settings
+        self._limits[owner] = self._readers if known.limited else None
         if place is None or not place.active:
             require(self._cursor, self._tenant, owner, space)
         among = self._restriction(owner, where)
@@ -157,7 +160,7 @@ class PostgresReader:
         return postings.read(self._cursor, self._tenant, owner, terms, hidden)
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        return documents.hits(self._cursor, self._tenant, self._seen(chunks))
+        return hits(self._cursor, self._tenant, self._seen(chunks))
 
     def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
         return neighbours.around(self._cursor, self._tenant, self._seen(chunks), reach)

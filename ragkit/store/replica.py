@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -51,6 +52,32 @@ _CONFLICTS: Final = (psycopg.errors.SerializationFailure, psycopg.errors.Deadloc
 _IDENTITY: Final = """
     SELECT system_identifier::text, current_database() FROM pg_control_system()
 """
+
+# How old the last commit is that came says how long it has been behind, if it is behind at all.
+_BEHIND: Final = """
+    SELECT greatest(pg_wal_lsn_diff(%s::pg_lsn, pg_last_wal_replay_lsn()), 0)::bigint,
+        extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a standby stands: why it cannot be read from, or how far it is behind its primary.
+
+    `problem` is "" for one that can be read from. `behind_s` is None before its first commit.
+    """
+
+    problem: str
+    behind_bytes: int | None = None
+    behind_s: float | None = None
+
+    def __str__(self) -> str:
+        if self.problem:
+            return self.problem
+        if not self.behind_bytes:
+            return "has replayed every write"
+        age = "" if self.behind_s is None else f", {self.behind_s:,.0f} s"
+        return f"is {self.behind_bytes:,} bytes{age} behind"
 
 
 class Replica(Closing):
@@ -160,12 +187,7 @@ def open_replica(
         identity = conn.execute(_IDENTITY).fetchone()
 
     def check(conn: Connection[Any]) -> None:
-        check_standby(conn)
-        if conn.execute(_IDENTITY).fetchone() != identity:
-            raise DatabaseError(
-                "The read replica is of another server or database than the primary: correct"
-                " RAGKIT_DATABASE_REPLICA_URL."
-            )
+        _check(conn, identity)
         if tenants:
             from ragkit.store import tenancy
 
@@ -187,6 +209,32 @@ def open_replica(
     if found is None:
         made.rest(reason)
     return made
+
+
+def look(url: str, primary: Connection[Any], *, pooler: bool = False) -> Standing:
+    """Look at a standby beside its primary; whatever is wrong with it is in what is returned."""
+    written = primary.execute(_WRITTEN).fetchone()
+    identity = primary.execute(_IDENTITY).fetchone()
+    assert written is not None
+    try:
+        with connect(url, pooler=pooler) as conn:
+            _check(conn, identity)
+            row = conn.execute(_BEHIND, written).fetchone()
+    except DatabaseError as error:
+        return Standing(_of_replica(error))
+    except psycopg.Error as error:
+        return Standing(str(translate(error)))
+    assert row is not None
+    return Standing("", int(row[0]), row[1] if row[0] else 0.0)
+
+
+def _check(conn: Connection[Any], identity: object) -> None:
+    check_standby(conn)
+    if conn.execute(_IDENTITY).fetchone() != identity:
+        raise DatabaseError(
+            "The read replica is of another server or database than the primary: correct"
+            " RAGKIT_DATABASE_REPLICA_URL."
+        )
 
 
 def _of_replica(error: DatabaseError) -> str:

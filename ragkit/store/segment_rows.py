@@ -57,6 +57,11 @@ def add(
     return number
 
 
+def add_empty(cursor: Cursor[Any], owner: tuple[str, int]) -> None:
+    """Add a segment without chunks: a sign that something else about the segments has changed."""
+    cursor.execute(_ADD, (*owner, secrets.randbits(63), 0, 0, b"", b""))
+
+
 def add_postings(
     cursor: Cursor[Any],
     owner: tuple[str, int],

@@ -20,6 +20,7 @@ from ragkit.store import documents
 from ragkit.store.access import listed
 from ragkit.store.lending import transaction
 from ragkit.store.loading import loading
+from ragkit.store.rows import first_value
 from ragkit.store.sent import gone, own_key
 from ragkit.store.where import Readers
 
@@ -152,20 +153,21 @@ class Sources:
         asked = {"tenant": self._tenant, "principal": principal, "key": key, "request": request}
         with transaction(self._pool, self._tenant) as cursor:
             readers = self._readers
-            owner = documents.collection_id(
+            collection_id = documents.collection_id(
                 cursor, self._tenant, collection, lock=True, readers=readers
             )
             place = None
             if document is not None:
-                place = self._place(cursor, owner, document)
+                place = self._place(cursor, collection_id, document)
             answered = _answered(cursor, asked) if key else None
             if answered is not None:
                 return answered
             jobs = [
                 self._keep(
                     cursor,
-                    owner,
-                    place or self._free_place(cursor, owner, PREFIX + upload.name, principal),
+                    collection_id,
+                    place
+                    or self._free_place(cursor, collection_id, PREFIX + upload.name, principal),
                     upload,
                     hashed,
                     principal,
@@ -218,7 +220,7 @@ class Sources:
     def _keep(
         self,
         cursor: Cursor[Any],
-        owner: int,
+        collection_id: int,
         place: tuple[str, bytes],
         upload: Upload,
         hashed: tuple[str, int],
@@ -227,33 +229,33 @@ class Sources:
         """Write one file and its job."""
         tenant = self._tenant
         uri, _ = place
-        named = (tenant, owner, *place, upload.name, media_type(upload.name))
+        named = (tenant, collection_id, *place, upload.name, media_type(upload.name))
         sender = (principal, listed(self._readers))
-        source = _number(cursor.execute(_ADD_SOURCE, (*named, *hashed, *sender)).fetchone())
+        source = int(first_value(cursor, _ADD_SOURCE, (*named, *hashed, *sender)))
         columns = {"tenant": "text", "source_id": "int8", "n": "int4", "data": "bytea"}
         with loading(cursor, "source_part", columns) as load:
             for n, part in enumerate(_parts(upload.file)):
                 load.write_row((tenant, source, n, part))
         own = documents.uri_key(f"source {source}")  # jobs of the same document are many
-        values = (tenant, owner, uri, own, upload.name, source, principal)
-        return _number(cursor.execute(_ADD_JOB, values).fetchone())
+        values = (tenant, collection_id, uri, own, upload.name, source, principal)
+        return int(first_value(cursor, _ADD_JOB, values))
 
-    def _place(self, cursor: Cursor[Any], owner: int, document: int) -> tuple[str, bytes]:
+    def _place(self, cursor: Cursor[Any], collection_id: int, document: int) -> tuple[str, bytes]:
         """Return the URI of a document that is there for the readers, and what it is found by."""
-        values = {"tenant": self._tenant, "collection": owner, "document": document}
+        values = {"tenant": self._tenant, "collection": collection_id, "document": document}
         row = cursor.execute(_PLACE, {**values, "readers": listed(self._readers)}).fetchone()
         if row is None:
             raise NotFoundError(f"There is no document {document}.")
         return str(row[0]), bytes(row[1])
 
     def _free_place(
-        self, cursor: Cursor[Any], owner: int, uri: str, principal: str
+        self, cursor: Cursor[Any], collection_id: int, uri: str, principal: str
     ) -> tuple[str, bytes]:
         """Return a URI and what the document is found by: by the URI itself, unless a document has
         it that the readers may not read. That is neither replaced nor told of.
         """
         key = documents.uri_key(uri)
-        values = {"tenant": self._tenant, "collection": owner, "key": key}
+        values = {"tenant": self._tenant, "collection": collection_id, "key": key}
         taken = cursor.execute(_TAKEN, {**values, "readers": listed(self._readers)}).fetchone()
         return uri, own_key(uri, principal) if taken else key
 
@@ -314,8 +316,3 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
     file.seek(0)
     while part := file.read(PART_BYTES):
         yield part
-
-
-def _number(row: Any) -> int:
-    assert row is not None
-    return int(row[0])

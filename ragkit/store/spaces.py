@@ -1,23 +1,29 @@
-"""Which embedding spaces a collection has vectors in, and the one that it is searched in.
+"""A collection's embedding spaces: built beside the one in use, switched to, taken away.
 
-Writers hold the collection's row shared while they add vectors of its space, so that a switch to
-another waits for them and they for it. It knows nothing of models or of how vectors come to be.
+It knows nothing of models or of how vectors come to be.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import errors, sql
 
-from ragkit.errors import BusyError, NotFoundError, OtherModelError
+from ragkit.errors import BusyError, NotFoundError
 from ragkit.store import documents, vectors
 from ragkit.store.acting import keeps_sessions
+from ragkit.store.binding import (
+    KeptSpace,
+    active,
+    bind,
+    bound,
+    complete,
+    kept_space,
+    lock_bound,
+    remember,
+)
 from ragkit.store.gaps import Gaps, count_missing, vector_table
 from ragkit.store.lending import lent, snapshot, transaction
 from ragkit.store.where import Readers
@@ -29,8 +35,6 @@ if TYPE_CHECKING:
 
     from ragkit.contracts import Vectors
 
-State = Literal["active", "previous", "ready", "building", "dropped"]
-
 _KEPT: Final = """
     SELECT k.space_id, k.space, k.source, k.first,
         CASE WHEN k.kept IS NULL THEN 'dropped' WHEN k.space_id = c.space_id THEN 'active'
@@ -40,57 +44,16 @@ _KEPT: Final = """
     FROM collection c JOIN collection_space k ON k.tenant = c.tenant AND k.collection_id = c.id
     WHERE c.tenant = %s AND c.id = %s ORDER BY k.started_at, k.space_id
 """
-_ACTIVE: Final = """
-    SELECT k.space_id, k.space, k.source, k.first, 'active', k.started_at, k.complete_at,
-        c.switched_at
-    FROM collection c JOIN collection_space k
-        ON k.tenant = c.tenant AND k.collection_id = c.id AND k.space_id = c.space_id
-    WHERE c.tenant = %s AND c.id = %s AND EXISTS (
-        SELECT 1 FROM chunk t WHERE t.tenant = c.tenant AND t.collection_id = c.id)
-"""
-_BOUND: Final = "SELECT space_id FROM collection WHERE tenant = %s AND id = %s"
 _FORGET: Final = """
     UPDATE collection SET previous_space_id = NULL
     WHERE tenant = %s AND id = %s AND previous_space_id = %s"""
 _IS_KEPT: Final = """
     SELECT kept IS NOT NULL FROM collection_space
     WHERE tenant = %s AND collection_id = %s AND space_id = %s FOR NO KEY UPDATE"""
-_IS_ACTIVE: Final = """
-    SELECT c.space_id = (SELECT s.id FROM embedding_space s WHERE
-        (s.model, s.revision, s.dimension, s.query_prefix, s.passage_prefix) = (%s, %s, %s, %s, %s))
-    FROM collection c WHERE c.tenant = %s AND c.id = %s
-"""
-_REMEMBER: Final = """
-    INSERT INTO collection_space (tenant, collection_id, space_id, kept, space, source, first)
-    VALUES (%(tenant)s, %(collection)s, %(id)s, %(id)s, %(space)s, %(source)s, %(first)s)
-    ON CONFLICT (tenant, collection_id, space_id) DO UPDATE SET
-        source = coalesce(nullif(excluded.source, ''), collection_space.source),
-        first = coalesce(excluded.first, collection_space.first),
-        complete_at = CASE WHEN collection_space.kept IS NOT NULL
-            THEN collection_space.complete_at END,
-        kept = excluded.kept
-"""
 _SWITCH: Final = """
     UPDATE collection SET space_id = %s, previous_space_id = space_id, switched_at = now()
     WHERE tenant = %s AND id = %s AND space_id <> %s
 """
-
-
-@dataclass(frozen=True, slots=True)
-class KeptSpace:
-    """A space of a collection's: what it is, what its model is loaded by, and how far it is.
-
-    `first` is how many dimensions were asked for; None means all that the model has.
-    """
-
-    id: int
-    space: EmbeddingSpace
-    source: str
-    first: int | None
-    state: State
-    started_at: datetime
-    complete_at: datetime | None
-    switched_at: datetime | None
 
 
 class Spaces:
@@ -117,13 +80,13 @@ class Spaces:
 
     def of(self, collection: str) -> Sequence[KeptSpace]:
         """List a collection's spaces by their beginning, dropped ones as well."""
-        with self._in(collection) as (cursor, owner):
-            return [_kept(row) for row in cursor.execute(_KEPT, (self._tenant, owner))]
+        with self._in(collection) as (cursor, collection_id):
+            return [kept_space(row) for row in cursor.execute(_KEPT, (self._tenant, collection_id))]
 
     def active(self, collection: str) -> KeptSpace | None:
         """Return the space that a collection is searched in; None for one without passages."""
-        with self._in(collection) as (cursor, owner):
-            return active(cursor, self._tenant, owner)
+        with self._in(collection) as (cursor, collection_id):
+            return active(cursor, self._tenant, collection_id)
 
     def open(
         self, collection: str, space: EmbeddingSpace, *, source: str, first: int | None
@@ -133,8 +96,8 @@ class Spaces:
         `source` names the model as `RAGKIT_EMBED_MODEL` would.
         """
         space_id = self._number(space)
-        with self._in(collection) as (cursor, owner):
-            remember(cursor, self._tenant, owner, space_id, space, source, first)
+        with self._in(collection) as (cursor, collection_id):
+            remember(cursor, self._tenant, collection_id, space_id, space, source, first)
         return next(kept for kept in self.of(collection) if kept.id == space_id)
 
     def adopt(
@@ -142,8 +105,8 @@ class Spaces:
     ) -> None:
         """Make a space the own one of a collection without passages. Raises OtherModelError."""
         kept = self.open(collection, space, source=source, first=first)
-        with self._in(collection) as (cursor, owner):
-            bind(cursor, self._tenant, owner, kept.id, space)
+        with self._in(collection) as (cursor, collection_id):
+            bind(cursor, self._tenant, collection_id, kept.id, space)
 
     def gaps(self, collection: str, space_id: int) -> Gaps:
         """Return the passages of a collection that have no vector in a space."""
@@ -154,9 +117,8 @@ class Spaces:
     ) -> list[tuple[int, float]]:
         """Search any space of a collection's, active or not; see `Reader.nearest`."""
         with snapshot(self._pool, self._tenant) as cursor:
-            readers = self._readers
-            owner = documents.collection_id(cursor, self._tenant, collection, readers=readers)
-            return vectors.nearest(cursor, space, self._tenant, owner, vector, k)
+            collection_id = self._collection(cursor, collection)
+            return vectors.nearest(cursor, space, self._tenant, collection_id, vector, k)
 
     @contextmanager
     def alone(self, collection: str) -> Iterator[None]:
@@ -165,9 +127,9 @@ class Spaces:
         Raises BusyError, DatabaseError. Behind PgBouncer nothing is kept: the same work may then be
         done twice, and stored once.
         """
-        with self._in(collection) as (_, owner):
+        with self._in(collection) as (_, collection_id):
             pass
-        key = (f"ragkit reembed {self._tenant} {owner}",)
+        key = (f"ragkit reembed {self._tenant} {collection_id}",)
         with lent(self._pool) as conn:
             keeps = keeps_sessions(conn)
             lock = "SELECT pg_try_advisory_lock(hashtext('ragkit reembed'), hashtext(%s))"
@@ -184,12 +146,8 @@ class Spaces:
 
     def complete(self, collection: str, space_id: int) -> None:
         """Say that every passage has its vector in a space."""
-        with self._in(collection) as (cursor, owner):
-            cursor.execute(
-                "UPDATE collection_space SET complete_at = coalesce(complete_at, now())"
-                " WHERE tenant = %s AND collection_id = %s AND space_id = %s",
-                (self._tenant, owner, space_id),
-            )
+        with self._in(collection) as (cursor, collection_id):
+            complete(cursor, self._tenant, collection_id, space_id)
 
     def switch(self, collection: str, space_id: int) -> int:
         """Search a collection in another space from now on, if every passage has its vector there.
@@ -198,10 +156,10 @@ class Spaces:
         lock that keeps writers out between the count and it; searches go on. Raises NotFoundError
         for a space whose vectors were dropped, BusyError for one whose are being dropped.
         """
-        with self._in(collection) as (cursor, owner):
-            cursor.execute(_BOUND + " FOR NO KEY UPDATE", (self._tenant, owner))
+        with self._in(collection) as (cursor, collection_id):
+            lock_bound(cursor, self._tenant, collection_id)
             try:  # writers would wait as well
-                kept = _lock_kept(cursor, self._tenant, owner, space_id, wait=False)
+                kept = _lock_kept(cursor, self._tenant, collection_id, space_id, wait=False)
             except errors.LockNotAvailable as error:
                 who = f"another process is at work on collection {collection!r} in this space"
                 raise BusyError(f"{who}: wait for it") from error
@@ -210,9 +168,9 @@ class Spaces:
                     f"collection {collection!r} has no vectors in this space any more: build them"
                     " with `ragkit reembed --to MODEL`"
                 )
-            missing = count_missing(cursor, self._tenant, owner, space_id)
+            missing = count_missing(cursor, self._tenant, collection_id, space_id)
             if not missing:
-                cursor.execute(_SWITCH, (space_id, self._tenant, owner, space_id))
+                cursor.execute(_SWITCH, (space_id, self._tenant, collection_id, space_id))
             return missing
 
     def drop(self, collection: str, space_id: int) -> int:
@@ -220,24 +178,24 @@ class Spaces:
 
         Raises BusyError for the one that it is searched in.
         """
-        with self._in(collection) as (cursor, owner):
-            cursor.execute(_BOUND + " FOR NO KEY UPDATE", (self._tenant, owner))
-            self._refuse_active(cursor, collection, owner, space_id)
-            cursor.execute(_FORGET, (self._tenant, owner, space_id))
-        with self._in(collection) as (cursor, owner):  # writers need not wait for this
+        with self._in(collection) as (cursor, collection_id):
+            lock_bound(cursor, self._tenant, collection_id)
+            self._refuse_active(cursor, collection, collection_id, space_id)
+            cursor.execute(_FORGET, (self._tenant, collection_id, space_id))
+        with self._in(collection) as (cursor, collection_id):  # writers need not wait for this
             # A switch since then was made, and is seen; none is made from here on.
-            _lock_kept(cursor, self._tenant, owner, space_id, wait=True)
-            self._refuse_active(cursor, collection, owner, space_id)
+            _lock_kept(cursor, self._tenant, collection_id, space_id, wait=True)
+            self._refuse_active(cursor, collection, collection_id, space_id)
             statement = sql.SQL(
                 "DELETE FROM {} WHERE tenant = %s AND collection_id IN (SELECT id FROM collection"
                 " WHERE tenant = %s AND (id = %s OR versions_of = %s))"
             )
-            named = (self._tenant, self._tenant, owner, owner)
+            named = (self._tenant, self._tenant, collection_id, collection_id)
             gone = cursor.execute(statement.format(vector_table(space_id)), named).rowcount
             cursor.execute(
                 "UPDATE collection_space SET kept = NULL"
                 " WHERE tenant = %s AND collection_id = %s AND space_id = %s",
-                (self._tenant, owner, space_id),
+                (self._tenant, collection_id, space_id),
             )
         return gone
 
@@ -258,7 +216,7 @@ class Spaces:
 
     def size(self, collection: str, space_id: int) -> tuple[int, int]:
         """Return how many vectors a collection has in a space, and their share of its bytes."""
-        with self._in(collection) as (cursor, owner):
+        with self._in(collection) as (cursor, collection_id):
             query = sql.SQL(
                 "SELECT (SELECT count(*) FROM {table} WHERE tenant = %s AND collection_id = %s),"
                 " reltuples, (SELECT sum(pg_total_relation_size(t))::bigint FROM ("
@@ -267,120 +225,26 @@ class Spaces:
                 " WHERE relname = %s AND pg_table_is_visible(oid)"
             ).format(table=vector_table(space_id))
             name = vectors.table_name(space_id)
-            row = cursor.execute(query, (self._tenant, owner, name)).fetchone()
+            row = cursor.execute(query, (self._tenant, collection_id, name)).fetchone()
             assert row is not None
             rows, everything, disk = row
             return int(rows), round(disk * rows / max(rows, everything, 1))
 
     def _refuse_active(
-        self, cursor: Cursor[Any], collection: str, owner: int, space_id: int
+        self, cursor: Cursor[Any], collection: str, collection_id: int, space_id: int
     ) -> None:
-        if _bound(cursor, self._tenant, owner) == space_id:
+        if bound(cursor, self._tenant, collection_id) == space_id:
             raise BusyError(f"collection {collection!r} is searched in this space: move it")
 
     @contextmanager
     def _in(self, collection: str) -> Iterator[tuple[Cursor[Any], int]]:
         with transaction(self._pool, self._tenant) as cursor:
-            readers = self._readers
-            yield (
-                cursor,
-                documents.collection_id(cursor, self._tenant, collection, readers=readers),
-            )
+            yield cursor, self._collection(cursor, collection)
 
-
-def active(cursor: Cursor[Any], tenant: str, collection: int) -> KeptSpace | None:
-    """Return the space that a collection is searched in; None for one without passages."""
-    row = cursor.execute(_ACTIVE, (tenant, collection)).fetchone()
-    return None if row is None else _kept(row)
-
-
-def remember(
-    cursor: Cursor[Any],
-    tenant: str,
-    collection: int,
-    space_id: int,
-    space: EmbeddingSpace,
-    source: str = "",
-    first: int | None = None,
-) -> None:
-    """Note that a collection has, or is to have, vectors in a space; what was noted stays."""
-    values = {"tenant": tenant, "collection": collection, "id": space_id}
-    what = json.dumps(asdict(space), ensure_ascii=False)
-    cursor.execute(_REMEMBER, {**values, "space": what, "source": source, "first": first})
-
-
-def bind(
-    cursor: Cursor[Any], tenant: str, collection: int, space_id: int, space: EmbeddingSpace
-) -> None:
-    """Make a space a collection's own while it has no passages.
-
-    Raises OtherModelError when it is searched in another. For a transaction of its own, before
-    `hold`: two writers that bind and hold in one would wait for each other.
-    """
-    if _bound(cursor, tenant, collection) == space_id:
-        return
-    cursor.execute(_BOUND + " FOR NO KEY UPDATE", (tenant, collection))
-    # A statement of its own: it sees what was committed while the lock was waited for.
-    known = active(cursor, tenant, collection)
-    if known is not None and known.id != space_id:
-        raise other_model(known.space, space)
-    remember(cursor, tenant, collection, space_id, space)
-    cursor.execute(
-        "UPDATE collection SET space_id = %s, previous_space_id = NULL"
-        " WHERE tenant = %s AND id = %s",
-        (space_id, tenant, collection),
-    )
-    cursor.execute(
-        "UPDATE collection_space SET complete_at = coalesce(complete_at, now())"
-        " WHERE tenant = %s AND collection_id = %s AND space_id = %s",
-        (tenant, collection, space_id),
-    )
-
-
-def hold(
-    cursor: Cursor[Any], tenant: str, collection: int, space_id: int, space: EmbeddingSpace
-) -> None:
-    """Keep a collection in this space until the transaction ends. Raises OtherModelError."""
-    bound = cursor.execute(_BOUND + " FOR SHARE", (tenant, collection)).fetchone()
-    if bound is None or bound[0] != space_id:
-        known = active(cursor, tenant, collection)
-        raise other_model(known.space if known else None, space)
-
-
-def require(cursor: Cursor[Any], tenant: str, collection: int, space: EmbeddingSpace) -> None:
-    """Raise OtherModelError unless a collection is searched in this space, or has no passages."""
-    what = (space.model, space.revision, space.dimension, space.query_prefix, space.passage_prefix)
-    row = cursor.execute(_IS_ACTIVE, (*what, tenant, collection)).fetchone()
-    if row == (True,):
-        return
-    known = active(cursor, tenant, collection)
-    if known is not None and known.space != space:
-        raise other_model(known.space, space)
-
-
-def other_model(known: EmbeddingSpace | None, given: EmbeddingSpace) -> OtherModelError:
-    """Say which of its model a collection has and which vectors were to meet it."""
-    if known is None:
-        return OtherModelError(
-            f"the collection has no vectors of {described(given)}: ingest into it, or name another"
-        )
-    return OtherModelError(
-        f"the collection is embedded with {described(known)}, not with {described(given, known)}:"
-        f" use the collection's model, or move it to the other with `ragkit reembed --to MODEL`"
-    )
-
-
-def described(space: EmbeddingSpace, beside: EmbeddingSpace | None = None) -> str:
-    """Name a space in a few words; what differs from the one beside it is said in full."""
-    words = [f"revision {space.revision}", f"{space.dimension} dimensions"]
-    if beside is not None and beside.model == space.model:
-        for name, mine, its in (
-            ("query", space.query_prefix, beside.query_prefix),
-            ("passage", space.passage_prefix, beside.passage_prefix),
-        ):
-            if mine != its:
-                words.append(f"{name} prefix {mine!r} where it has {its!r}")
-    return f"{space.model} ({', '.join(words)})"
+    def _collection(self, cursor: Cursor[Any], name: str) -> int:
+        """Look a collection up that is there for who asks."""
+        readers = self._readers
+        return documents.collection_id(cursor, self._tenant, name, readers=readers)
 
 
 def _lock_kept(
@@ -392,14 +256,3 @@ def _lock_kept(
     """
     statement = _IS_KEPT if wait else _IS_KEPT + " NOWAIT"
     return cursor.execute(statement, (tenant, collection, space_id)).fetchone() == (True,)
-
-
-def _bound(cursor: Cursor[Any], tenant: str, collection: int) -> int | None:
-    row = cursor.execute(_BOUND, (tenant, collection)).fetchone()
-    return None if row is None or row[0] is None else int(row[0])
-
-
-def _kept(row: Sequence[Any]) -> KeptSpace:
-    space_id, space, source, first, state, started, complete, switched = row
-    of = EmbeddingSpace(**space)
-    return KeptSpace(space_id, of, source, first, state, started, complete, switched)

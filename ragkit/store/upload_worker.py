@@ -15,6 +15,7 @@ from psycopg import Connection, Cursor
 
 from ragkit.store import documents, jobs
 from ragkit.store.lending import EVERYBODY, begun
+from ragkit.store.sent import own_key
 from ragkit.store.sources import KEY_DAYS
 
 _NEXT = "SELECT tenant, id FROM ragkit_next_upload(%s)"  # locked; each tenant in turn
@@ -34,13 +35,19 @@ _RETRY = """
     WHERE tenant = %s AND id = %s
 """
 _GIVE_BACK = "SELECT ragkit_give_back(%s)"
+# Whoever sent the file is told the number of a document only if he may read it: in the place of the
+# URI may be another's, and his own beside that.
 _REPLACED = """
     UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '',
         reason = 'a later file has taken its place', updated_at = now(),
         document_id = (SELECT d.id FROM document d WHERE d.tenant = job.tenant
-            AND d.collection_id = job.collection_id AND d.uri_key = %s)
-    WHERE tenant = %s AND id = %s
+            AND d.collection_id = job.collection_id AND d.uri_key = ANY(%(keys)s::bytea[])
+            AND may_read(d.owner, d.readers,
+                CASE WHEN job.principal <> '' THEN ARRAY['user:' || job.principal] END)
+            ORDER BY array_position(%(keys)s::bytea[], d.uri_key) LIMIT 1)
+    WHERE tenant = %(tenant)s AND id = %(id)s
 """
+_SENDER = "SELECT principal FROM job WHERE tenant = %s AND id = %s"
 _FORGET = "SELECT ragkit_forget_uploads(%s, %s)"
 JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
 
@@ -115,7 +122,9 @@ class UploadWorker:
     def replaced(self, job: TakenUpload) -> None:
         """Record that a later upload has taken this one's place."""
         with self._lock, begun(self._conn, job.tenant) as cursor:
-            cursor.execute(_REPLACED, (documents.uri_key(job.uri), job.tenant, job.id))
+            row = cursor.execute(_SENDER, (job.tenant, job.id)).fetchone()
+            keys = [] if row is None else [own_key(job.uri, row[0]), documents.uri_key(job.uri)]
+            cursor.execute(_REPLACED, {"keys": keys, "tenant": job.tenant, "id": job.id})
             documents.drop_source(cursor, job.tenant, job.source)
 
     def retry(self, job: TakenUpload, stage: str, reason: str) -> bool:

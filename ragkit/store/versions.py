@@ -16,6 +16,7 @@ from psycopg.sql import SQL, Identifier
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store import documents, metadata, postings, vectors
 from ragkit.store.access import listed
+from ragkit.store.chunks import delete_chunks
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ _BEYOND: Final = """
 """
 _VERSIONS: Final = """
     SELECT d.version, d.id, d.updated_at, d.valid_to, d.title, d.chars FROM document d
-    WHERE d.tenant = %(tenant)s AND (d.id = %(id)s OR d.version_of = %(id)s)
+    JOIN document given ON given.tenant = %(tenant)s AND given.id = %(id)s
+    WHERE d.tenant = %(tenant)s AND (d.id = coalesce(given.version_of, given.id)
+            OR d.version_of = coalesce(given.version_of, given.id))
         AND may_read(d.owner, d.readers, %(readers)s::text[])
     ORDER BY d.version DESC
 """
@@ -146,7 +149,7 @@ def move(
     """
     postings.bury(cursor, tenant, replaced)
     kept = dict(cursor.execute(_JUST_KEPT, (tenant, list(replaced))).fetchall())
-    documents.delete_chunks(cursor, tenant, [one for one in replaced if one not in kept])
+    delete_chunks(cursor, tenant, [one for one in replaced if one not in kept])
     if not kept:
         return
     old = list(kept.values())
@@ -176,7 +179,7 @@ def drop_beyond(cursor: Cursor[Any], tenant: str, of: Sequence[int], number: int
 def versions(
     cursor: Cursor[Any], tenant: str, document: int, readers: Readers = None
 ) -> list[Version]:
-    """List a document's versions, the current one first."""
+    """List a document's versions, or those of what a number is an old one of; the current first."""
     values = {"tenant": tenant, "id": document, "readers": listed(readers)}
     return [Version(*row) for row in cursor.execute(_VERSIONS, values)]
 

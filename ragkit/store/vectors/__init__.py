@@ -10,32 +10,32 @@ from ragkit.store.vectors.progress import BuildProgress
 from ragkit.store.vectors.rows import copy_vectors, similarities, vectors
 from ragkit.store.vectors.search import nearest, nearest_in
 from ragkit.store.vectors.spaces import (
+    Known,
     Place,
-    ask,
     ensure_space,
     find_space,
     find_table,
     locate,
-    located,
+    look_up,
     set_effort,
 )
 from ragkit.store.vectors.state import State, relaid, state
 
 __all__ = [
     "BuildProgress",
+    "Known",
     "Layout",
     "Outcome",
     "Place",
     "State",
     "Table",
-    "ask",
     "build_index",
     "copy_vectors",
     "ensure_space",
     "find_space",
     "find_table",
     "locate",
-    "located",
+    "look_up",
     "merge",
     "nearest",
     "nearest_in",

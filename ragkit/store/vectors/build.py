@@ -19,6 +19,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 from psycopg.sql import Literal as Constant
 
 from ragkit.errors import UsageError
+from ragkit.store.rows import first_value
 from ragkit.store.tuning import build_settings, this_machine
 from ragkit.store.vectors.layout import Layout, Table, index_name, lists
 from ragkit.store.vectors.progress import BuildProgress, shown
@@ -103,6 +104,7 @@ def tidy(
         # Without statistics of these a filtered search compares every row with every document.
         cursor.execute(_ANALYZE.format(table.identifier))
         if table.layout.index == "none":
+            _count(cursor, table, tenant, collection)
             return "nothing"
         outcome: Outcome = "nothing"
         if not table.indexed:
@@ -111,7 +113,7 @@ def tidy(
                 outcome = "built"
         else:
             named = (tenant, collection, table.indexed)
-            recent = _one(cursor, _RECENT.format(table.identifier), named)
+            recent = first_value(cursor, _RECENT.format(table.identifier), named)
             if recent * REBUILD_SHARE > max(table.rows, RECENT_ROWS):
                 build_index(conn, space, watch=watch, on_progress=on_progress)
                 outcome = "built"
@@ -171,7 +173,7 @@ def _turn(
     A build waits for every statement that began before it, so whoever waits must not do so in one.
     """
     name = (f"ragkit index {space.model} {space.dimension}",)
-    while not (ours := _one(cursor, _TRY_LOCK, name)) and wait:
+    while not (ours := first_value(cursor, _TRY_LOCK, name)) and wait:
         time.sleep(_AGAIN_S)
     try:
         yield bool(ours)
@@ -197,8 +199,8 @@ def _build(
     _drop_indexes(cursor, table, but=table.indexed)  # what an interrupted build left behind
     generation = 0
     if layout.index != "none":
-        generation = _one(cursor, SQL(_NEW_GENERATION), (table.space_id,))
-        rows = _one(cursor, _TOTAL.format(table.identifier), (10**9,))
+        generation = first_value(cursor, SQL(_NEW_GENERATION), (table.space_id,))
+        rows = first_value(cursor, _TOTAL.format(table.identifier), (10**9,))
         with ExitStack() as stack:
             stack.enter_context(_settings(conn, planned, rows))
             stack.enter_context(shown(conn, watch, on_progress))
@@ -225,7 +227,7 @@ def _create(cursor: Cursor[Any], table: Table, generation: int, rows: int) -> No
     for part in parts:
         own = Identifier(f"{part}_nearest_{generation}")
         at_once = SQL("CONCURRENTLY"), own, Identifier(part)
-        share = _one(cursor, _TOTAL.format(Identifier(part)), (10**9,))
+        share = first_value(cursor, _TOTAL.format(Identifier(part)), (10**9,))
         cursor.execute(_statement(table, at_once, generation, share))
         cursor.execute(_ATTACH.format(Identifier(name), own))
 
@@ -283,15 +285,9 @@ def _settings(conn: Connection[Any], table: Table, rows: int) -> Iterator[None]:
 
 def _large(cursor: Cursor[Any], table: Table) -> bool:
     least = EXACT_ROWS if table.layout.index == "auto" else 0
-    return _one(cursor, _TOTAL.format(table.identifier), (least + 1,)) > least
+    return int(first_value(cursor, _TOTAL.format(table.identifier), (least + 1,))) > least
 
 
 def _count(cursor: Cursor[Any], table: Table, tenant: str, collection: int) -> None:
     values = {"tenant": tenant, "collection": collection, "space": table.space_id}
     cursor.execute(_COUNT.format(table.identifier), values)
-
-
-def _one(cursor: Cursor[Any], statement: Any, values: tuple[Any, ...]) -> int:
-    row = cursor.execute(statement, values).fetchone()
-    assert row is not None
-    return int(row[0])

@@ -5,6 +5,7 @@ They are evenly spread over the documents' numbers, so the answer is the same ev
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Cursor
@@ -33,8 +34,12 @@ def estimate(
 ) -> int:
     """Estimate how many of a collection's `rows` are of documents that `where` leaves."""
     values = {**where.values, "tenant": tenant, "collection": collection}
-    statement = _SAMPLE.format(where.condition, sampled=SQL(str(SAMPLED)))
-    row = cursor.execute(statement, values).fetchone()
+    row = cursor.execute(_sample(where.condition.as_string(None)), values, prepare=True).fetchone()
     assert row is not None
     left, judged = row
     return int(rows * left / max(1, judged))
+
+
+@lru_cache(maxsize=256)
+def _sample(condition: str) -> bytes:
+    return _SAMPLE.format(SQL(condition), sampled=SQL(str(SAMPLED))).as_bytes(None)

@@ -7,7 +7,7 @@ is a quarter of its text, and is not parsed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from psycopg import Cursor
 from psycopg.adapt import Dumper
@@ -16,6 +16,8 @@ from psycopg.pq import Format
 from ragkit.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from psycopg.abc import Buffer
 
     from ragkit.contracts import Vectors
@@ -53,7 +55,9 @@ def packed_query(table: Table, model: str, vector: Vectors) -> Packed:
             f"The query vector of {model} is zero, or has NaN or infinite values: see what embeds"
             " the query."
         )
-    return Packed(next(packed(table, vector[None])))
+    values = _rounded(table, vector)
+    _check(values, some=values.any())
+    return Packed(_head(table) + _big_endian(values).tobytes())
 
 
 def packed(table: Table, vectors: Vectors) -> Iterator[bytes]:
@@ -61,16 +65,35 @@ def packed(table: Table, vectors: Vectors) -> Iterator[bytes]:
 
     Raises UsageError for values that half precision cannot hold, and for a zero vector.
     """
+    values = _rounded(table, vectors)
+    _check(values, some=values.any(axis=1).all())
+    head = _head(table)
+    return (head + row.tobytes() for row in _big_endian(values))
+
+
+def _rounded(table: Table, vectors: Vectors) -> NDArray[np.floating[Any]]:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        values = vectors.astype(">f2" if table.stored == "halfvec" else ">f4")
+        return vectors.astype(np.float16 if table.stored == "halfvec" else np.float32)
+
+
+def _big_endian(values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    return values.astype(values.dtype.newbyteorder(">"))
+
+
+def _head(table: Table) -> bytes:
+    return table.dimension.to_bytes(2, "big") + b"\0\0"
+
+
+def _check(values: NDArray[np.floating[Any]], *, some: bool | np.bool) -> None:
+    """Refuse values as they would be stored, of which `some` tells whether each row has any."""
+    import numpy as np
+
     if not np.isfinite(values).all():
         raise UsageError(
             "A vector has NaN, or values too large for half precision: embed again, or set"
             " RAGKIT_VECTOR_TYPE=vector for a new embedding space."
         )
-    head = table.dimension.to_bytes(2, "big") + b"\0\0"
-    if len(values) and not values.any(axis=1).all():
+    if not some:
         raise UsageError("A vector is zero: nothing is near to it. Embed again.")
-    return (head + row.tobytes() for row in values)

@@ -1,18 +1,18 @@
 """The nearest vectors of a collection: which plan is cheaper, and the plan itself.
 
 Exact: every row of the collection, or of the documents that a filter leaves, is compared.
-Walking: the nearest rows of all are taken from the index, as many as k of them should pass; when
-fewer do, all are compared. So k rows always come back when k exist.
+Walking: the nearest rows of all are taken from the index until k of them passed and some
+to spare; when fewer do of as many as it should take, all are compared. So k rows always come back
+when k exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Cursor
-from psycopg.sql import SQL, Composed, Literal
+from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
 from ragkit.store.vectors.estimate import estimate
 from ragkit.store.vectors.layout import Table
@@ -30,7 +30,30 @@ if TYPE_CHECKING:
 _EXACT: Final = SQL("""
     SELECT chunk_id, {similarity} FROM (
         SELECT chunk_id, {distance} AS distance FROM {table}
-        WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND {among} OFFSET 0
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s OFFSET 0
+    ) AS v ORDER BY distance, chunk_id LIMIT %(k)s
+""")
+# Documents first, then their vectors: the planner has no choice of its own, which it makes badly
+# beside a filter.
+_EXACT_AMONG: Final = SQL("""
+    SELECT chunk_id, {similarity} FROM (
+        SELECT d.id FROM document d
+        WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {among} OFFSET 0
+    ) AS d CROSS JOIN LATERAL (
+        SELECT chunk_id, {distance} AS distance FROM {table}
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND document_id = d.id OFFSET 0
+    ) AS v ORDER BY distance, chunk_id LIMIT %(k)s
+""")
+# The same where the planner has no statistics yet, to choose the right index by for a document's
+# vectors: all of the collection's are gone through, and their documents looked up in a hash table.
+# IS TRUE and unnest have the planner neither make a join of it nor doubt that the table fits.
+_EXACT_HASHED: Final = SQL("""
+    SELECT chunk_id, {similarity} FROM (
+        SELECT chunk_id, {distance} AS distance FROM {table}
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+            AND (document_id IN (SELECT unnest(ARRAY(SELECT d.id FROM document d
+                WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {among})))
+            ) IS TRUE OFFSET 0
     ) AS v ORDER BY distance, chunk_id LIMIT %(k)s
 """)
 # The filter comes after the walk: among the nearest rows of all, those that pass are the nearest of
@@ -39,18 +62,18 @@ _WALK: Final = SQL("""
     SELECT chunk_id, {similarity}, walked FROM (
         (SELECT chunk_id, distance, true AS walked FROM (
             SELECT tenant, collection_id, document_id, chunk_id, {distance} AS distance
-            FROM {table} WHERE generation <= {indexed} ORDER BY {order} LIMIT %(walked)s) AS v
-        WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND {passes})
+            FROM {table} WHERE generation <= {indexed} ORDER BY {order} LIMIT {walked}) AS v
+        WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND {passes} LIMIT {enough})
         UNION ALL
         (SELECT chunk_id, {distance}, false FROM {table} AS v
         WHERE tenant = %(tenant)s AND collection_id = %(collection)s AND generation > {indexed}
-            AND {passes} ORDER BY {distance} LIMIT %(k)s)
+            AND {passes} ORDER BY {distance} LIMIT {k})
     ) AS v ORDER BY distance, chunk_id
 """)
-_AMONG: Final = SQL("""document_id IN (SELECT d.id FROM document d
-    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {})""")
-_PASSES: Final = SQL("""EXISTS (SELECT FROM document d
-    WHERE d.tenant = v.tenant AND d.id = v.document_id AND {})""")
+# A value, not EXISTS, which can become a join of all documents: rows are judged one by one, as they
+# come, and no more of them when enough passed.
+_PASSES: Final = SQL("""(SELECT {} FROM document d
+    WHERE d.tenant = v.tenant AND d.id = v.document_id)""")
 _UP_TO: Final = SQL("""
     SELECT count(*) FROM (SELECT 1 FROM {table}
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s LIMIT %(most)s) AS t
@@ -62,6 +85,13 @@ _PREPARE: Final = """
         set_config('ivfflat.iterative_scan', 'relaxed_order', true),
         set_config('ivfflat.probes', %s, true), set_config('enable_sort', 'off', true)
 """
+# Where the planner walks by itself, whatever a page costs: seen at 8 to 900 dimensions.
+SURE_ROWS: Final = 10_000
+SURE_SHARE: Final = 20
+SURE_BYTES: Final = 1_800
+_K: Final = Placeholder("k")
+_WALKED_ROWS: Final = Placeholder("walked")
+_ENOUGH: Final = Placeholder("enough")
 # What else a snapshot is asked is planned as ever. The rest only walks go by.
 _WALKED: Final = "SET LOCAL enable_sort TO DEFAULT"
 
@@ -86,7 +116,8 @@ def nearest(
         return []
     if exact:
         query = packed_query(place.table, place.model, vector)
-        return search(cursor, place.table, tenant, collection, query, k, where, COMPARE)
+        named = (cursor, place.table, tenant, collection)
+        return search(*named, query, k, where, COMPARE, analysed=place.analysed)
     return nearest_in(cursor, place, tenant, collection, vector, k, where)
 
 
@@ -102,7 +133,12 @@ def nearest_in(
     """Do what `nearest` does, in the place that was located."""
     query = packed_query(place.table, place.model, vector)
     plan = choose(cursor, place, tenant, collection, k, where)
-    return search(cursor, place.table, tenant, collection, query, k, where, plan)
+    return search(
+        *(cursor, place.table, tenant, collection),
+        *(query, k, where, plan),
+        analysed=place.analysed,
+        ef_search=place.ef_search,
+    )
 
 
 def search(
@@ -114,8 +150,15 @@ def search(
     k: int,
     where: Restriction | None,
     plan: Plan,
+    *,
+    analysed: bool = True,
+    ef_search: int | None = None,
 ) -> list[tuple[int, float]]:
-    """Carry a plan out; when walking ends before enough rows passed, compare them all."""
+    """Carry a plan out; when walking ends before enough rows passed, compare them all.
+
+    `analysed` tells whether the planner has statistics of the collection, `ef_search` how hard
+    HNSW is searched now; None where it is not set up for walking.
+    """
     register(cursor)
     values = {
         **({} if where is None else where.values),
@@ -124,16 +167,21 @@ def search(
         "collection": collection,
         "k": k,
         "walked": plan.walked,
+        "enough": plan.enough,
     }
     if plan.walks:
-        with cursor.connection.pipeline():  # all in one round trip
-            prepare_walk(cursor, table, plan)
-            cursor.execute(_statement(walking, table, where), values)
-            cursor.connection.execute(_WALKED)  # by a cursor of its own: this one has the rows
-        rows = cursor.fetchall()
+        statement = _walk(table, k, plan.walked, plan.enough, _written(where))
+        if where is None and _is_set(table, plan, ef_search):
+            rows = cursor.execute(statement, values, prepare=True).fetchall()
+        else:
+            with cursor.connection.pipeline():  # all in one round trip
+                prepare_walk(cursor, table, plan)
+                cursor.execute(statement, values, prepare=True)
+                cursor.connection.execute(_WALKED)  # by another cursor: this one has the rows
+            rows = cursor.fetchall()
         if sum(walked for _, _, walked in rows) >= k:
             return [(int(chunk), float(score)) for chunk, score, _ in rows[:k]]
-    rows = cursor.execute(_statement(comparing, table, where), values).fetchall()
+    rows = cursor.execute(_comparison(table, _written(where), analysed), values).fetchall()
     return [(int(chunk), float(score)) for chunk, score in rows]
 
 
@@ -153,8 +201,25 @@ def choose(
         rows = _up_to(cursor, table, tenant, collection, table.rows)
     if where is None:
         return plan_for(table, k, rows=rows, matching=rows)
+    if not plan_for(table, k, rows=rows, matching=rows, filtered=True).walks:
+        return COMPARE  # whatever is left is then compared sooner than estimated
     matching = estimate(cursor, tenant, collection, where, rows)
     return plan_for(table, k, rows=rows, matching=matching, filtered=True)
+
+
+def _is_set(table: Table, plan: Plan, ef_search: int | None) -> bool:
+    """Tell whether nothing needs to be set for a walk: its plan is beyond doubt, its effort there.
+
+    PostgreSQL counts what stands in a row itself, and not what is moved out of a long one.
+    """
+    row_bytes = table.dimension * (4 if table.stored == "vector" else 2)
+    return (
+        plan.ef_search == ef_search
+        and table.layout.kind == "hnsw"
+        and not table.reranks
+        and row_bytes <= SURE_BYTES
+        and max(SURE_ROWS, SURE_SHARE * plan.walked) <= table.rows
+    )
 
 
 def prepare_walk(cursor: Cursor[Any], table: Table, plan: Plan) -> None:
@@ -162,10 +227,17 @@ def prepare_walk(cursor: Cursor[Any], table: Table, plan: Plan) -> None:
     probes = table.effort if table.layout.kind == "ivfflat" else 1
     # A row that is looked at is not yet one that is come to; pgvector's own default is 20,000.
     looked_at = max(20_000, 40 * plan.walked)
-    cursor.execute(_PREPARE, (str(plan.ef_search), str(looked_at), str(probes)))
+    cursor.execute(_PREPARE, (str(plan.ef_search), str(looked_at), str(probes)), prepare=True)
 
 
-def walking(table: Table, where: Restriction | None = None) -> Composed:
+def walking(
+    table: Table,
+    where: Restriction | None = None,
+    *,
+    k: Composable = _K,
+    walked: Composable = _WALKED_ROWS,
+    enough: Composable = _ENOUGH,
+) -> Composed:
     """Write the statement that walks the index."""
     return _WALK.format(
         table=table.identifier,
@@ -174,29 +246,48 @@ def walking(table: Table, where: Restriction | None = None) -> Composed:
         order=table.order(QUERY),
         indexed=Literal(table.indexed),
         passes=SQL("true") if where is None else _PASSES.format(where.condition),
+        k=k,
+        walked=walked,
+        enough=enough,
     )
 
 
-def comparing(table: Table, where: Restriction | None = None) -> Composed:
+def comparing(table: Table, where: Restriction | None = None, analysed: bool = True) -> Composed:
     """Write the statement that compares every row."""
-    return _EXACT.format(
+    filtered = _EXACT_AMONG if analysed else _EXACT_HASHED
+    return (_EXACT if where is None else filtered).format(
         table=table.identifier,
         similarity=table.similarity(SQL("distance")),
         distance=table.distance(QUERY),
-        among=SQL("true") if where is None else _AMONG.format(where.condition),
+        among=SQL("true") if where is None else where.condition,
     )
 
 
-def _statement(
-    write: Callable[[Table, Restriction | None], Composed], table: Table, where: Restriction | None
-) -> bytes | Composed:
-    return _plain(write, table) if where is None else write(table, where)
+# Statements are kept: writing one takes as long as searching an index.
+@lru_cache(maxsize=256)
+def _comparison(table: Table, condition: str | None, analysed: bool) -> bytes:
+    return comparing(table, _restriction(condition), analysed).as_bytes(None)
 
 
-@lru_cache(maxsize=64)
-def _plain(write: Callable[[Table, Restriction | None], Composed], table: Table) -> bytes:
-    """Keep a statement without a filter: writing it takes as long as searching an index."""
-    return write(table, None).as_bytes(None)
+@lru_cache(maxsize=256)
+def _walk(table: Table, k: int, walked: int, enough: int | None, condition: str | None) -> bytes:
+    """Write a walk with its numbers in it, for a prepared statement.
+
+    With parameters instead, PostgreSQL would plan for a tenth of all rows, and so every time anew.
+    """
+    numbers = {"k": Literal(k), "walked": Literal(walked), "enough": Literal(enough)}
+    return walking(table, _restriction(condition), **numbers).as_bytes(None)
+
+
+def _written(where: Restriction | None) -> str | None:
+    """Write a condition out without its values, which statements are kept by."""
+    return None if where is None else where.condition.as_string(None)
+
+
+def _restriction(condition: str | None) -> Restriction | None:
+    from ragkit.store.where import Restriction
+
+    return None if condition is None else Restriction(SQL(condition), {})
 
 
 def _up_to(cursor: Cursor[Any], table: Table, tenant: str, collection: int, most: int) -> int:

@@ -10,9 +10,10 @@ import pytest
 from ragkit.contracts import Retriever
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, QueryError
 from ragkit.filters import parse
-from ragkit.retrieve.lexical import lexical
-from ragkit.retrieve.reciprocal import reciprocal_rank
+from ragkit.retrieve import legs
+from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
 from ragkit.retrieve.search import HybridRetriever, Scoring
+from ragkit.retrieve.words.lexical import lexical
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, RetrieverConformance, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import Hit, Mode, Query
@@ -325,3 +326,21 @@ def test_the_background_is_the_collections_where_a_filter_leaves_many() -> None:
     for name in ("background_mean", "background_deviation"):
         assert notes[0][name] == notes[1][name]
     assert set(uris(part.hits)) == {"a.txt"}
+
+
+def test_a_large_collection_is_not_searched_as_deep_by_meaning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = FakeStore()
+    texts = [f"alpha word{n} word{n % 7}" for n in range(400)]
+    fill(store, FakeEmbedder(), [new_document("a.txt", *texts)])
+    retriever = HybridRetriever(store, FakeEmbedder(), "default")
+
+    def depth(query: str, k: int = 5) -> int:
+        stages = {stage.name: stage for stage in retriever.find(Query(query), k=k).stages}
+        return len(stages["dense"].ranked)
+
+    assert (depth("alpha"), depth("alpha -word1")) == (300, 300)
+    monkeypatch.setattr(legs, "FEW_CHUNKS", 399)
+    assert (depth("alpha"), depth("alpha -word1")) == (100, 100)
+    assert depth("alpha", k=150) == 150

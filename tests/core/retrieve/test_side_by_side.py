@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -16,14 +16,16 @@ from pydantic import SecretStr
 from ragkit import KnowledgeBase, Settings
 from ragkit.errors import DatabaseError, ModelError
 from ragkit.retrieve import legs
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.legs import Search
 from ragkit.retrieve.search import HybridRetriever, Scoring
+from ragkit.retrieve.words.lexical import lexical
 from ragkit.store.connect import open_pool
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.reader import PostgresReader
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
-from ragkit.types import Query
+from ragkit.types import Hit, Query
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -148,6 +150,44 @@ def test_the_words_are_searched_for_while_the_query_is_embedded(
 
     monkeypatch.setattr(legs, "lexical", watched)
     assert HybridRetriever(database.store("default"), Patient(), "default").search(QUERY, k=1)
+
+
+def test_both_legs_wait_for_nothing_and_say_the_same_whichever_is_first(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the words found is compared beside where the query is embedded by then, else after."""
+    store = database.store("default")
+    embedded, worded, compared = threading.Event(), threading.Event(), list[bool]()
+    embed, words, compare = Search._embedded, Search._words, PostgresReader.similarities
+
+    def similarities(*arguments: Any) -> Any:
+        compared.append(threading.current_thread().name.startswith("ragkit-beside"))
+        return compare(*arguments)
+
+    def search(*, words_first: bool) -> list[Hit]:
+        def embed_in_turn(*arguments: Any) -> Any:
+            assert not words_first or worded.wait(30)
+            vectors = embed(*arguments)
+            embedded.set()
+            return vectors
+
+        def words_in_turn(*arguments: Any) -> Any:
+            assert words_first or embedded.wait(30)
+            found = words(*arguments)
+            if words_first:
+                worded.set()
+            return found
+
+        compared.clear()
+        monkeypatch.setattr(Search, "_embedded", embed_in_turn)
+        monkeypatch.setattr(Search, "_words", words_in_turn)
+        monkeypatch.setattr(PostgresReader, "similarities", similarities)
+        monkeypatch.setattr(legs, "DENSE_CANDIDATES_OF_FEW", 1)
+        return list(HybridRetriever(store, FakeEmbedder(), "default").search(QUERY, k=1))
+
+    later = search(words_first=False)
+    assert compared == [True]
+    assert search(words_first=True) == later
 
 
 def test_the_settings_say_how_scores_are_made(database: Database, url: str) -> None:

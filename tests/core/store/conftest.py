@@ -1,4 +1,6 @@
-"""A database with two roles: its owner, who is no superuser, and the one that programs run as."""
+"""A database of one's own; and one with two roles: its owner, who is no superuser, and the one that
+programs run as.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,21 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import Connection, sql
+from psycopg_pool import ConnectionPool
 
 from ragkit.settings import Settings
+from ragkit.store.connect import connect, open_pool
+from ragkit.store.migrate import migrate
+
+
+@pytest.fixture
+def pool(fresh_database: str) -> Iterator[ConnectionPool[Connection[Any]]]:
+    """Connections to a database of the test's own, with the tables and nothing in them."""
+    with connect(fresh_database) as conn:
+        migrate(conn)
+    opened = open_pool(fresh_database)
+    yield opened
+    opened.close()
 
 
 def die(conn: Connection[Any], worker: int) -> None:

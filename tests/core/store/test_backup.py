@@ -85,13 +85,60 @@ def test_no_approximate_index_is_searched(filled: str, monkeypatch: pytest.Monke
         assert content(cursor).searches == expected
 
 
-def test_a_difference_is_named(filled: str, empty: str, tmp_path: Path) -> None:
+@pytest.fixture
+def altered(filled: str, tmp_path: Path) -> Path:
+    """A backup that says of its documents what is not so."""
     back_up(filled, tmp_path / "b")
     check = tmp_path / "b" / "check.json"
     saved = json.loads(check.read_text("utf-8"))
     saved["tables"]["document"][1] = "1"
     check.write_text(json.dumps(saved), "utf-8")
-    with pytest.raises(DatabaseError, match=r"not what was saved: table document: 4 rows \(1\)"):
+    return tmp_path / "b"
+
+
+def test_what_is_not_what_was_saved_is_named_and_taken_out_again(altered: Path, empty: str) -> None:
+    said = r"not what was saved: table document: 4 rows \(1\).*is empty again.*--keep"
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match=said):
+            restore(empty, altered)
+    assert _tables(empty) == []
+
+
+def test_what_is_not_what_was_saved_is_kept_on_demand(altered: Path, empty: str) -> None:
+    with pytest.raises(DatabaseError, match=r"table document: 4 rows.*was kept"):
+        restore(empty, altered, keep=True)
+    with open_database(Settings(database_url=SecretStr(empty))) as database:
+        kept = database.store("default").documents("default")
+    assert {one.uri for one in kept} == {new.uri for new in CORPUS}
+
+
+def test_a_database_that_was_opened_and_holds_nothing_is_restored_into(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    saved = back_up(filled, tmp_path / "b")
+    with open_database(Settings(database_url=SecretStr(empty))) as database:
+        with connect(empty) as conn:
+            conn.execute("CREATE TABLE another_program (id int)")
+        with pytest.raises(UsageError, match="a table of others, another_program"):
+            restore(empty, tmp_path / "b")
+        with connect(empty) as conn:
+            conn.execute("DROP TABLE another_program")
+        store = database.store("default")
+        store.create_collection("mine")
+        with pytest.raises(UsageError, match="holds rows of collection"):
+            restore(empty, tmp_path / "b")
+        store.delete_collection("mine")
+        assert restore(empty, tmp_path / "b") == saved
+        assert len(store.documents("default")) == len(CORPUS)  # by those who have it open, too
+
+
+def test_a_backup_of_a_newer_ragkit_is_refused(filled: str, empty: str, tmp_path: Path) -> None:
+    back_up(filled, tmp_path / "b")
+    check = tmp_path / "b" / "check.json"
+    saved = json.loads(check.read_text("utf-8"))
+    saved["tables"]["ragkit_migration"][0] += 1
+    check.write_text(json.dumps(saved), "utf-8")
+    with pytest.raises(UsageError, match="newer ragkit"):
         restore(empty, tmp_path / "b")
 
 
@@ -117,7 +164,7 @@ def test_bad_folders_and_full_databases(filled: str, empty: str, tmp_path: Path)
     back_up(filled, tmp_path / "b")
     with pytest.raises(UsageError, match="is there already"):
         back_up(filled, tmp_path / "b")
-    with pytest.raises(UsageError, match="holds tables already"):
+    with pytest.raises(UsageError, match="not empty, it holds rows of"):
         restore(filled, tmp_path / "b")
     for wrong in (tmp_path / "nothing", tmp_path):
         with pytest.raises(UsageError, match="no backup that this ragkit can read"):
@@ -142,3 +189,14 @@ def test_nothing_is_left_of_a_backup_that_failed(tmp_path: Path, empty: str) -> 
     with pytest.raises(DatabaseError, match="createdb"):
         back_up(gone, tmp_path / "b")
     assert list(tmp_path.iterdir()) == []
+
+
+def _tables(url: str) -> list[str]:
+    with connect(url) as conn:
+        return [
+            name
+            for (name,) in conn.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r'"
+                " AND relnamespace = 'public'::regnamespace"
+            )
+        ]

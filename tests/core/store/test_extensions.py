@@ -6,7 +6,6 @@ score by how many of the query's words a text has; the CREATE INDEX statements a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,11 +14,9 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import SettingsError
 from ragkit.filters import parse
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.words.lexical import lexical
 from ragkit.store import extensions
-from ragkit.store.connect import connect, open_pool
 from ragkit.store.extensions import LexicalIndex
-from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, fill, new_document
 
@@ -59,15 +56,6 @@ TEXTS = {
     "d2": "合同法规定了违约责任",
     "d3": "nothing of the kind",
 }
-
-
-@pytest.fixture
-def pool(fresh_database: str) -> Iterator[Pool]:
-    with connect(fresh_database) as conn:
-        migrate(conn)
-    opened = open_pool(fresh_database)
-    yield opened
-    opened.close()
 
 
 def stand_in(pool: Pool, name: LexicalIndex, script: str) -> PostgresStore:

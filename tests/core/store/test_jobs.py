@@ -1,6 +1,5 @@
 """The job ledger on the real database, with workers that live, hang and die."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,21 +7,16 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import DatabaseError
-from ragkit.store.connect import connect, open_pool
+from ragkit.store.connect import connect
 from ragkit.store.jobs import MAX_ATTEMPTS, Ledger, Outcome, Worker
-from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from tests.core.store.conftest import die
 
 
 @pytest.fixture
-def pool(fresh_database: str) -> Iterator[ConnectionPool[Connection[Any]]]:
-    with connect(fresh_database) as conn:
-        migrate(conn)
-    opened = open_pool(fresh_database)
-    PostgresStore(opened).create_collection("c")
-    yield opened
-    opened.close()
+def pool(pool: ConnectionPool[Connection[Any]]) -> ConnectionPool[Connection[Any]]:
+    PostgresStore(pool).create_collection("c")
+    return pool
 
 
 @pytest.fixture

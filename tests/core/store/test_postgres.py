@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +12,9 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.contracts import Store
 from ragkit.errors import DatabaseError, NotFoundError, OtherModelError, UsageError
-from ragkit.retrieve.bm25 import occurrences
+from ragkit.retrieve.words.bm25 import occurrences
 from ragkit.store import inspect, postings
-from ragkit.store.connect import connect, open_pool
 from ragkit.store.lending import connection
-from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
@@ -28,15 +25,6 @@ if TYPE_CHECKING:
 
 SPACE = EmbeddingSpace("model", "1", 4)
 Pool = ConnectionPool[Connection[Any]]
-
-
-@pytest.fixture
-def pool(fresh_database: str) -> Iterator[Pool]:
-    with connect(fresh_database) as conn:
-        migrate(conn)
-    opened = open_pool(fresh_database)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -21,10 +21,11 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from ragkit.postings import Posting, Postings, Segment
-from ragkit.retrieve.bm25 import occurrences
-from ragkit.store import postings, segments
+from ragkit.retrieve.words.bm25 import occurrences
+from ragkit.store import postings, segment_rows, segment_state, segments
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.lending import snapshot, transaction
+from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS
 from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
 from ragkit.store.segment_cache import CACHE, SegmentCache
@@ -72,6 +73,7 @@ def bury(pool: Pool, chunks: dict[int, str]) -> None:
                 " VALUES (%s, 1, %s, %s)",
                 (OWN, chunk, len(text.split())),
             )
+        segment_rows.add_empty(cursor, (OWN, 1))
 
 
 def merge(pool: Pool) -> None:
@@ -224,7 +226,7 @@ def test_a_collection_that_is_gone_altogether_leaves_no_segment(pool: Pool) -> N
 def test_large_segments_are_searched_beside_the_small_ones_joined(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postings, "_SMALL_CHUNKS", 5)
+    monkeypatch.setattr(segment_state, "_SMALL_CHUNKS", 5)
     chunks = {n: f"wing w{n % 4}" for n in range(20)}
     for first, last in ((0, 8), (8, 9), (9, 11), (11, 20)):
         add(pool, {n: chunks[n] for n in range(first, last)})
@@ -374,3 +376,43 @@ def test_a_posting_of_every_chunk_looks_like_a_listed_one() -> None:
     assert [c.tolist() for c in dense.listed()] == [c.tolist() for c in listed.listed()]
     assert sorted(map(tuple, dense.peaks.T)) == sorted(map(tuple, listed.peaks.T))
     assert Segment(np.array([1, 2, 3]), lengths).gone is None
+
+
+def test_what_was_deleted_is_read_once_and_never_taken_for_what_it_was_before(pool: Pool) -> None:
+    """Numbers of segments name what is kept: what is deleted or merged must leave new ones."""
+    chunks = {n: f"wing w{n}" for n in range(200)}
+    add(pool, chunks)
+    asked = []
+    for n in range(MAX_EMPTY + 2):
+        bury(pool, {n: chunks.pop(n)} if n < 15 else {})
+        if n in {0, 14, MAX_EMPTY, MAX_EMPTY + 1}:
+            assert_holds(pool, chunks)
+            merge(pool)
+        with snapshot(pool, OWN) as cursor:
+            assert postings.read(cursor, OWN, 1, ["wing"]).chunks == len(chunks)
+            assert postings.read(cursor, OWN, 1, ["wing"]).terms["wing"].containing == len(chunks)
+            asked.append(postings.moment(cursor, OWN, 1))
+    assert len(set(asked)) == len(asked)
+    with pool.connection() as conn:
+        row = conn.execute("SELECT count(*), max(chunks) FROM lexical_segment").fetchone()
+    assert row == (3, 200)  # the first one, that of all the empty ones, and one since
+
+    with snapshot(pool, OWN) as cursor:
+        postings.read(cursor, OWN, 1, ["wing"])
+        with pool.connection() as other:
+            other.execute("DELETE FROM lexical_tombstone")  # as nothing ever does: it is not read
+        assert postings.read(cursor, OWN, 1, ["wing"]).chunks == len(chunks)
+    assert read(pool, "wing").chunks == len(chunks)
+
+
+def test_all_of_some_segments_gone_leaves_others_with_another_name(pool: Pool) -> None:
+    """Segments left over are not taken for the same ones before some of their chunks went."""
+    large = dict.fromkeys(range(1000), "tail")
+    add(pool, large)
+    assert_holds(pool, large)
+    small = {2000 + n: "wing" for n in range(MAX_SEGMENTS)}
+    for n, text in small.items():
+        add(pool, {n: text})
+    bury(pool, {7: large.pop(7), **small})
+    merge(pool)
+    assert_holds(pool, large)

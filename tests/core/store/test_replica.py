@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
+from ragkit.cli import app
 from ragkit.contracts import Store
+from ragkit.doctor import Check, examine
 from ragkit.errors import DatabaseError, SettingsError, SnapshotLostError
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.settings import Settings
@@ -307,6 +311,48 @@ def test_what_is_no_standby_of_the_primary_is_refused(pair: Servers, database_ur
         ).close()
     with pytest.raises(SettingsError, match="the embedded database has no standby"):
         Settings(database_replica_url="postgresql://h/d")  # type: ignore[arg-type]
+
+
+def test_how_the_standby_stands_is_shown(
+    pair: Servers, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = settings(pair, embed_model="none")
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", pair.url("primary"))
+    monkeypatch.setenv("RAGKIT_DATABASE_REPLICA_URL", pair.url("standby"))
+
+    def shown() -> dict[str, object]:
+        done = CliRunner().invoke(app, ["db", "status", "--json"])
+        assert done.exit_code == 0, done.exception
+        found: dict[str, object] = json.loads(done.stdout)["read_replica"]
+        return found
+
+    def examined() -> Check:
+        return next(check for check in examine(chosen) if check.name == "read replica")
+
+    store = database.store("shown")
+    store.create_collection("c")
+    pair.caught_up()
+    assert (shown()["serves"], shown()["problem"]) == (True, "")
+    with pair.paused():
+        put(store, "a", "the canary sings")
+        behind = shown()
+        assert cast("int", behind["behind_bytes"]) > 0
+        assert cast("float", behind["behind_s"]) >= 0
+        assert examined().ok
+        assert examined().found.endswith(" behind")
+    pair.caught_up()
+    pair.stop("standby")
+    try:
+        gone = shown()
+        assert (gone["serves"], gone["behind_bytes"], gone["behind_s"]) == (False, None, None)
+        assert not examined().ok
+        assert "the primary serves searches" in examined().remedy
+        table = CliRunner().invoke(app, ["db", "status"]).stdout
+        assert str(gone["problem"]) in table
+    finally:
+        pair.start("standby")
+    monkeypatch.setenv("RAGKIT_DATABASE_REPLICA_URL", pair.url("primary"))
+    assert "is no standby" in str(shown()["problem"])
 
 
 def test_no_connection_is_lost_to_searches(pair: Servers, database: Database) -> None:

@@ -11,9 +11,8 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import BusyError, NotFoundError, UsageError
-from ragkit.store.connect import connect, open_pool
+from ragkit.store.connect import connect
 from ragkit.store.jobs import MAX_ATTEMPTS
-from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.sources import PART_BYTES, Sources, Upload, clean_name, media_type
 from ragkit.store.upload_worker import TakenUpload, UploadWorker
@@ -26,13 +25,9 @@ Pool = ConnectionPool[Connection[Any]]
 
 
 @pytest.fixture
-def pool(fresh_database: str) -> Iterator[Pool]:
-    with connect(fresh_database) as conn:
-        migrate(conn)
-    opened = open_pool(fresh_database)
-    PostgresStore(opened).create_collection("c")
-    yield opened
-    opened.close()
+def pool(pool: Pool) -> Pool:
+    PostgresStore(pool).create_collection("c")
+    return pool
 
 
 @pytest.fixture
@@ -151,6 +146,25 @@ def test_a_slow_earlier_upload_gives_way_to_a_later_one(pool: Pool, worker: Uplo
     assert (job.state, job.document) == ("done", document.id)
     assert PostgresStore(pool).text(document.id) == "two"
     assert kept(pool) == [quick.source]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_upload_that_gave_way_names_no_document_that_its_sender_may_not_read(
+    pool: Pool, worker: UploadWorker, beside: bool
+) -> None:
+    """Between the two, somebody else's document came to the place, and perhaps one's own beside."""
+    sources = Sources(pool, "default", readers=("user:p",))
+    (number, _) = sources.keep("c", [upload("one"), upload("two")], principal="p")
+    slow, quick = taken(worker), taken(worker)
+    hidden = PostgresStore(pool).put_document(
+        "c", made("theirs", slow.uri), SPACE, np.array([[1, 0]], np.float32)
+    )
+    with pool.connection() as conn:
+        conn.execute("UPDATE document SET owner = 'user:q', readers = '{}'")
+    own = store(pool, quick, "two").id if beside else None
+    assert own != hidden.id
+    worker.replaced(slow)
+    assert UploadJobs(pool, "default").get(number).document == own
 
 
 def test_a_later_upload_that_waits_outlives_an_earlier_one(

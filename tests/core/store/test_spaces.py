@@ -16,12 +16,12 @@ from pydantic import SecretStr
 from ragkit.errors import BusyError, DatabaseError, NotFoundError, OtherModelError
 from ragkit.settings import Settings
 from ragkit.store import spaces as store_spaces
+from ragkit.store.binding import hold
 from ragkit.store.connect import connect
 from ragkit.store.lending import transaction
 from ragkit.store.migrate import migrate
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.spaces import hold
 from ragkit.testing.corpus import new_document
 from ragkit.types import EmbeddingSpace
 

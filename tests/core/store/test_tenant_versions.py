@@ -9,7 +9,7 @@ import pytest
 
 import ragkit
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.words.lexical import lexical
 from ragkit.store.connect import connect
 from ragkit.store.history import History
 from ragkit.store.migrate import migrate

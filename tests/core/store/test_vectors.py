@@ -16,6 +16,7 @@ from ragkit.store import inspect, vectors
 from ragkit.store.lending import snapshot
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors.packed import packed_query, register
+from ragkit.store.vectors.plan import Plan
 from ragkit.store.vectors.search import choose, prepare_walk, search, walking
 from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
@@ -143,13 +144,79 @@ def test_a_filter_is_routed_by_about_how_much_it_leaves(
 
 
 def test_a_filter_that_says_no_near_a_query_still_gets_the_true_rows(filled: Filled) -> None:
-    """Walking from the query meets only rows of other documents, and gives up in time."""
-    query = filled.rows[0]
-    where = parse({"gte": {"near": "500"}})
-    with filled.store.snapshot() as reader:
-        found = [chunk - filled.first for chunk, _ in reader.nearest("c", SPACE, query, 10, where)]
-    left = np.repeat(filled.near >= 500, PER_DOCUMENT)
-    assert found == nearest_of(query, filled.half, np.flatnonzero(left).tolist(), 10)
+    """Walking from a query meets only rows of other documents for long, or gives up in time."""
+    agreed = 0
+    for query in filled.queries:
+        own = filled.near[int(np.argmax(filled.half @ query)) // PER_DOCUMENT]
+        left = filled.near >= 500 if own < 500 else filled.near < 500
+        where = parse({"gte" if own < 500 else "lt": {"near": "500"}})
+        among = np.flatnonzero(np.repeat(left, PER_DOCUMENT)).tolist()
+        with filled.store.snapshot() as reader:
+            found = reader.nearest("c", SPACE, query, 10, where)
+        rows = {chunk - filled.first for chunk, _ in found}
+        assert len(rows) == 10
+        assert rows <= set(among)
+        agreed += len(rows & set(nearest_of(query, filled.half, among, 10)))
+    assert agreed >= 0.98 * 10 * QUERIES
+
+
+def test_any_filter_gets_k_rows_when_k_exist(filled: Filled) -> None:
+    """Windows of any width and place over both numbers, k from 1 to more than pass."""
+    rng = np.random.default_rng(11)
+    walked = 0
+    for query in np.repeat(filled.queries, 3, axis=0):
+        field = str(rng.choice(["near", "random"]))
+        k = int(rng.choice([1, 10, 100, 1000]))
+        first = int(rng.integers(0, 1000))
+        last = min(999, first + int(10 ** rng.uniform(0, 3)))
+        bounds = [{"gte": {field: f"{first:03}"}}, {"lte": {field: f"{last:03}"}}]
+        numbers = getattr(filled, field)
+        passing = np.repeat((numbers >= first) & (numbers <= last), PER_DOCUMENT)
+        where = parse({"and": bounds})
+        among = restriction(where)
+        assert among is not None
+        with snapshot(filled.pool, "default") as cursor:
+            place = vectors.locate(cursor, SPACE, "default", 1)
+            assert place is not None
+            walked += choose(cursor, place, "default", 1, k, among).walks
+        with filled.store.snapshot() as reader:
+            found = [
+                chunk - filled.first for chunk, _ in reader.nearest("c", SPACE, query, k, where)
+            ]
+        assert len(set(found)) == len(found) == min(k, int(passing.sum())), (field, first, last, k)
+        assert passing[found].all()
+    assert 3 <= walked <= 42  # both plans were tried
+
+
+def test_a_walk_judges_no_more_rows_when_enough_passed(filled: Filled) -> None:
+    """Every document passes: of 200 rows that it may take, it takes the 23 that are enough."""
+    where = restriction(parse({"gte": {"random": "000"}}))
+    assert where is not None
+    with snapshot(filled.pool, "default") as cursor:
+        table = vectors.find_table(cursor, SPACE)
+        assert table is not None
+        prepare_walk(cursor, table, Plan(200, 100, 23))
+        register(cursor)
+        values = {
+            "vector": packed_query(table, "model", filled.queries[0]),
+            "tenant": "default",
+            "collection": 1,
+            "k": 10,
+            "walked": 200,
+            "enough": 23,
+        }
+        statement = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + walking(table, where)
+        row = cursor.execute(statement, {**where.values, **values}).fetchone()
+    assert row is not None
+    nodes = [node for node in _nodes(row[0][0]["Plan"]) if "Index Name" in node]
+    judged = [node["Actual Loops"] for node in nodes if node["Index Name"] == "document_pkey"]
+    assert max(judged) == 23
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
 
 
 def test_what_a_walk_sets_for_the_planner_ends_with_it(filled: Filled) -> None:
@@ -175,7 +242,8 @@ def test_the_plan_with_a_filter_walks_the_index_and_looks_documents_up(filled: F
         query = packed_query(table, "model", filled.queries[0])
         register(cursor)
         prepare_walk(cursor, table, plan)
-        values = {"vector": query, "tenant": "default", "collection": 1, "k": 10, "walked": 40}
+        values = {"vector": query, "tenant": "default", "collection": 1, "k": 10}
+        values |= {"walked": plan.walked, "enough": plan.enough}
         statement = sql.SQL("EXPLAIN ") + walking(table, where)
         lines = [row[0] for row in cursor.execute(statement, {**where.values, **values})]
     assert any("Index Scan using vectors_1_nearest_1" in line for line in lines)

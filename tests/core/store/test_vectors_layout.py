@@ -96,7 +96,8 @@ def _assert_walks(pool: Pool, table: Table, packed: object) -> None:
     with snapshot(pool, "default") as cursor:
         register(cursor)
         prepare_walk(cursor, table, Plan(10, 40))
-        values = {"vector": packed, "tenant": "default", "collection": 1, "k": 10, "walked": 10}
+        values = {"vector": packed, "tenant": "default", "collection": 1, "k": 10}
+        values |= {"walked": 10, "enough": None}
         lines = cursor.execute(sql.SQL("EXPLAIN ") + walking(table), values).fetchall()
     assert any(f"Index Scan using {table.name}_nearest_1" in line for (line,) in lines)
 

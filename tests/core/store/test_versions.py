@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,11 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.filters import parse
-from ragkit.retrieve.lexical import lexical
+from ragkit.retrieve.words.lexical import lexical
 from ragkit.store import inspect
 from ragkit.store.browse import Browser
-from ragkit.store.connect import connect, open_pool
 from ragkit.store.history import History
 from ragkit.store.lending import connection
-from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Layout
@@ -38,15 +35,6 @@ OTHER = EmbeddingSpace("other", "1", 4)
 WORDS = ("wing", "flow", "heat", "shock", "layer", "机翼", "气流", "热")
 ADA, BOB = ("user:ada",), ("user:bob",)
 Pool = ConnectionPool[Connection[Any]]
-
-
-@pytest.fixture
-def pool(fresh_database: str) -> Iterator[Pool]:
-    with connect(fresh_database) as conn:
-        migrate(conn)
-    opened = open_pool(fresh_database)
-    yield opened
-    opened.close()
 
 
 def keeping(pool: Pool, number: int) -> PostgresStore:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragkit.postings import Posting, Postings, Segment
-from ragkit.retrieve.bm25 import Weighing, at, top_k, weights
+from ragkit.retrieve.words.bm25 import Weighing, at, top_k, weights
 
 if TYPE_CHECKING:
     import numpy as np

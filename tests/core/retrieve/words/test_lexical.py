@@ -12,8 +12,8 @@ from psycopg import sql
 
 from ragkit.contracts import Store
 from ragkit.filters import parse
-from ragkit.retrieve.lexical import LexicalFound, lexical
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.lexical import LexicalFound, lexical
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.connect import connect, open_pool
 from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore

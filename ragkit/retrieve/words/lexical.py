@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve import character, marks
 from ragkit.retrieve.allowed import Search
-from ragkit.retrieve.best import best
-from ragkit.retrieve.bm25 import K1, B, idf_mass, scores_of, weighing
-from ragkit.retrieve.demands import Permission, checks, unindexed
+from ragkit.retrieve.words import character, marks
+from ragkit.retrieve.words.best import best
+from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weighing
+from ragkit.retrieve.words.demands import Permission, checks, unindexed
 from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def lexical(
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see
-    `ragkit.retrieve.marks`. An extension that indexes the collection scores by its own constants.
+    `marks`. An extension that indexes the collection scores by its own constants.
     """
     by = analyser(reader.analyser(collection))
     if reader.lexical_index(collection) != "ragkit":

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve.bm25 import places_of
-from ragkit.retrieve.marks import Demand
+from ragkit.retrieve.words.bm25 import places_of
+from ragkit.retrieve.words.marks import Demand
 from ragkit.text.analyse import CJK_CHARACTER
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 
 

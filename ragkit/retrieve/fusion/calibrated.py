@@ -10,6 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from statistics import NormalDist, fmean, pstdev
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Cosine = TypeVar("Cosine", float, "NDArray[np.float64]")
 
 # BM25 is a sum of log-likelihood ratios. So is d z, up to a constant, where what answers a query
 # lies d deviations above what does not and both spread alike: lexical hits lie 2.1 to 3.8 up on
@@ -31,14 +38,16 @@ class Background:
     mean: float
     deviation: float
 
-    def deviations(self, cosine: float) -> float:
+    def deviations(self, cosine: Cosine) -> Cosine:
         """Say how many deviations a cosine lies above the mean; 0 where all are the same."""
-        return (cosine - self.mean) / self.deviation if self.deviation > 1e-6 else 0.0
+        return (cosine - self.mean) / self.deviation if self.deviation > 1e-6 else 0 * cosine
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A chunk's fused score in nats, and what each leg gave it; None where it gave nothing."""
+class Fused(NamedTuple):
+    """A chunk's fused score in nats, and what each leg gave it; None where it gave nothing.
+
+    A search makes hundreds: a tuple takes a fifth of the time of a frozen dataclass.
+    """
 
     chunk: int
     score: float
@@ -68,20 +77,27 @@ def fuse(
     >>> [(f.chunk, round(f.score, 2)) for f in fused]
     [(1, 13.5), (2, 4.0)]
     """
-    z = {chunk: background.deviations(cosine) for chunk, cosine in dense.items()}
     weight = dense_weight(
         dense, lexical, background=background, coverage=coverage, readable=readable
     )
-    fused = [
-        Fused(
-            chunk,
-            lexical.get(chunk, 0.0) + NATS_PER_DEVIATION * weight * z.get(chunk, 0.0),
-            dense.get(chunk),
-            lexical.get(chunk),
-        )
-        for chunk in dense.keys() | lexical.keys()
-    ]
-    return sorted(fused, key=lambda f: (-f.score, -z.get(f.chunk, 0.0), f.chunk))
+    return weighed(dense, lexical, background, weight)
+
+
+def weighed(
+    dense: Mapping[int, float], lexical: Mapping[int, float], background: Background, weight: float
+) -> list[Fused]:
+    """Do what `fuse` does, with the dense leg's weight given."""
+    import numpy as np
+
+    chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
+    cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
+    found = [lexical.get(chunk) for chunk in chunks]
+    z = np.zeros(len(chunks))
+    z[: len(dense)] = background.deviations(np.fromiter(dense.values(), np.float64, len(dense)))
+    scores = np.array([one or 0.0 for one in found]) + NATS_PER_DEVIATION * weight * z
+    order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
+    fused = list(map(Fused, chunks, scores.tolist(), cosines, found))
+    return [fused[place] for place in order.tolist()]
 
 
 def dense_weight(

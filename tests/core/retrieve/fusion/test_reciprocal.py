@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.retrieve.reciprocal import reciprocal_rank
+from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
 
 RANKINGS = st.lists(st.lists(st.integers(1, 9), unique=True), max_size=4)
 

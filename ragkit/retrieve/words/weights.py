@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve.bm25 import idf
+from ragkit.retrieve.words.bm25 import idf
 from ragkit.text.analyse import ANALYSER, analyse
 from ragkit.text.analysers import Analyser, analyser
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragkit.postings import Posting, Postings, Segment, Term
-from ragkit.retrieve.best import best
-from ragkit.retrieve.bm25 import Weighing, bm25, scores_of, top_k, weighing
+from ragkit.retrieve.words.best import best
+from ragkit.retrieve.words.bm25 import Weighing, bm25, scores_of, top_k, weighing
 
 WORDS = "abcdefgh"
 # Later words are rarer, as in language, so that there is something to prune.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.retrieve.weighted import weighted
+from ragkit.retrieve.fusion.weighted import weighted
 
 LEGS = st.dictionaries(st.integers(1, 20), st.floats(0.01, 30))
 COSINES = st.dictionaries(st.integers(1, 20), st.floats(-1, 1))

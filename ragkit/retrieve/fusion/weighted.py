@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from statistics import fmean, pstdev
 
-from ragkit.retrieve.fusion import Fused
+from ragkit.retrieve.fusion.calibrated import Fused
 
 
 def weighted(

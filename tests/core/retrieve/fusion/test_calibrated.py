@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.retrieve.fusion import Background, Fused, background, dense_trust, fuse
+from ragkit.retrieve.fusion.calibrated import Background, Fused, background, dense_trust, fuse
 
 WIDE = Background(0.2, 0.1)
 LEGS = st.dictionaries(st.integers(1, 20), st.floats(0.01, 30))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.retrieve.marks import Demand, read
+from ragkit.retrieve.words.marks import Demand, read
 
 
 @pytest.mark.parametrize(

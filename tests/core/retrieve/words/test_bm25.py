@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragkit.postings import Posting, Postings, Segment, Term
-from ragkit.retrieve.bm25 import bm25, idf, idf_mass, scores_of, top_k, weighing
+from ragkit.retrieve.words.bm25 import bm25, idf, idf_mass, scores_of, top_k, weighing
 from ragkit.text.analyse import analyse
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,153 @@
+"""What a snapshot sees of a word index: its segments, which of their chunks are gone, and how much
+that leaves. Kept in memory from one query to the next, as long as nothing is written.
+
+It knows nothing of terms, but for where the postings of joined segments are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from psycopg import Cursor
+
+from ragkit.postings import Posting, Segment, Term
+from ragkit.store import segment_rows
+from ragkit.store import segments as packed
+from ragkit.store.access import Hidden
+from ragkit.store.segment_cache import CACHE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Segments below this many chunks are searched as one: each costs a query some calls of numpy.
+_SMALL_CHUNKS = 4096  # arbitrary
+_STATE = """
+    SELECT array_agg(id ORDER BY chunks DESC, id), count(*) FILTER (WHERE chunks > 0),
+        coalesce(sum(chunks), 0)::bigint, coalesce(sum(terms), 0)::bigint
+    FROM lexical_segment WHERE tenant = %s AND collection_id = %s
+"""
+_TOMBSTONES = """
+    SELECT string_agg(int8send(chunk_id), ''::bytea ORDER BY chunk_id), count(*),
+        coalesce(sum(terms), 0)::bigint
+    FROM lexical_tombstone WHERE tenant = %s AND collection_id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A collection's segments as a snapshot sees them, each with which of its chunks are gone.
+
+    `joined`: the small ones, which stand last, as one, in which `moved` says for each of them where
+    its places are. `every` has the numbers of the empty ones as well, and names it all.
+    """
+
+    every: tuple[int, ...]
+    numbers: Sequence[int]
+    segments: Sequence[Segment]
+    joined: Sequence[Segment]
+    moved: Sequence[NDArray[np.int32]]
+    dead: NDArray[np.int64]
+    chunks: int
+    total_length: int
+    kept: bool = True
+
+    @classmethod
+    def of(
+        cls, every: tuple[int, ...], segments: Sequence[Segment], dead: NDArray[np.int64]
+    ) -> State:
+        """Mark and join segments; how much they hold is not said yet."""
+        marked = segment_rows.mark_gone(segments, dead)
+        joined, moved = _with_small_ones_joined(marked)
+        return cls(every, every[: len(segments)], marked, joined, moved, dead, 0, 0)
+
+    def without(self, hidden: Hidden) -> State:
+        """Return what is left for somebody from whom some chunks are hidden."""
+        import numpy as np
+
+        dead = np.union1d(self.dead, hidden.chunks)
+        left = self.of(self.every, self.segments, dead)
+        chunks = self.chunks - len(hidden.chunks)
+        length = self.total_length - hidden.terms
+        return replace(left, chunks=chunks, total_length=length, kept=False)
+
+    @property
+    def bytes(self) -> int:
+        """Count what it holds of its own; the segments themselves are kept besides."""
+        gone = [one.gone for one in (*self.segments, *self.joined) if one.gone is not None]
+        own = [self.dead, *gone, *self.moved]
+        last = sum(one.ids.nbytes + one.lengths.nbytes for one in self.joined if self.moved)
+        return sum(array.nbytes for array in own) + last
+
+    def term(self, postings: Sequence[Posting | None]) -> Term:
+        """Make a term of its postings in the segments."""
+        lists = self._in_joined(postings)
+        return Term(sum(map(_living, self.joined, lists)), lists)
+
+    def bytes_of(self, term: Term) -> int:
+        """Count what a term holds besides the postings of the segments, which are kept anyway."""
+        last = term.postings[-1] if self.moved else None
+        if last is None or last.places is None:
+            return 0
+        return last.places.nbytes + last.frequencies.nbytes + last.peaks.nbytes
+
+    def _in_joined(self, postings: Sequence[Posting | None]) -> Sequence[Posting | None]:
+        if not self.moved:
+            return postings
+        large = len(self.joined) - 1
+        small = [
+            (*one.listed(), to)
+            for one, to in zip(postings[large:], self.moved, strict=True)
+            if one is not None
+        ]
+        last = Posting.of(*packed.move(small), self.joined[-1].lengths) if small else None
+        return [*postings[:large], last]
+
+
+def state(cursor: Cursor[Any], owner: tuple[str, int]) -> State:
+    """Look up what there is; what was deleted is only read when anything was written since."""
+    import numpy as np
+
+    row = cursor.execute(_STATE, owner, binary=True).fetchone()
+    assert row is not None
+    every: tuple[int, ...] = tuple(row[0] or ())
+    kept = CACHE.get([every])
+    if every in kept:
+        same = kept[every]
+        assert isinstance(same, State)
+        return same
+    gone = cursor.execute(_TOMBSTONES, owner, binary=True).fetchone()
+    assert gone is not None
+    dead = np.frombuffer(gone[0] or b"", ">i8").astype(np.int64)
+    segments = segment_rows.fetch(cursor, owner, every[: row[1]])
+    found = State.of(every, segments, dead)
+    found = replace(found, chunks=row[2] - gone[1], total_length=row[3] - gone[2])
+    if every:  # their numbers tell all: of none, nothing
+        CACHE.put({every: (found, found.bytes)})
+    return found
+
+
+def _with_small_ones_joined(
+    segments: list[Segment],
+) -> tuple[list[Segment], list[NDArray[np.int32]]]:
+    """Join the small segments, which stand last, into one."""
+    large = sum(len(segment.ids) >= _SMALL_CHUNKS for segment in segments)
+    if len(segments) - large < 2:
+        return segments, []
+    joined, moved = packed.join(segments[large:], drop_gone=False)
+    return [*segments[:large], joined], moved
+
+
+def _living(segment: Segment, posting: Posting | None) -> int:
+    """Count a segment's chunks that have a term and are not gone."""
+    import numpy as np
+
+    if posting is None:
+        return 0
+    if posting.places is None:
+        held = posting.frequencies > 0
+        return int(np.count_nonzero(held if segment.gone is None else held & ~segment.gone))
+    dead = 0 if segment.gone is None else int(np.count_nonzero(segment.gone[posting.places]))
+    return len(posting.places) - dead

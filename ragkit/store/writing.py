@@ -1,0 +1,109 @@
+"""Ready documents written in one go: rows, chunks, vectors and words, and what they take over.
+
+It knows nothing of who may write and of what keeps others out meanwhile: `PostgresStore` sees to
+both, and to the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ragkit.errors import UsageError
+from ragkit.store import documents, metadata, postings, sent, vectors, versions
+from ragkit.store.chunks import copy_chunks
+from ragkit.text.analyse import ANALYSER
+from ragkit.text.analysers import analyser
+from ragkit.types import EmbeddingSpace, NewDocument
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from ragkit.contracts import Vectors
+    from ragkit.store.versions import Analyse
+
+Entries = Sequence[tuple[NewDocument, "Vectors"]]  # each document with a vector per chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Documents by their URIs, with the vectors and the terms of all their chunks in that order.
+
+    `vectors` has shape (chunks, dimension). `index` names what indexes the collection's words, and
+    `analyse` makes terms of them.
+    """
+
+    documents: Sequence[NewDocument]
+    vectors: Vectors
+    terms: Sequence[Sequence[str]]
+    analyse: Analyse
+    index: str
+
+
+def check(entries: Entries, space: EmbeddingSpace) -> None:
+    """Raise UsageError unless every chunk has a finite vector of the space's dimension."""
+    import numpy as np
+
+    for document, rows in entries:
+        expected = (len(document.chunks), space.dimension)
+        if rows.shape != expected:
+            raise UsageError(
+                f"{document.uri} has vectors of shape {rows.shape}, expected {expected}:"
+                " one row per chunk of the space's dimension."
+            )
+        if not np.isfinite(rows).all():
+            raise UsageError(f"{document.uri} has vectors with NaN or infinite values.")
+
+
+def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
+    """Do what takes time and no database; `settings` are those that the collection keeps."""
+    import numpy as np
+
+    # In one order everywhere, so that two writers of the same documents do not deadlock.
+    entries = sorted(entries, key=lambda entry: entry[0].uri)
+    new = [document for document, _ in entries]
+    analyse = analyser(settings.get("analyser", ANALYSER))
+    return Batch(
+        new,
+        np.concatenate([rows for _, rows in entries]),
+        [analyse(one.text[chunk.start : chunk.end]) for one in new for chunk in one.chunks],
+        analyse,
+        settings.get("lexical_index", "ragkit"),
+    )
+
+
+def write(
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    space_id: int,
+    batch: Batch,
+    *,
+    keep_versions: int = 0,
+    source: int | None = None,
+) -> list[tuple[int, int]]:
+    """Add or replace documents; return each one's id and version.
+
+    So many old versions are kept of each. `source` is the upload that the only document was made
+    of; raises what `sent.put_upload` raises of it.
+    """
+    if keep_versions:
+        versions.keep(cursor)
+    new = batch.documents
+    if source is None:
+        stored = documents.put_documents(cursor, tenant, collection, new)
+    else:
+        stored = [sent.put_upload(cursor, tenant, collection, new[0], source)]
+    numbers = [number for number, _ in stored]
+    metadata.note(cursor, tenant, collection, numbers, [one.metadata for one in new])
+    replaced = [number for number, version in stored if version > 1]
+    if replaced:
+        versions.move(cursor, tenant, collection, replaced, batch.analyse)
+        versions.drop_beyond(cursor, tenant, replaced, keep_versions)
+    chunks = [(of, chunk) for of, one in zip(numbers, new, strict=True) for chunk in one.chunks]
+    lengths = [len(of_chunk) for of_chunk in batch.terms]
+    ids = copy_chunks(cursor, tenant, collection, chunks, lengths)
+    vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors)
+    postings.add_segment(cursor, tenant, collection, ids, batch.terms, index=batch.index)
+    return stored

@@ -1,0 +1,286 @@
+"""What a search asks the database: how often, by prepared statements, and in which plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+
+from ragkit.errors import NotFoundError
+from ragkit.filters import parse
+from ragkit.store import vectors
+from ragkit.store.connect import open_pool
+from ragkit.store.lending import lent, snapshot
+from ragkit.store.postgres import PostgresStore
+from ragkit.store.reader import PostgresReader
+from ragkit.store.vectors import Place
+from ragkit.store.vectors.packed import packed_query, register
+from ragkit.store.vectors.search import SURE_ROWS, SURE_SHARE, comparing, walking
+from ragkit.store.where import restriction
+from ragkit.types import EmbeddingSpace
+from tests.core.store.conftest import Tenanted
+from tests.core.store.vector_data import (
+    Pool,
+    clustered,
+    database,
+    document,
+    halved,
+    nearest_of,
+    normalised,
+)
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+
+SPACE = EmbeddingSpace("model", "1", 16)
+PREPARED = "SELECT statement, generic_plans FROM pg_prepared_statements"
+ROWS, PER_DOCUMENT = 10_000, 25
+
+
+@pytest.fixture(scope="module")
+def pool(database_url: str) -> Iterator[Pool]:
+    with database(database_url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def rows(pool: Pool) -> Vectors:
+    """400 documents of 25 chunks each, of which an index is worth having."""
+    made = clustered(ROWS, SPACE.dimension)
+    store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
+    store.create_collection("c")
+    entries = [
+        (
+            document(f"u{i:04}", PER_DOCUMENT, part=str(i % 4)),
+            made[i * PER_DOCUMENT : (i + 1) * PER_DOCUMENT],
+        )
+        for i in range(ROWS // PER_DOCUMENT)
+    ]
+    store.put_documents("c", entries, SPACE)
+    return made
+
+
+def test_a_filter_is_asked_once_of_each_document_whatever_the_planner_knows(
+    pool: Pool, rows: Vectors
+) -> None:
+    """Left to itself the planner may look up every document for each vector."""
+    own = normalised(np.random.default_rng(2).normal(size=(400, 8)).astype(np.float32))
+    space = EmbeddingSpace("other", "1", 8)
+    store = PostgresStore(pool, layout=vectors.Layout(index="none"))
+    store.create_collection("plain")
+    parts = [(document(f"u{i:03}", 2, part=str(i % 4)), own[2 * i : 2 * i + 2]) for i in range(200)]
+    store.put_documents("plain", parts, space)
+    left = [i for i in range(400) if i // 2 % 4 == 1]
+    true = nearest_of(own[5], halved(own), left, 10)
+    place, nodes, found = searched(store, pool, space, own[5])
+    known = "SELECT count(*) FROM pg_stats WHERE tablename = %s"
+    with lent(pool) as conn:
+        assert conn.execute(known, (place.table.name,)).fetchone() == (0,)
+    assert not place.analysed
+    assert [chunk - found[0][0] for chunk, _ in found] == [row - true[0] for row in true]
+    (scan,) = [node for node in nodes if node.get("Relation Name") == place.table.name]
+    assert "hashed SubPlan" in scan["Filter"]
+    assert not [node for node in nodes if node["Node Type"] == "Nested Loop"]
+
+    store.finish_load("plain", space)
+    place, nodes, again = searched(store, pool, space, own[5])
+    assert place.analysed
+    assert again == found
+    (join,) = [node for node in nodes if node["Node Type"] == "Nested Loop"]
+    documents, of_document = join["Plans"]
+    assert {node.get("Relation Name") for node in below(documents)} - {None} == {"document"}
+    (scan,) = [node for node in below(of_document) if "Relation Name" in node]
+    assert scan["Index Name"] == f"{place.table.name}_document"
+    assert "document_id = " in scan["Index Cond"]
+
+
+def searched(
+    store: PostgresStore, pool: Pool, space: EmbeddingSpace, vector: Vectors
+) -> tuple[Place, list[dict[str, Any]], Sequence[tuple[int, float]]]:
+    """Search part 1 of the documents of "plain": where, by which plan, and what was found."""
+    where = parse({"eq": {"part": "1"}})
+    with store.snapshot() as reader:
+        found = reader.nearest("plain", space, vector, 10, where)
+    with snapshot(pool, "default") as cursor:
+        looked_up = vectors.look_up(cursor, space, "default", "plain", None)
+        assert looked_up is not None
+        place, among = looked_up.place, restriction(where)
+        assert place is not None
+        assert among is not None
+        register(cursor)
+        values = {
+            **among.values,
+            "vector": packed_query(place.table, "other", vector),
+            "tenant": "default",
+            "collection": looked_up.id,
+            "k": 10,
+        }
+        statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + comparing(
+            place.table, among, place.analysed
+        )
+        row = cursor.execute(statement, values).fetchone()
+        assert row is not None
+        return place, list(below(row[0][0]["Plan"])), found
+
+
+def below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from below(child)
+
+
+def test_a_search_is_prepared_once_and_sees_what_changes(pool: Pool, rows: Vectors) -> None:
+    """By plans that are kept: before an index, by it, after a deletion, and by the next one."""
+    store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
+
+    def found() -> list[int]:
+        for _ in range(7):  # PostgreSQL keeps a plan after five
+            with store.snapshot() as reader:
+                pairs = reader.nearest("c", SPACE, rows[30], 10)
+        return [chunk - 1 for chunk, _ in pairs]
+
+    everything = list(range(ROWS))
+    assert found() == nearest_of(rows[30], halved(rows), everything, 10)
+    store.finish_load("c", SPACE)
+    assert found() == nearest_of(rows[30], halved(rows), everything, 10)
+    first = min(document.id for document in store.documents("c"))
+    store.delete_document("c", first + 1)  # the rows 25 to 49
+    left = [i for i in everything if i not in range(25, 50)]
+    assert found() == nearest_of(rows[30], halved(rows), left, 10)
+    store.put_document("c", document("more"), SPACE, rows[30:31])
+    assert found()[0] >= ROWS
+    with lent(pool) as conn:
+        statements = dict(conn.execute(PREPARED).fetchall())
+        (walk,) = [plans for one, plans in statements.items() if "<=>" in one]
+        assert walk > 0
+        assert not [one for one in statements if "set_config" in one], "nothing had to be set"
+    with lent(pool) as conn:
+        vectors.build_index(conn, SPACE)
+    assert found()[0] >= ROWS
+
+
+def test_a_search_that_needs_more_effort_sets_it_for_itself(pool: Pool, rows: Vectors) -> None:
+    store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
+    store.finish_load("c", SPACE)
+    shown = "SELECT current_setting('hnsw.ef_search')::int, current_setting('enable_sort')"
+    with snapshot(pool, "default") as cursor:
+        reader = PostgresReader(cursor, "default")
+        first = reader.nearest("c", SPACE, rows[100], 10)
+        assert cursor.execute(shown).fetchone() == (100, "on")
+        assert len(reader.nearest("c", SPACE, rows[100], 100)) == 100
+        assert cursor.execute(shown).fetchone() == (200, "on")
+        cursor.execute("SET LOCAL hnsw.ef_search = 1")  # as if by somebody else
+        assert reader.nearest("c", SPACE, rows[100], 10) == first
+        assert cursor.execute(shown).fetchone() == (100, "on")
+        cursor.execute("SET LOCAL hnsw.iterative_scan = off")
+        assert reader.nearest("c", SPACE, rows[100], 10) == first
+        iterative = cursor.execute("SHOW hnsw.iterative_scan").fetchone()
+        assert iterative == ("relaxed_order",)
+    with snapshot(pool, "default") as cursor:
+        assert cursor.execute(shown).fetchone() == (100, "on")
+
+
+def test_the_planner_walks_by_itself_where_nothing_is_set(pool: Pool, rows: Vectors) -> None:
+    """At the most rows that are asked of it so, with pages as dear as PostgreSQL takes them."""
+    PostgresStore(pool, layout=vectors.Layout(index="hnsw")).finish_load("c", SPACE)
+    with snapshot(pool, "default") as cursor:
+        place = vectors.locate(cursor, SPACE, "default", 1)
+        assert place is not None
+        assert place.table.rows >= SURE_ROWS - PER_DOCUMENT
+        cursor.execute("SET LOCAL random_page_cost = 4")
+        register(cursor)
+        values = {
+            "vector": packed_query(place.table, "model", rows[0]),
+            "tenant": "default",
+            "collection": 1,
+            "k": 10,
+            "enough": None,
+            "walked": place.table.rows // SURE_SHARE,
+        }
+        statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + walking(place.table)
+        row = cursor.execute(statement, values).fetchone()
+        assert row is not None
+        scans = [node for node in below(row[0][0]["Plan"]) if node["Node Type"] == "Index Scan"]
+        assert "vectors_1_nearest" in scans[0]["Index Name"]
+
+
+def test_a_collection_made_anew_is_another(pool: Pool, rows: Vectors) -> None:
+    store = PostgresStore(pool)
+    for n in range(2):
+        store.create_collection("again")
+        store.put_document("again", document(f"u{n}"), SPACE, rows[n : n + 1])
+        with store.snapshot() as reader:
+            (one,) = reader.nearest("again", SPACE, rows[0], 10)
+        assert one[1] == pytest.approx(float(rows[0] @ rows[n]), abs=2e-3)
+        store.delete_collection("again")
+        with store.snapshot() as reader, pytest.raises(NotFoundError, match="'again'"):
+            reader.nearest("again", SPACE, rows[0], 10)
+
+
+def test_tenants_by_turns_on_one_connection(tenanted: Tenanted) -> None:
+    """The prepared statements are the connection's; whose rows they see is the transaction's."""
+    from ragkit.store.open import open_database
+
+    vector = np.eye(SPACE.dimension, dtype=np.float32)
+    with open_database(tenanted.settings) as opened:
+        for n, tenant in enumerate(("one", "two")):
+            store = opened.store(tenant)
+            store.create_collection("c")
+            store.put_document("c", document("u"), SPACE, vector[n : n + 1])
+    pool = open_pool(tenanted.url, max_size=1)
+    try:
+        for turn in range(16):
+            tenant, other = ("one", "two") if turn % 2 else ("two", "one")
+            own = int(tenant == "two")
+            with PostgresStore(pool, tenant=tenant).snapshot() as reader:
+                ((_, score),) = reader.nearest("c", SPACE, vector[own], 10)
+            assert score == pytest.approx(1, abs=1e-3), (turn, other)
+        with lent(pool) as conn:
+            (looked_up,) = [
+                plans for one, plans in conn.execute(PREPARED) if "FROM collection c" in one
+            ]
+        assert looked_up > 0
+    finally:
+        pool.close()
+
+
+def test_through_a_pooler_nothing_is_prepared(pool: Pool, rows: Vectors) -> None:
+    with lent(pool) as conn:
+        url = f"{conn.info.dsn} dbname={conn.info.dbname}"
+    pooled = open_pool(url, max_size=1, pooler=True)
+    try:
+        with PostgresStore(pooled).snapshot() as reader:
+            assert len(reader.nearest("c", SPACE, rows[0], 10)) == 10
+        with lent(pooled) as conn:
+            assert conn.execute(PREPARED).fetchall() == []
+    finally:
+        pooled.close()
+
+
+def test_a_snapshot_outlives_its_connections_and_asks_no_more_than_it_must(pool: Pool) -> None:
+    with lent(pool) as conn:
+        url = f"{conn.info.dsn} dbname={conn.info.dbname}"
+    mine = open_pool(url, max_size=2)
+    try:
+        with snapshot(mine, "t") as cursor:
+            told = cursor.execute(
+                "SELECT pg_backend_pid(), current_setting('ragkit.tenant'),"
+                " current_setting('transaction_isolation')"
+            ).fetchone()
+        assert told is not None
+        assert told[1:] == ("t", "repeatable read")
+        with psycopg.connect(url) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", (told[0],))
+        with snapshot(mine, "t") as cursor:
+            again = cursor.execute("SELECT pg_backend_pid()").fetchone()
+        assert again != (told[0],)
+        with pytest.raises(psycopg.DataError), snapshot(mine, "a\0b"):
+            pass
+        with lent(mine) as conn:  # and left nothing begun
+            assert conn.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    finally:
+        mine.close()
