@@ -18,7 +18,7 @@ from ragkit.answer.logistic import auc_interval, cross_validated
 from ragkit.answer.question import read
 from ragkit.errors import UsageError
 from ragkit.questions import read_lines, read_row
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Mode
 

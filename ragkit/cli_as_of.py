@@ -1,11 +1,12 @@
 """The `--as-of` option: what was current at a moment, for where old versions are kept."""
 
-from datetime import UTC, date, datetime, time
 from typing import Annotated
 
 import typer
 
-from ragkit.errors import UsageError
+from ragkit.moments import moment
+
+__all__ = ["AsOf", "moment"]
 
 AsOf = Annotated[
     str | None,
@@ -16,26 +17,3 @@ AsOf = Annotated[
         " that day in UTC, or 2026-01-31T15:00+01:00.",
     ),
 ]
-
-
-def moment(text: str | None) -> datetime | None:
-    """Read a moment; a day stands for its end, and a time without a zone is in UTC.
-
-    Raises UsageError.
-
-    >>> moment("2026-01-31T15:00").isoformat()
-    '2026-01-31T15:00:00+00:00'
-    >>> moment("2026-01-31").isoformat()
-    '2026-01-31T23:59:59.999999+00:00'
-    """
-    if text is None:
-        return None
-    try:
-        if len(text.strip()) <= len("2026-01-31"):
-            return datetime.combine(date.fromisoformat(text.strip()), time.max, UTC)
-        read = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise UsageError(
-            f"{text[:40]!r} is no time: write it as 2026-01-31 or 2026-01-31T15:00+01:00"
-        ) from error
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)

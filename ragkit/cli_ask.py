@@ -39,7 +39,6 @@ def ask(
     regex: d.Regex = None,
 ) -> None:
     """Answer a question with citations, or say that the documents do not answer it."""
-    from ragkit import build
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
@@ -59,8 +58,7 @@ def ask(
         regex=regex,
     )
     with KnowledgeBase.open(settings, collection=collection) as opened:
-        kb = opened.adapted(where=where, as_of=moment(as_of))
-        kb.generator = build.generator(settings, kb.store, kb.collection, decoding=decoding)
+        kb = opened.adapted(where=where, as_of=moment(as_of), decoding=decoding)
         if json:
             _print_json(kb, question)
         else:

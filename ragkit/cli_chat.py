@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ragkit.cli_where import Where
+from ragkit.cli_as_of import AsOf, moment
+from ragkit.cli_where import Where, check_where
 
 if TYPE_CHECKING:
     from ragkit.conversation import Conversation
@@ -38,6 +39,7 @@ def chat(
         bool, typer.Option("--new", help="Begin a new one instead of going on with the latest.")
     ] = False,
     where: Where = None,
+    as_of: AsOf = None,
     show_reasoning: Annotated[
         bool,
         typer.Option(
@@ -52,12 +54,15 @@ def chat(
 
     if conversation is not None and new:
         raise UsageError("--conversation and --new exclude each other: give one of them")
+    then = moment(as_of)
     settings = load_settings()
     with Conversation.open(settings, id=conversation, collection=collection) as opened:
         talk = opened if new or conversation is not None else _latest(opened)
-        if where is not None:
+        if where is not None or then is not None:
             talk = copy(talk)  # the one that was opened closes its database
-            talk.kb = talk.kb.adapted(where=where)
+            talk.kb = talk.kb.adapted(where=where, as_of=then)
+        if where is not None:
+            check_where(talk.kb, where)
         chatting = _Chat(talk, show_reasoning=show_reasoning)
         chatting.greet()
         for line in _lines(chatting):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
+from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
 from ragkit.settings import load_settings
 
@@ -74,7 +75,7 @@ def delete(
         found = {collection.name: collection for collection in store.collections()}
         documents = found[name].documents if name in found else 0
         if documents and not yes:
-            typer.confirm(f"Delete {name!r} with its {documents} documents?", abort=True, err=True)
+            confirm(f"Delete {name!r} with its {documents} documents?")
         store.delete_collection(name)
     if json:
         render.print_json({"deleted": name, "documents": documents})
@@ -138,11 +139,14 @@ def declare(
     settings = load_settings()
     with open_database(settings) as database:
         declaring = MetadataKeys(database.pool, settings.tenant)
-        if forget:
-            declaring.forget(name, forget)
+        forgotten = declaring.forget(name, forget) if forget else []
         if wanted:
             declaring.declare(name, wanted)
         found = declaring.declared(name)
+    for key in forget or ():
+        if key not in forgotten:
+            said = f"ragkit: {key!r} is no declared key of {name!r}: there was nothing to forget"
+            typer.echo(said, err=True)
     if json:
         render.print_json({"collection": name, "keys": [asdict(one) for one in found]})
         return

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ragkit.settings import TracedSettings
+    from ragkit.settings_origins import TracedSettings
 
 
 def config(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show each setting, its value and where it came from; secrets are masked."""
-    from ragkit.settings import trace_settings
+    from ragkit.settings_origins import trace_settings
 
     traced = trace_settings()
     shown = describe(traced)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
+from ragkit.cli_confirm import confirm
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def delete(
         )
         found = list(dict.fromkeys(found))
         if all_ and found and not yes:
-            typer.confirm(f"Delete all your {len(found)} conversations?", abort=True, err=True)
+            confirm(f"Delete all your {len(found)} conversations?")
         if all_:
             mine.delete_all()
         for number in () if all_ else found:

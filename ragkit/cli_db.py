@@ -15,6 +15,8 @@ from ragkit.errors import UsageError
 from ragkit.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+
     from ragkit.store.backup import Content
     from ragkit.store.embedded import ServerStatus
 
@@ -31,8 +33,7 @@ def status(json: JsonOption = False) -> None:
 
     settings = load_settings()
     if settings.database_url is not None:
-        pooler = settings.database_pooler == "transaction"
-        _print(_server_by_url(settings.database_url.get_secret_value(), pooler=pooler), json)
+        _print(_server_by_url(settings), json)
     else:
         _print(_shape(embedded.status(settings.home)), json)
 
@@ -93,14 +94,20 @@ def backup(
 @app.command()
 def restore(
     folder: Annotated[Path, typer.Argument(help="A folder that `ragkit db backup` made.")],
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep what was restored even if the check fails.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Fill an empty database from a backup, and check that it holds and finds the same."""
+    """Fill an empty database from a backup, and check that it holds and finds the same.
+
+    If it does not, it is taken out again, and the differences are named.
+    """
     from ragkit.store import backup as backups
 
     backups.read_content(folder)  # before a database is made for it
     with _address() as url:
-        _print_content(backups.restore(url, folder), "Restored", folder, json)
+        _print_content(backups.restore(url, folder, keep=keep), "Restored", folder, json)
 
 
 @contextmanager
@@ -143,10 +150,12 @@ def _shape(found: ServerStatus) -> dict[str, Any]:
     return {"kind": "embedded"} | asdict(found) | {"folder": str(found.folder)}
 
 
-def _server_by_url(url: str, *, pooler: bool) -> dict[str, Any]:
+def _server_by_url(settings: Settings) -> dict[str, Any]:
     from ragkit.store.connect import connect, describe
 
-    with connect(url, pooler=pooler) as conn:
+    assert settings.database_url is not None
+    pooler = settings.database_pooler == "transaction"
+    with connect(settings.database_url.get_secret_value(), pooler=pooler) as conn:
         facts = describe(conn)
         row = conn.execute("SELECT pg_database_size(current_database())").fetchone()
         info = conn.info
@@ -163,7 +172,19 @@ def _server_by_url(url: str, *, pooler: bool) -> dict[str, Any]:
             "pgvector": facts.pgvector,
             "pgvector_available": facts.pgvector_available,
             "connections": facts.connections,
+            "read_replica": _replica(settings, conn),
         }
+
+
+def _replica(settings: Settings, primary: Connection[Any]) -> dict[str, Any] | None:
+    """Look at the standby that the settings name; None where they name none."""
+    from ragkit.store.replica import look
+
+    if settings.database_replica_url is None:
+        return None
+    url = settings.database_replica_url.get_secret_value()
+    found = look(url, primary, pooler=settings.database_pooler == "transaction")
+    return {"serves": not found.problem, **asdict(found), "said": str(found)}
 
 
 def _print(found: dict[str, Any], json: bool) -> None:
@@ -179,4 +200,6 @@ def _print(found: dict[str, Any], json: bool) -> None:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        return str(value["said"])
     return str(value)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -35,13 +36,16 @@ def index(
 ) -> None:
     """Show the vector index of a collection's embedding model, or build it anew.
 
-    Searches and writes go on meanwhile. Collections of the same model share it.
+    Searches and writes go on meanwhile. Collections of the same model share it, those of other
+    tenants too, whose vectors are not counted.
     """
     if not build and (kind or metric or over):
         raise typer.BadParameter("--kind, --metric and --over go with --build")
     from ragkit import render
     from ragkit.errors import NotFoundError
     from ragkit.settings import load_settings
+    from ragkit.store.inspect import own_vectors
+    from ragkit.store.lending import transaction
     from ragkit.store.open import open_database
     from ragkit.store.vectors import build_index, relaid, state
 
@@ -58,14 +62,22 @@ def index(
                 with build_display() as show:
                     build_index(conn, space, layout=layout, watch=database.owner, on_progress=show)
                 found = state(conn, space)
+        with transaction(database.pool, settings.tenant) as cursor:
+            own, recent = own_vectors(cursor, found.table, settings.tenant)
+    shown = _state_json(replace(found, vectors=own, recent=recent))
     if json:
-        render.print_json({"collection": name} | _state_json(found))
+        render.print_json({"collection": name} | shown)
     else:
-        rows = [[key.replace("_", " "), str(value)] for key, value in _state_json(found).items()]
+        of_all = " of all tenants" if settings.tenants == "on" else ""
+        rows = [
+            [key.replace("_", " ") + of_all * key.endswith("bytes"), str(value)]
+            for key, value in shown.items()
+        ]
         render.print_table(["vector index", ""], rows, empty="")
 
 
 def _state_json(found: State) -> dict[str, Any]:
+    """Write a state, its vectors the tenant's and its bytes the whole table's."""
     table = found.table
     return {
         "dimensions": table.dimension,

@@ -91,7 +91,8 @@ def _print(tried: Trial, least: Effort | None, target: float | None, *, kept: bo
         f" {tried.exact_p50_ms:.2f} ms."
     )
     if not tried.efforts:
-        typer.echo("Every search here compares all passages: recall is 1.")
+        nothing = " There is nothing to set." if kept else ""
+        typer.echo(f"Every search here compares all passages: recall is 1.{nothing}")
         return
     name = "probes" if tried.index == "ivfflat" else "ef_search"
     rows = [

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragkit import cli_reembed_text as text
+from ragkit.cli_confirm import confirm
 
 if TYPE_CHECKING:
     from ragkit.compare_spaces import Comparison
     from ragkit.embedders import Embedders
     from ragkit.reembed import Built
+    from ragkit.store.binding import KeptSpace
     from ragkit.store.postgres import PostgresStore
-    from ragkit.store.spaces import KeptSpace
     from ragkit.types import EmbeddingSpace
 
 
@@ -173,8 +174,9 @@ class _Command:
 
         kept = self._to_drop(model, dimension)
         if kept.state == "previous" and not yes:
-            question = f"Delete the vectors of {kept.space.model}? There is no going back then."
-            typer.confirm(question, abort=True, err=True)
+            confirm(
+                f"There is no going back without the vectors of {kept.space.model}. Delete them?"
+            )
         gone, table = drop(self.store, self.collection, kept)
         if self.json:
             described = {**text.space_json(kept.space), "vectors": gone, "table_dropped": table}

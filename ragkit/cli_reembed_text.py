@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ragkit.compare_spaces import Comparison, Side
     from ragkit.reembed import Built, Progress
     from ragkit.settings import Settings
-    from ragkit.store.spaces import KeptSpace
+    from ragkit.store.binding import KeptSpace
     from ragkit.types import EmbeddingSpace
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for.")],
+    query: Annotated[
+        str, typer.Argument(help="What to look for; after -- if it begins with a dash.")
+    ],
     k: Annotated[
         int | None, typer.Option("-k", help="How many passages; RAGKIT_TOP_K unless told.")
     ] = None,
@@ -43,9 +45,8 @@ def search(
     with KnowledgeBase.open(settings, collection=collection) as kb:
         found = kb.adapted(where=where, as_of=moment(as_of)).find(query, k=k, mode=mode)
     if json:
-        stages = {"stages": [render.stage_json(stage) for stage in found.stages]}
-        hits = [render.hit_json(hit) for hit in found.hits]
-        render.print_json({"hits": hits, **(stages if trace else {})})
+        traced = {"trace": [render.stage_json(stage) for stage in found.stages]} if trace else {}
+        render.print_json({"hits": [render.hit_json(hit) for hit in found.hits], **traced})
         return
     render.print_hits(found.hits, found.stages)
     if trace:

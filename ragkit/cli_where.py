@@ -1,8 +1,13 @@
 """The `--where` option that commands share: only documents that a filter is true of."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
 
 Where = Annotated[
     str | None,
@@ -12,3 +17,11 @@ Where = Annotated[
         help="Only documents of which this is true, as in 'language = \"en\" and year >= 2020'.",
     ),
 ]
+
+
+def check_where(kb: KnowledgeBase, where: str) -> None:
+    """Raise QueryError now for a filter that every search of the collection would refuse."""
+    from ragkit.filters import parse
+
+    with kb.store.snapshot() as reader:
+        reader.allowed(kb.collection, [], parse(where))

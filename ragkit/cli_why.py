@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_where import Where
 from ragkit.types import Mode
 
@@ -26,6 +27,7 @@ def why(
     ] = None,
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
     where: Where = None,
+    as_of: AsOf = None,
     answer: Annotated[
         bool, typer.Option(help="Generate the answer, to see what it shows and cites.")
     ] = True,
@@ -35,8 +37,9 @@ def why(
     from ragkit import render
     from ragkit.knowledge import KnowledgeBase
 
+    then = moment(as_of)
     with KnowledgeBase.open(collection=collection) as kb:
-        asked = kb.adapted(where=where)
+        asked = kb.adapted(where=where, as_of=then)
         found = asked.why(question, document, k=k, mode=mode, answer=answer)
     if json:
         render.print_json(why_json(found))

@@ -22,9 +22,9 @@ from ragkit.text.sentences import sentences
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
+    from ragkit.store.binding import KeptSpace
     from ragkit.store.gaps import Passage
     from ragkit.store.postgres import PostgresStore
-    from ragkit.store.spaces import KeptSpace
     from ragkit.types import EmbeddingSpace, Hit
 
 K: Final = 10

@@ -77,6 +77,8 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                     role = cursor.connection.info.user
                     said = f"kept apart by row-level security, which binds the role {role}"
                     yield Check("tenants", True, said)
+                if settings.database_replica_url is not None:
+                    yield _replica(settings, cursor)
                 yield _indexes(cursor, settings.tenant)
                 yield _orphans(cursor, settings.tenant)
                 yield _failed_jobs(cursor, settings.tenant)
@@ -86,6 +88,17 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                 yield from _collection(database, settings)
     except RagkitError as error:
         yield Check("database", False, str(error), "`ragkit db status` says more")
+
+
+def _replica(settings: Settings, cursor: Cursor[Any]) -> Check:
+    from ragkit.store.replica import look
+
+    assert settings.database_replica_url is not None
+    url = settings.database_replica_url.get_secret_value()
+    pooler = settings.database_pooler == "transaction"
+    found = look(url, cursor.connection, pooler=pooler)
+    remedy = "start it, or unset RAGKIT_DATABASE_REPLICA_URL; the primary serves searches meanwhile"
+    return Check("read replica", not found.problem, str(found), remedy if found.problem else "")
 
 
 def _indexes(cursor: Cursor[Any], tenant: str) -> Check:

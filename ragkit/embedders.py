@@ -20,8 +20,9 @@ from ragkit.errors import ModelError, NotFoundError, OtherModelError
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Vectors
     from ragkit.settings import Settings
+    from ragkit.store.binding import KeptSpace
     from ragkit.store.open import Database
-    from ragkit.store.spaces import KeptSpace, Spaces
+    from ragkit.store.spaces import Spaces
     from ragkit.types import EmbeddingSpace, Span
 
 MAX_KEPT: Final = 3  # arbitrary: loaded at once besides the settings' own; each is 0.1 to 2 GB

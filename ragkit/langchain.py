@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
@@ -107,7 +108,7 @@ class RagkitVectorStore(VectorStore):
         self._collection = collection
         self._mode: Mode = mode
         self._unfinished = 0  # texts added since the indexes were seen to
-        self._store.create_collection(collection)
+        self._is_new = self._store.add_collection(collection)[1]
 
     @property
     def embeddings(self) -> Embeddings:
@@ -123,15 +124,22 @@ class RagkitVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Open the store as the constructor does, by `database` or `settings`, and add texts."""
-        settings: Settings | None = kwargs.pop("settings", None)
-        if "database" not in kwargs:
-            from ragkit.settings import load_settings
-            from ragkit.store.open import open_database
+        """Open the store as the constructor does, by `database` or `settings`, and add texts.
 
-            kwargs["database"] = open_database(settings or load_settings())
-        store = cls(embedding, **kwargs)
-        store.add_texts(texts, metadatas, ids=ids)
+        When that fails, nothing stays open, and no collection that was made for it stays empty.
+        """
+        settings: Settings | None = kwargs.pop("settings", None)
+        with ExitStack() as undo:
+            if "database" not in kwargs:
+                from ragkit.settings import load_settings
+                from ragkit.store.open import open_database
+
+                kwargs["database"] = open_database(settings or load_settings())
+                undo.callback(kwargs["database"].close)
+            store = cls(embedding, **kwargs)
+            undo.callback(store._forget_empty)
+            store.add_texts(texts, metadatas, ids=ids)
+            undo.pop_all()
         return store
 
     def add_texts(
@@ -242,6 +250,11 @@ class RagkitVectorStore(VectorStore):
             chunks = [chunk for chunk, _ in nearest]
             rows = reader.vectors(space, chunks)
             return [(hit, rows[hit.chunk]) for hit in reader.hits(chunks)]
+
+    def _forget_empty(self) -> None:
+        """Delete the collection if this store made it and nothing is in it."""
+        if self._is_new and not self._store.named(self._collection, None):
+            self._store.delete_collection(self._collection)
 
     def _put(self, batch: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
         for name, text, _ in batch:

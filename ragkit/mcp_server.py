@@ -17,6 +17,7 @@ from ragkit import __version__, keys
 from ragkit.errors import RagkitError, SettingsError, UsageError
 from ragkit.hosts import is_loopback
 from ragkit.library import Caller, Library
+from ragkit.moments import moment
 from ragkit.render import answer_json, hit_json
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ MAX_BODY_BYTES: Final = 200_000  # of a request over HTTP; a query has at most 3
 READ: Final = "read"
 
 Text = Annotated[str, Field(min_length=1, max_length=32_000)]  # what a search takes
+AsOf = Annotated[
+    str | None,
+    Field(
+        max_length=100,
+        description="What was current then, of versions that were kept: 2026-01-31, the end of that"
+        " day in UTC, or 2026-01-31T15:00+01:00.",
+    ),
+]
 
 
 def make_server(library: Library, caller: Caller | None, **options: Any) -> MCPServer[Any]:
@@ -118,23 +127,27 @@ class _Tools:
         query: Text,
         collection: str | None = None,
         k: Annotated[int, Field(ge=1, le=100)] = 10,
+        as_of: AsOf = None,
     ) -> dict[str, Any]:
         """Find the passages of the documents that fit a query best, by meaning and by words."""
-        with self._knowledge(collection) as knowledge:
+        with self._knowledge(collection, as_of) as knowledge:
             return {"hits": [hit_json(hit) for hit in knowledge.search(query, k=k)]}
 
-    def ask(self, question: Text, collection: str | None = None) -> dict[str, Any]:
+    def ask(
+        self, question: Text, collection: str | None = None, as_of: AsOf = None
+    ) -> dict[str, Any]:
         """Answer a question from the documents, with checked citations, or refuse and say why."""
-        with self._knowledge(collection) as knowledge:
+        with self._knowledge(collection, as_of) as knowledge:
             return answer_json(knowledge.ask(question))
 
     @contextmanager
-    def _knowledge(self, collection: str | None) -> Iterator[KnowledgeBase]:
+    def _knowledge(self, collection: str | None, as_of: str | None) -> Iterator[KnowledgeBase]:
         from mcp.server.mcpserver.exceptions import ToolError
 
         with self._free:
             try:
-                yield self._library.open(self._who(), collection)
+                then = moment(as_of)
+                yield self._library.open(self._who(), collection).adapted(as_of=then)
             except RagkitError as error:  # one line for the model at the other end
                 raise ToolError(str(error)) from error
 

@@ -92,7 +92,7 @@ class Postings:
     """What exact BM25 needs of one query: the collection's statistics and its terms' postings.
 
     `chunks` and `total_length` count without those gone. A term that no chunk has is absent. See
-    `ragkit.retrieve.bm25.occurrences` for a term's chunks as a plain list.
+    `ragkit.retrieve.words.bm25.occurrences` for a term's chunks as a plain list.
     """
 
     chunks: int

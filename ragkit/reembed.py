@@ -18,9 +18,9 @@ from ragkit.errors import BusyError, NotFoundError
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Vectors
     from ragkit.embedders import Embedders
+    from ragkit.store.binding import KeptSpace
     from ragkit.store.gaps import Gaps, Passage
     from ragkit.store.postgres import PostgresStore
-    from ragkit.store.spaces import KeptSpace
 
 # Of one transaction: seconds of a CPU's work, which is what kill -9 costs. Arbitrary.
 BATCH_PASSAGES: Final = 128

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from typing import Any
 
 
@@ -22,7 +24,15 @@ def worker() -> None:
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is said by ours
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    work(load_settings())
+    try:
+        work(load_settings())
+    except SystemExit as ending:
+        # An embedding that goes on in a thread would abort the interpreter's own end; what was to
+        # be given back and closed is.
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(ending.code or 0))
 
 
 def _end(number: int, frame: Any) -> None:

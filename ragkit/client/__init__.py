@@ -9,6 +9,7 @@ from ragkit.client.values import (
     Rated,
     ServedAnswer,
     ServedCollection,
+    ServedVersion,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Rated",
     "ServedAnswer",
     "ServedCollection",
+    "ServedVersion",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ def request(
     stream: bool,
     collection: str | None,
     filter: Mapping[str, Any] | str | None,
+    as_of: datetime | None,
     top_k: int | None,
     mode: Mode | None,
     refusal_threshold: float | None,
@@ -40,6 +42,7 @@ def request(
     options = {
         "collection": collection,
         "filter": filter,
+        "as_of": None if as_of is None else as_of.isoformat(),
         "top_k": top_k,
         "mode": mode,
         "refusal_threshold": refusal_threshold,

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 from ragkit.client import chat
 from ragkit.client.connection import Connection
+from ragkit.client.text import whole_text
 from ragkit.client.uploads import Upload, multipart, write_file
 from ragkit.client.values import (
     Job,
@@ -25,7 +26,7 @@ from ragkit.client.values import (
     Rated,
     ServedAnswer,
     ServedCollection,
-    TextPiece,
+    ServedVersion,
     value,
     values,
 )
@@ -104,6 +105,7 @@ class Client:
         *,
         collection: str | None = None,
         filter: Mapping[str, Any] | str | None = None,
+        as_of: datetime | None = None,
         top_k: int | None = None,
         mode: Mode | None = None,
         refusal_threshold: float | None = None,
@@ -118,6 +120,7 @@ class Client:
             stream=False,
             collection=collection,
             filter=filter,
+            as_of=as_of,
             top_k=top_k,
             mode=mode,
             refusal_threshold=refusal_threshold,
@@ -134,6 +137,7 @@ class Client:
         *,
         collection: str | None = None,
         filter: Mapping[str, Any] | str | None = None,
+        as_of: datetime | None = None,
         top_k: int | None = None,
         mode: Mode | None = None,
         refusal_threshold: float | None = None,
@@ -144,6 +148,7 @@ class Client:
     ) -> Iterator[str | Reasoning | ServedAnswer]:
         """Yield an answer's text as it comes, then the whole answer with verified citations.
 
+        `as_of` has a time zone, and asks what was current then, of versions that were kept.
         `conversation` is the id of one that the server keeps, or "new"; with `replace_last` the
         answer takes the place of the last one there. `turns` are those before in a conversation
         that the server does not keep. With `keep` the answer can be rated. Closing the iterator
@@ -154,6 +159,7 @@ class Client:
             stream=True,
             collection=collection,
             filter=filter,
+            as_of=as_of,
             top_k=top_k,
             mode=mode,
             refusal_threshold=refusal_threshold,
@@ -248,6 +254,20 @@ class Client:
         """Delete a document. Raises NotFoundError."""
         self._server.json("DELETE", f"/v1/documents/{document}")
 
+    def versions(self, document: int) -> tuple[ServedVersion, ...]:
+        """List a document's versions, the current one first. Raises NotFoundError."""
+        found = self._server.json("GET", f"/v1/documents/{document}/versions").get("data")
+        return values(ServedVersion, found)
+
+    def restore(self, document: int, version: int) -> Document:
+        """Make an old version of a document the current one again, as a new version.
+
+        Raises NotFoundError for one that was not kept, UsageError for one of another embedding
+        model than the collection's.
+        """
+        path = f"/v1/documents/{document}/versions/{version}/restore"
+        return value(Document, self._server.json("POST", path))
+
     def source(self, document: int, path: str | os.PathLike[str]) -> Path:
         """Write the file that a document was uploaded as to a new file; return its path.
 
@@ -258,20 +278,7 @@ class Client:
 
     def text(self, document: int) -> str:
         """Return a document's whole text, which every offset counts in."""
-        pieces: list[TextPiece] = []
-        while not pieces or pieces[-1].end < pieces[-1].chars:
-            start = pieces[-1].end if pieces else 0
-            body = self._server.json(
-                "GET", f"/v1/documents/{document}/text", params={"start": start}
-            )
-            piece = value(TextPiece, body)
-            if pieces and piece.version != pieces[-1].version:
-                pieces = []  # it was replaced meanwhile
-            elif piece.end <= start and piece.end < piece.chars:
-                raise ServerError(f"the server sent no more of document {document}")
-            else:
-                pieces.append(piece)
-        return "".join(piece.text for piece in pieces)
+        return whole_text(self._server, document)
 
     # Jobs
 

@@ -37,6 +37,21 @@ class ServedCollection:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedVersion:
+    """A version of a document, as a document of the number `document`; current until `to`.
+
+    `to` is None of the one that still is.
+    """
+
+    version: int
+    document: int
+    since: datetime
+    to: datetime | None
+    title: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """How an uploaded file's way into its collection stands: `done` of `total` chunks embedded.
 

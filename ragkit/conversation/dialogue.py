@@ -20,7 +20,7 @@ from ragkit.conversation import memory
 from ragkit.conversation.follow_up import expanded
 from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
-from ragkit.conversation.rewrite import Query, rewrite
+from ragkit.conversation.rewrite import Standalone, rewrite
 from ragkit.conversation.shown import shown
 from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
 from ragkit.knowledge import KnowledgeBase
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class _Prepared:
     """What a question is asked with: its query, the history, and passages that were cited."""
 
-    query: Query
+    query: Standalone
     memory: Memory
     cited: tuple[Hit, ...] = ()
 
@@ -218,13 +218,13 @@ class Conversation(Closing):
 
     def _prepare(self, question: str, turns: Sequence[StoredTurn], clock: Clock) -> _Prepared:
         if not turns or not self._history_tokens:
-            return _Prepared(Query(question, "as asked"), Memory((), "no turns before"))
+            return _Prepared(Standalone(question, "as asked"), Memory((), "no turns before"))
         stored = self.conversations.get(self.id)
         if stored.summarised > turns[-1].ordinal:  # it tells of the turn to replace
             stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
         used = [passage for turn in recent for passage in turn.used]
-        passages = shown(self.kb.store, used, turns[-1].cited)
+        passages = shown(self.kb.store, self.kb.collection, used, turns[-1].cited)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
             query = expanded(self.kb, question, turns[-1].query)

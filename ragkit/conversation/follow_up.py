@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragkit.answer.question import read
 from ragkit.conversation.expand import standalone
-from ragkit.conversation.rewrite import Query, rewrite
+from ragkit.conversation.rewrite import Standalone, rewrite
 from ragkit.knowledge import PASSAGES, KnowledgeBase
 from ragkit.text.analyse import analyse
 from ragkit.types import Answer, Reasoning, Turn
@@ -51,19 +51,19 @@ def stream(
         yield from kb.stream(question, query=query, history=recent)
 
 
-def expanded(kb: KnowledgeBase, question: str, before: str) -> Query:
+def expanded(kb: KnowledgeBase, question: str, before: str) -> Standalone:
     """Expand a follow-up, unless what it then finds has nothing of what it asks itself.
 
     Without that test the answer to the question before would be given once more.
     """
     query = standalone(question, before)
     if query == question:
-        return Query(question, "as asked")
+        return Standalone(question, "as asked")
     own = read(question).content
     found = kb.retriever().search(query, k=PASSAGES)
     if own and not any(own.intersection(analyse(hit.text)) for hit in found):
-        return Query(question, "as asked: with words of the question before its own are lost")
-    return Query(query, "with words of the question before")
+        return Standalone(question, "as asked: with words of the question before its own are lost")
+    return Standalone(query, "with words of the question before")
 
 
 def _recent(turns: Sequence[Turn], model: LanguageModel, budget_tokens: int) -> Sequence[Turn]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragkit.conversation.memory import Memory
-from ragkit.conversation.rewrite import Query
+from ragkit.conversation.rewrite import Standalone
 from ragkit.store.conversations import StoredTurn, UsedPassage
 from ragkit.types import Answer, Hit, Turn
 
 
-def turn_of(question: str, query: Query, memory: Memory, answer: Answer) -> StoredTurn:
+def turn_of(question: str, query: Standalone, memory: Memory, answer: Answer) -> StoredTurn:
     """Make the record of an answered question."""
     used, first_source = _first_shown(answer.used, memory.turns)
     return StoredTurn(

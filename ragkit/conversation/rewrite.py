@@ -34,7 +34,7 @@ _QUOTED = re.compile(r"[\"“「'](.+)[\"”」']", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Standalone:
     """What to search for, and how it was made, for the trace."""
 
     text: str
@@ -43,13 +43,13 @@ class Query:
 
 def rewrite(
     model: LanguageModel, templates: Templates, question: str, history: Sequence[Turn]
-) -> Query:
+) -> Standalone:
     """Rewrite a question so that it stands alone; where that fails, return it as it is.
 
     Raises SettingsError for a template that cannot be used.
     """
     if not history or not analyse(question):
-        return Query(question, "as asked")
+        return Standalone(question, "as asked")
     prompt = templates.render(
         "rewrite",
         prompt_language(question),
@@ -59,13 +59,13 @@ def rewrite(
     try:
         said = tell(model, prompt, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
     except ModelError as error:
-        return Query(question, f"as asked: it could not be rewritten: {error}")
+        return Standalone(question, f"as asked: it could not be rewritten: {error}")
     rewritten = _plain(said)
     fault = _fault(rewritten, question, history)
     if fault:
-        return Query(question, f"as asked: the model's rewriting {fault}")
+        return Standalone(question, f"as asked: the model's rewriting {fault}")
     same = rewritten.casefold() == question.strip().casefold()
-    return Query(rewritten, "as asked: it stands alone" if same else "rewritten by the model")
+    return Standalone(rewritten, "as asked: it stands alone" if same else "rewritten by the model")
 
 
 def _shown(turn: Turn) -> dict[str, str]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ragkit.filters import Every
 from ragkit.types import Hit, Span
 
 if TYPE_CHECKING:
@@ -16,15 +17,22 @@ if TYPE_CHECKING:
     from ragkit.store.conversations import UsedPassage
 
 
-def shown(store: Store, used: Sequence[UsedPassage], cited: Sequence[int]) -> Mapping[int, Hit]:
+_ANY: Final = Every(())
+
+
+def shown(
+    store: Store, collection: str, used: Sequence[UsedPassage], cited: Sequence[int]
+) -> Mapping[int, Hit]:
     """Map chunks to passages: those that were used, and those of the chunks that were cited.
 
     A passage that was widened beyond its chunk is so again. Those of documents that were replaced
-    or deleted meanwhile are gone.
+    or deleted meanwhile are gone: kept as old versions, they are not what is asked about.
     """
     chunks = sorted({passage.chunk for passage in used}.union(cited))
+    if not chunks:
+        return {}
     with store.snapshot() as reader:
-        hits = {hit.chunk: hit for hit in reader.hits(chunks)}
+        hits = {hit.chunk: hit for hit in reader.hits(reader.allowed(collection, chunks, _ANY))}
         spans = {chunk: Span(hit.start, hit.end) for chunk, hit in hits.items()}
         for one in used:
             if one.chunk in hits and hits[one.chunk].version == one.version:

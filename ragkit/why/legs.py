@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.retrieve.ranks import Rank, by_meaning, by_words
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.text.analyse import analyse
 from ragkit.why.steps import Step
 

@@ -59,6 +59,15 @@ class Ledgered(Protocol):
 
 
 @runtime_checkable
+class Dated(Protocol):
+    """A reader of what was current at a moment."""
+
+    def version(self, collection: str, document: int) -> int | None:
+        """Return the number of a document's version of the moment; None where there is none."""
+        ...
+
+
+@runtime_checkable
 class Naming(Protocol):
     """A store that finds documents by a name without listing all: see `ragkit.naming`."""
 

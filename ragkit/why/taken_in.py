@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.filters import Comparison
 from ragkit.naming import closest, fit
-from ragkit.why.steps import Ledgered, Naming, Step
+from ragkit.why.steps import Dated, Ledgered, Naming, Step
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -103,6 +104,29 @@ def _near(kb: KnowledgeBase, name: str) -> Sequence[str]:
     if isinstance(kb.store, Naming):
         return kb.store.near(kb.collection, name)
     return closest(name, (one.uri for one in kb.store.documents(kb.collection)))
+
+
+def version(kb: KnowledgeBase, document: Document) -> tuple[Document, Step | None]:
+    """Return the version of a document that is searched, with what there is to say of that."""
+    of_it = Comparison("eq", "document", (document.id,))
+    with kb.store.snapshot() as reader:
+        if isinstance(reader, Dated):
+            number = reader.version(kb.collection, document.id)
+            says = "it was not current at that time, or its version of then was not kept"
+            remedy = f"`ragkit documents versions {document.id}` lists which was current when."
+        else:
+            there = not document.chunks or reader.matching(kb.collection, of_it)
+            number = document.id if there else None
+            says = f"version {document.version} was replaced: searches of today know nothing of it"
+            remedy = "Name the document by its URI, or ask with --as-of a time of this version."
+    if number is None:
+        numbers = {"document": document.id, "version": document.version}
+        return document, Step("version", False, says, numbers, remedy)
+    if number == document.id:
+        return document, None
+    old = kb.store.document(number)
+    says = f"version {old.version} was current then: document {old.id}"
+    return old, Step("version", True, says, {"document": old.id, "version": old.version})
 
 
 def parsed(kb: KnowledgeBase, document: Document) -> Step:

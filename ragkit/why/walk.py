@@ -12,7 +12,7 @@ from ragkit.why.legs import legs
 from ragkit.why.refined import refined
 from ragkit.why.seen import Seen
 from ragkit.why.steps import Step, Why
-from ragkit.why.taken_in import chunked, named, parsed, taken_in
+from ragkit.why.taken_in import chunked, named, parsed, taken_in, version
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -58,6 +58,9 @@ def _steps(
     """Yield the stages one by one: what comes after the one that lost it is not even tried."""
     yield taken_in(kb, name, document)
     assert document is not None, "one that is not there is lost"
+    document, said = version(kb, document)
+    if said is not None:
+        yield said
     yield parsed(kb, document)
     yield chunked(document)
     seen = Seen(kb, question, document.id, k=k, mode=mode)

@@ -115,7 +115,7 @@ def test_search_shows_more_of_a_document_and_how_it_went(ragkit: Commands) -> No
     found = ragkit.json("search", "annual leave", *options)
     (hit,) = found["hits"]
     assert hit["text"] == HANDBOOK["leave.md"].strip()
-    stages = {stage["name"]: stage for stage in found["stages"]}
+    stages = {stage["name"]: stage for stage in found["trace"]}
     assert list(stages)[-2:] == ["duplicates", "expand"]
     assert stages["dense"]["ranked"][0][1] == pytest.approx(hit["scores"]["dense"], abs=1e-5)
     assert ragkit.error("search", "leave", "--rerank", code=2).endswith("such as to cosine")
@@ -146,8 +146,10 @@ def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
 
 
 def test_a_collection_with_documents_is_not_deleted_unasked(ragkit: Commands) -> None:
-    done = ragkit("collections", "delete", "default", code=1)
-    assert "2 documents?" in done.stderr
+    """There is no terminal to ask at, whatever is piped in: the option is named."""
+    line = ragkit.error("collections", "delete", "default", code=2)
+    assert "2 documents?" in line
+    assert line.endswith("nothing was done; add --yes.")
     assert len(ragkit.json("documents", "list")["documents"]) == 2
 
 
@@ -186,6 +188,16 @@ def test_a_mistake_is_one_line_with_the_remedy(
     line = ragkit.error(*arguments, code=code)
     for part in parts:
         assert part in line
+
+
+def test_a_query_that_begins_with_a_dash_is_told_its_place(ragkit: Commands) -> None:
+    done = ragkit("search", "-rudder", code=2)
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("Error: No such option: -r. A word that begins with a dash comes after")
+    assert line.endswith("ragkit search -- QUERY")
+    assert "leave.md" in ragkit("search", "--", "-leave").stdout
+    assert "--collection" in ragkit("search", "x", "--colection", "y", code=2).stderr
+    assert "after two" not in ragkit("doctor", "-z", code=2).stderr
 
 
 def test_a_database_that_is_down_is_one_line(ragkit: Commands) -> None:

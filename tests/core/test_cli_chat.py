@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import RagkitError
 from ragkit.store.conversations import Conversations
 from ragkit.store.open import open_database
-from ragkit.testing.corpus import CORPUS, fill
+from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit_serve import StubServer
 from ragkit_serve.stub import Fault, Reply
 
@@ -140,6 +141,23 @@ def test_it_goes_on_with_the_latest_or_the_named_or_a_new_one(mine: Conversation
         assert said in err
     out, err = chat(ask, RAGKIT_PRINCIPAL="you", code=0)
     assert mine.get(first.id).turns == 3
+
+
+def test_a_chat_about_a_time_answers_from_the_versions_of_then(
+    mine: Conversations, url: str
+) -> None:
+    with open_database(Settings(database_url=SecretStr(url), keep_versions=1)) as database:
+        embedder = LocalEmbedder()
+        for text in ("The lease ends in March.", "The lease ends in June."):
+            moment = datetime.now(UTC)
+            fill(database.store("default"), embedder, [new_document("lease.md", text)], "leases")
+    asked = b"When does the lease end?\nAnd how does the lease end?\n"
+    then = ("--collection", "leases", "--new", "--as-of", moment.isoformat())
+    told, _ = chat(asked, *then)
+    assert (told.count("The lease ends in March. [1]"), "June" in told) == (2, False)
+    # Gone on with today, it takes up nothing of what was current then.
+    told, _ = chat(b"And how does the lease end?\n", "--collection", "leases")
+    assert ("ends in June" in told, "March" in told) == (True, False)
 
 
 def test_an_answer_that_fails_does_not_end_the_chat(mine: Conversations) -> None:

@@ -150,7 +150,7 @@ def test_deletion(mine: Conversations) -> None:
     assert len(mine.all()) == 4
     assert run("delete", str(numbers[0]), str(numbers[0])[:9]) == "Deleted 1 conversation.\n"
     assert run_json("delete", str(numbers[1])) == {"deleted": [str(numbers[1])]}
-    run("delete", "--all", typed="n\n", code=1)
+    run("delete", "--all", typed="y\n", code=2)  # no terminal, so nobody is asked
     assert len(mine.all()) == 2
     assert run("delete", "--all", "--yes") == "Deleted 2 conversations.\n"
     assert mine.all() == []

@@ -8,7 +8,7 @@ from ragkit import cli_reembed_text as text
 from ragkit.compare_spaces import Comparison, Side
 from ragkit.reembed import Built, Progress
 from ragkit.settings import Settings
-from ragkit.store.spaces import KeptSpace
+from ragkit.store.binding import KeptSpace
 from ragkit.types import EmbeddingSpace
 
 OLD, NEW = EmbeddingSpace("a", "1", 32), EmbeddingSpace("b", "2", 24)

@@ -71,12 +71,46 @@ def test_sharing_and_declaring(database: Database) -> None:
     assert [(one["key"], one["type"]) for one in json.loads(made)["keys"]] == [
         *(("team", "text"), ("year", "number")),
     ]
-    assert (
-        "declares no keys"
-        in run(
-            *("collections", "declare", "default", "--forget", "year", "--forget", "team")
-        ).stdout
+    forget = ("--forget", "year", "--forget", "team", "--forget", "tean")
+    done = run("collections", "declare", "default", *forget)
+    assert "declares no keys" in done.stdout
+    assert done.stderr == (
+        "ragkit: 'tean' is no declared key of 'default': there was nothing to forget\n"
     )
+
+
+def test_a_question_opens_its_language_model_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Settings] = []
+
+    def opening(settings: Settings) -> object:
+        opened.append(settings)
+        return object()
+
+    monkeypatch.setattr("ragkit.model.open.open_model", opening)
+    assert "no collection 'nowhere'" in error("ask", "wombat?", "--collection", "nowhere")
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\udcff"])  # a byte of the command line, no UTF-8
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "wombat", "--mode", "lexical", "--collection"),
+        ("documents", "list", "--collection"),
+        ("collections", "delete"),
+        ("collections", "share", "{}", "user:a"),
+        ("collections", "declare", "default", "--forget"),
+        ("index", "--collection"),
+        ("feedback", "list", "--collection"),
+    ],
+)
+def test_names_that_no_database_keeps_are_one_line(
+    database: Database, arguments: tuple[str, ...], name: str
+) -> None:
+    given = [one.format(name) for one in arguments]
+    assert "holds a NUL" in error(*given, *([] if name in given else [name]))
 
 
 @pytest.mark.parametrize(
@@ -95,6 +129,7 @@ def test_sharing_and_declaring(database: Database) -> None:
         (("search", "wombat", "--mode", "lexical", "--where", "x = 1"), "the field 'x'"),
         (("ask", "wombat?", "--where", "(uri exists"), "expected 'and', 'or' or ')'"),
         (("chat", "--where", ""), "the filter is empty"),
+        (("chat", "--where", "x = 1"), "the field 'x'"),
     ],
 )
 def test_nonsense_is_one_line(database: Database, arguments: tuple[str, ...], said: str) -> None:

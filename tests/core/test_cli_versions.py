@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 from ragkit import KnowledgeBase, Settings
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.cli import app
+from ragkit.conversation import Conversation
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store.backup import content
 from ragkit.store.connect import connect
+from ragkit.store.conversations import Conversations
+from ragkit.store.history import History
 from ragkit.store.open import Database, open_database
 from ragkit.testing import FakeStore
 from ragkit.testing.corpus import fill, new_document
@@ -68,11 +71,14 @@ def test_versions_are_listed_searched_and_taken_back(database: Database) -> None
     assert json.loads(run(*search))["hits"][0]["text"] == OLD
 
 
-@pytest.mark.parametrize("time", ["", "yesterday", "2026-13-01", "2026-01-31 25:00", "1", "９"])
-def test_what_is_no_time_is_an_error(database: Database, time: str) -> None:
-    done = CliRunner().invoke(app, ["search", "wombat", "--mode", "lexical", "--as-of", time])
-    assert isinstance(done.exception, UsageError)
-    assert "is no time" in str(done.exception)
+def test_what_is_no_time_is_an_error(database: Database) -> None:
+    calendar = ("", "yesterday", "2026-13-01", "2026-02-30", "2026-01-31 25:00", "0000-01-01")
+    for time in (*calendar, "2026-01-31\0", "-1", "1", "９", "99999-01-01"):
+        for command in (["search"], ["ask"], ["why", "--document", "1"], ["chat"]):
+            asked = [] if command == ["chat"] else ["wombat"]
+            done = CliRunner().invoke(app, [*command, *asked, "--as-of", time], input="wombat?\n")
+            assert isinstance(done.exception, UsageError), done.output
+            assert "is no time" in str(done.exception)
 
 
 def test_an_answer_of_then_cites_what_was_said_then(database: Database) -> None:
@@ -88,6 +94,47 @@ def test_an_answer_of_then_cites_what_was_said_then(database: Database) -> None:
     assert store.text(cited.document)[cited.start : cited.end] == OLD
     with pytest.raises(NotFoundError, match="nothing from"):
         kb.adapted(as_of=datetime(2020, 1, 1, tzinfo=UTC)).search("wombat")
+
+
+def test_why_follows_the_version_of_the_moment(database: Database) -> None:
+    before = datetime.now(UTC).isoformat()
+    fill(database.store("default"), FakeEmbedder(), [new_document("b.md", "A yak is big.")])
+    moment = replaced(database).isoformat()
+    store = database.store("default")
+    ids = {one.uri: one.id for one in store.documents("default")}
+    why = ("why", "When does the wombat dig?", "--mode", "lexical", "--no-answer", "--json")
+    then = json.loads(run(*why, "--document", "a.md", "--as-of", moment))
+    says = {step["name"]: step["says"] for step in then["steps"]}
+    assert then["lost"] is None or then["lost"] == "gate"
+    old = next(one.id for one in History(database.pool, "default").of(ids["a.md"]) if one.to)
+    assert says["version"] == f"version 1 was current then: document {old}"
+    assert "rank 1 of 1" in says["words"]
+    assert "version" not in [
+        step["name"] for step in json.loads(run(*why, "--document", "a.md"))["steps"]
+    ]
+    by_number = json.loads(run(*why, "--document", str(old), "--as-of", moment))
+    assert "rank 1 of 1" in {step["name"]: step["says"] for step in by_number["steps"]}["words"]
+    today = json.loads(run(*why, "--document", str(old)))
+    assert (today["lost"], "--as-of" in today["remedy"]) == ("version", True)
+    absent = json.loads(run(*why, "--document", "b.md", "--as-of", before))
+    assert absent["lost"] == "version"
+    assert absent["remedy"].startswith(f"`ragkit documents versions {ids['b.md']}`")
+
+
+def test_a_follow_up_considers_no_passage_that_was_replaced(database: Database) -> None:
+    store = database.store("default")
+    kb = KnowledgeBase(store, FakeEmbedder(), ExtractiveGenerator(), collection="default")
+    talk = Conversation(
+        kb.adapted(refusal_threshold=0), Conversations(database.pool, "default", "ada")
+    )
+    (cited,) = talk.ask("When does the wombat dig?").citations
+    assert (cited.quote, cited.version) == (OLD, 1)
+    moment = replaced(database)
+    for asked, said in ((talk.kb, NEW), (talk.kb.adapted(as_of=moment), OLD)):
+        seen: list[str] = []
+        talk.kb = asked.adapted(on_found=lambda hits: seen.extend(hit.text for hit in hits))  # noqa: B023
+        talk.ask("And the wombat?")
+        assert seen == [said]
 
 
 def test_a_store_without_versions_says_so() -> None:

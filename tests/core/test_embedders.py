@@ -11,7 +11,7 @@ from ragkit.embed.local import LocalEmbedder
 from ragkit.embedders import MAX_KEPT, Embedders, source_of
 from ragkit.errors import ModelError, OtherModelError
 from ragkit.settings import Settings
-from ragkit.store.spaces import KeptSpace
+from ragkit.store.binding import KeptSpace
 from tests.core.embed.tiny_model import write_model
 
 

@@ -162,11 +162,14 @@ def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(store: RagkitVec
     assert store.get_by_ids(["a", "b"]) == []
 
 
-def test_another_model_of_langchain(database: Database) -> None:
-    class Zeros(DeterministicFakeEmbedding):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [[0.0] * self.size for _ in texts]
+class Zeros(DeterministicFakeEmbedding):
+    """A model whose vectors cannot be kept."""
 
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[0.0] * self.size for _ in texts]
+
+
+def test_another_model_of_langchain(database: Database) -> None:
     with pytest.raises(ModelError, match="zeros, NaN or infinite"):
         RagkitVectorStore(Zeros(size=8), database=database).add_texts(["wing"])
 
@@ -181,6 +184,37 @@ def test_from_texts_opens_what_the_settings_name(fresh_database: str) -> None:
     )
     retriever = store.as_retriever(search_kwargs={"k": 1})
     assert [document.id for document in retriever.invoke("delta")] == ["a"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_from_texts_that_fails_leaves_no_collection_that_it_made(
+    database: Database, there: bool
+) -> None:
+    if there:
+        database.store("default").create_collection("notes")
+
+    def fail() -> None:
+        RagkitVectorStore.from_texts(["wing"], Zeros(size=8), database=database, collection="notes")
+
+    with pytest.raises(ModelError, match="zeros, NaN or infinite"):
+        fail()
+    assert [one.name for one in database.store("default").collections()] == ["notes"] * there
+
+
+def test_what_from_texts_opened_is_closed_when_it_fails(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Database] = []
+
+    def opening(settings: Settings) -> Database:
+        opened.append(open_database(settings))
+        return opened[-1]
+
+    monkeypatch.setattr("ragkit.store.open.open_database", opening)
+    settings = Settings(database_url=SecretStr(fresh_database))
+    with pytest.raises(ModelError, match="zeros, NaN or infinite"):
+        RagkitVectorStore.from_texts(["wing"], Zeros(size=8), settings=settings)
+    assert [database.pool.closed for database in opened] == [True]
 
 
 def test_many_documents_are_one_transaction_each_thousand(store: RagkitVectorStore) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ragkit import Settings, keys, mcp_server
 from ragkit.embed.local import LocalEmbedder
 from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
+from ragkit.store.postgres import PostgresStore
 from ragkit.testing.corpus import CORPUS, fill, new_document
 
 SECRET = new_document("secret.md", "The vault of the other tenant opens with 4711.", title="Vault")
@@ -67,6 +69,23 @@ def test_the_tools_are_search_and_ask_and_change_nothing(database: Database) -> 
             return [(t.name, hint) for t, hint in zip(tools, hints, strict=True)]
 
     assert anyio.run(main) == [("search", True), ("ask", True)]
+
+
+def test_both_tools_know_what_was_current_at_a_time(database: Database) -> None:
+    embedder = LocalEmbedder("all-MiniLM-L6-v2")
+    store = PostgresStore(database.pool, keep_versions=1)
+    moment = datetime.now(UTC).isoformat()
+    fill(store, embedder, [new_document("leave.md", "Every employee has 30 days of paid holiday.")])
+    server = serve(database, ME)
+    for as_of, days in ((moment, "28 days"), (None, "30 days"), ("2999-01-01", "30 days")):
+        then = {} if as_of is None else {"as_of": as_of}
+        (hit,) = call(server, "search", query="paid holiday", k=1, **then)["hits"]
+        assert days in hit["text"]
+        answer = call(server, "ask", question="How many days of paid holiday are there?", **then)
+        assert days in answer["answer"]
+    for tool in ({"tool": "search", "query": "holiday"}, {"tool": "ask", "question": "holiday?"}):
+        for as_of, said in (("2026-02-30", "is no time"), ("1999-01-01", "nothing from 1999")):
+            assert said in call(server, as_of=as_of, **tool)
 
 
 def test_search_returns_passages_and_ask_a_checked_answer(database: Database) -> None:

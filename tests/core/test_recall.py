@@ -133,3 +133,23 @@ def test_the_commands_show_set_and_rebuild(restored: Pool, monkeypatch: pytest.M
     assert "recall@10" in table
     assert run(app, ["recall", "--set"]).exit_code == 2
     assert run(app, ["index", "--kind", "hnsw"]).exit_code == 2
+    assert run(app, ["index", "--build", "--kind", "none"]).exit_code == 0
+    said = run(app, [*arguments[:-1]]).stdout
+    assert said.endswith("recall is 1. There is nothing to set.\n")
+    assert json.loads(run(app, arguments).stdout)["set"] is False
+
+
+def test_vectors_of_other_tenants_are_not_counted(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = PostgresStore(pool, tenant="other")
+    other.create_collection("theirs")
+    other.put_document("theirs", document("u", 3), SPACE, clustered(3, SPACE.dimension))
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", str(pool.conninfo))
+    try:
+        for tenant, name, count in (("other", "theirs", 3), ("default", "large", ROWS)):
+            monkeypatch.setenv("RAGKIT_TENANT", tenant)
+            shown = CliRunner().invoke(app, ["index", "--collection", name, "--json"]).stdout
+            assert json.loads(shown)["vectors"] == count
+    finally:
+        other.delete_collection("theirs")

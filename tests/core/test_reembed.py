@@ -28,12 +28,12 @@ from ragkit.knowledge import KnowledgeBase
 from ragkit.library import Caller, Library
 from ragkit.reembed import Progress, build, drop, embed, roll_back, switch
 from ragkit.settings import Settings
+from ragkit.store.binding import KeptSpace
 from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff
 from ragkit.store.lending import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.spaces import KeptSpace
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit.types import NewDocument
 from tests.core.embed.tiny_model import write_model
@@ -479,6 +479,16 @@ def test_what_makes_no_sense_is_wrong_usage(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     run(bench, monkeypatch, *arguments, expect=2)
+
+
+def test_the_vectors_before_are_dropped_only_after_a_yes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.switch(bench.build())
+    with pytest.raises(UsageError, match=r"vectors of a. Delete them\?.*add --yes"):
+        run(bench, monkeypatch, "--drop")
+    assert bench.states() == {"a": "previous", "b": "active"}
+    assert run(bench, monkeypatch, "--drop", "--yes")["model"] == "a"
 
 
 def test_what_cannot_be_dropped_is_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

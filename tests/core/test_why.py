@@ -18,9 +18,9 @@ from ragkit.cli import app
 from ragkit.contracts import Generator
 from ragkit.errors import NotFoundError, QueryError, UsageError
 from ragkit.knowledge import KnowledgeBase
+from ragkit.planner import Planner
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.expand import Widen
-from ragkit.retrieve.plan import Planner
 from ragkit.settings import Settings
 from ragkit.store.jobs import Ledger
 from ragkit.store.open import open_database

@@ -19,7 +19,8 @@ import yaml
 from jsonschema.validators import validator_for
 
 from ragkit.cli import app
-from ragkit.settings import Settings, load_settings, trace_settings
+from ragkit.settings import Settings, load_settings
+from ragkit.settings_origins import trace_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 # Known to Docker Compose, and newer than some copies of the schema: none at present.

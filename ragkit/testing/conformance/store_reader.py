@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragkit.errors import NotFoundError, OtherModelError
-from ragkit.retrieve.bm25 import occurrences
+from ragkit.retrieve.words.bm25 import occurrences
 from ragkit.testing.conformance.store_steps import (
     HALF,
     HOSTILE,

@@ -317,6 +317,11 @@ def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve
             api.chat.completions.create(model="ragkit", messages=ASKED, tools=tools, stream=True)
         )
         sent = stub.chats[-1].body
+        early = {"ragkit": {"as_of": "1999-01-01T00:00:00Z"}}
+        with pytest.raises(openai.NotFoundError, match="nothing from 1999"):
+            api.chat.completions.create(
+                model="ragkit", messages=ASKED, tools=tools, extra_body=early
+            )
     assert sent["tools"] == tools
     assert "<source id=" in sent["messages"][-1]["content"]
     assert whole.model == "ragkit"

@@ -16,6 +16,7 @@ import pytest
 
 import ragkit
 from ragkit.client import Client, ServedAnswer
+from ragkit.contracts import Embedder
 from ragkit.errors import (
     AccessError,
     BusyError,
@@ -24,6 +25,9 @@ from ragkit.errors import (
     QueryError,
     UsageError,
 )
+from ragkit.store.open import Database
+from ragkit.store.postgres import PostgresStore
+from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Turn
 from tests.serve.api.conftest import Serve
 
@@ -67,6 +71,31 @@ def test_search(client: Client) -> None:
         client.search("pump", collection="nowhere")
     with pytest.raises(QueryError, match="k: "):
         client.search("pump", k=0)
+
+
+def test_old_versions(client: Client, database: Database, loaded_embedder: Embedder) -> None:
+    store = PostgresStore(database.pool, keep_versions=1)
+    then = datetime.now(UTC)
+    text = "An employee has 30 days of paid holiday."
+    (leave,) = fill(store, loaded_embedder, [new_document("leave.md", text)])
+    assert "30 days" in client.ask(QUESTION).text
+    answer = client.ask(QUESTION, as_of=then)
+    assert "28 days" in answer.text
+    *_, streamed = client.stream(QUESTION, as_of=then)
+    assert isinstance(streamed, ServedAnswer)
+    assert streamed.citations == answer.citations
+    now, old = client.versions(leave.id)
+    assert (now.version, now.document, now.to) == (2, leave.id, None)
+    assert (old.version, old.document, old.to) == (1, answer.citations[0].document, now.since)
+    restored = client.restore(leave.id, 1)
+    assert (restored.id, restored.version, restored.title) == (leave.id, 3, "Leave")
+    assert "28 days" in client.ask(QUESTION).text
+    with pytest.raises(NotFoundError, match="no old version 9"):
+        client.restore(leave.id, 9)
+    with pytest.raises(NotFoundError, match="no document 999999"):
+        client.versions(999999)
+    with pytest.raises(UsageError, match="as_of"):
+        client.ask(QUESTION, as_of=then.replace(tzinfo=None))
 
 
 def test_ask_and_stream_give_the_same_answer(client: Client) -> None:

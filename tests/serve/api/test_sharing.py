@@ -183,6 +183,10 @@ OTHERS: Final[dict[str, str]] = {
     "POST /v1/rerank": "of the request's own texts",
     "GET /v1/models/{model}": "test_a_hidden_document_is_like_an_absent_one",
     "GET /openapi.json": "no documents",
+    "GET /v1/documents/{id}/versions": "test_a_hidden_document_is_like_an_absent_one",
+    "POST /v1/documents/{id}/versions/{version}/restore": (
+        "test_what_may_not_be_read_cannot_be_changed"
+    ),
 }
 PLAIN: Final = ("/livez", "/readyz", "/metrics", "/login", "/logout", "/healthz")
 
@@ -216,7 +220,7 @@ def test_a_route_tells_those_who_may_read(site: Site, name: str) -> None:
 
 def test_a_hidden_document_is_like_an_absent_one(site: Site) -> None:
     client = site.client("ada")
-    for path in ("", "/text", "/source", "/sharing"):
+    for path in ("", "/text", "/source", "/sharing", "/versions"):
         hidden = client.get(f"/v1/documents/{site.hidden}{path}")
         absent = client.get(f"/v1/documents/999999{path}")
         assert (hidden.status_code, absent.status_code) == (404, 404)
@@ -257,6 +261,8 @@ def test_what_may_not_be_read_cannot_be_changed(site: Site) -> None:
     client = site.client("ada")
     file = {"file": ("merger.txt", b"ada's own")}
     assert client.delete(f"/v1/documents/{site.hidden}").status_code == 404
+    restored = client.post(f"/v1/documents/{site.hidden}/versions/1/restore")
+    assert "There is no document" in restored.json()["error"]["message"]
     assert client.put(f"/v1/documents/{site.hidden}/source", files=file).status_code == 404
     assert client.post("/v1/collections/closed/documents", files=file).status_code == 404
     # A file of the same name becomes a document beside the one that she does not know of.
