@@ -18,7 +18,7 @@ from ragkit.answer.llm import CUT_SHORT
 from ragkit.answer.question import read
 from ragkit.errors import ModelError, QueryError
 from ragkit.render import answer_json, hit_json
-from ragkit.retrieve.weights import term_weights
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.types import Answer, Copy, Hit, Reasoning
 from ragkit_eval.item import Ask, Item, Response
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from ragkit.retrieve.bm25 import idf, occurrences
+from ragkit.retrieve.words.bm25 import idf, occurrences
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
 

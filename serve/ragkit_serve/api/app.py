@@ -32,6 +32,7 @@ from ragkit_serve.api import (
     rerank,
     search,
     sharing,
+    versions,
 )
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.admission import Admission
@@ -48,7 +49,7 @@ from ragkit_serve.services import Services
 
 GROUPS = (
     *(chat, kept, models, embeddings, rerank, search, collections, documents, jobs),
-    *(conversations, feedback, health, login, sharing),
+    *(conversations, feedback, health, login, sharing, versions),
 )
 ABOUT = (
     "Answers from private documents with checked citations, in OpenAI's wire format, and the"

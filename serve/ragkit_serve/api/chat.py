@@ -131,6 +131,7 @@ class Question:
             passages=options.top_k,
             mode=options.mode,
             where=options.filter,
+            as_of=options.as_of,
             refusal_threshold=options.refusal_threshold,
             decoding=self.asked.decoding(build.decoding(services.settings), choice),
             instructions=self.asked.instructions(),

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragkit.types import Decoding, Mode, Turn
+from ragkit_serve.api.as_of import AsOf
 from ragkit_serve.api.errors import ApiError
 
 # OpenAI's that change nothing of an answer here, and are taken and left aside.
@@ -66,6 +67,7 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid")
     collection: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     filter: dict[str, Any] | str | None = None
+    as_of: AsOf = None
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     mode: Mode | None = None
     refusal_threshold: Annotated[float, Field(ge=0, le=1)] | None = None

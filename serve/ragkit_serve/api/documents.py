@@ -157,7 +157,7 @@ def list_documents(
     browser = _browser(request, caller)
     browser.collection(name)  # its 404 is the API's own
     rows = browser.documents(name, limit=limit + 1, after=after)
-    return listing(rows, limit, lambda row: _item(row, caller), lambda row: row.id)
+    return listing(rows, limit, lambda row: item(row, caller), lambda row: row.id)
 
 
 @router.post(
@@ -183,7 +183,7 @@ def get_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> DocumentItem:
     """Return one document without its text."""
-    return _item(_visible(request, caller, id), caller)
+    return item(visible(request, caller, id), caller)
 
 
 @router.delete(
@@ -191,7 +191,7 @@ def get_document(
 )
 def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
     """Delete a document, its chunks and its file."""
-    found = _visible(request, caller, id)
+    found = visible(request, caller, id)
     audit.note(
         request.app.state.ragkit, request.scope, caller, "delete", collection=found.collection
     )
@@ -211,7 +211,7 @@ async def replace_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
 ) -> Listing[JobItem]:
     """Keep a file and open the job that makes it the document's next version."""
-    found = await run_in_threadpool(_visible, request, caller, id)
+    found = await run_in_threadpool(visible, request, caller, id)
     audit.note(
         request.app.state.ragkit, request.scope, caller, "upload", collection=found.collection
     )
@@ -242,7 +242,7 @@ def download(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> StreamingResponse:
     """Send the uploaded file; 404 for a document that was read from a path."""
-    found = _visible(request, caller, id)
+    found = visible(request, caller, id)
     audit.note(
         request.app.state.ragkit, request.scope, caller, "download", collection=found.collection
     )
@@ -277,7 +277,7 @@ def read_text(
     At most 200,000 at once; without an end, as many as that.
     """
     first, chars = _range(start, end, around)
-    _visible(request, caller, id)
+    visible(request, caller, id)
     return _text(id, _browser(request, caller).excerpt(id, first, chars), chunks=chunks)
 
 
@@ -310,7 +310,7 @@ def _browser(request: Request, caller: Caller) -> Browser:
     return Browser(request.app.state.services.database.pool, caller.tenant, caller.readers)
 
 
-def _visible(request: Request, caller: Caller, id: int) -> ListedDocument:
+def visible(request: Request, caller: Caller, id: int) -> ListedDocument:
     """Look a document up; one that the caller may not see is not there."""
     found = _browser(request, caller).document(id)
     if not caller.may_see(found.collection):
@@ -339,7 +339,8 @@ def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:
     )
 
 
-def _item(row: ListedDocument, caller: Caller) -> DocumentItem:
+def item(row: ListedDocument, caller: Caller) -> DocumentItem:
+    """Show a document to a caller; its sharing only if it is his to change."""
     told = asdict(row)
     if not may_share(caller, row.owner):
         told |= {"owner": None, "readers": None}

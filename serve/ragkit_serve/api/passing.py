@@ -108,7 +108,9 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
     if not questions:
         raise ApiError(400, "there is no user's message", param="messages", code="no_question")
     kb = services.library.open(caller, options.collection or name.collection)
-    kb = kb.adapted(passages=options.top_k, mode=options.mode, where=options.filter)
+    kb = kb.adapted(
+        passages=options.top_k, mode=options.mode, where=options.filter, as_of=options.as_of
+    )
     hits = kb.search(questions[-1], k=kb.passages)
     model = services.library.model
     assert model is not None, "there is a served model"

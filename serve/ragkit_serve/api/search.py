@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.library import Caller
@@ -13,6 +13,7 @@ from ragkit.render import hit_json, stage_json
 from ragkit.types import Mode
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
+from ragkit_serve.api.as_of import AsOf
 from ragkit_serve.api.errors import RESPONSES
 from ragkit_serve.api.threads import admitted
 
@@ -31,10 +32,7 @@ class SearchRequest(BaseModel):
     k: Annotated[int, Field(ge=1, le=1000)] = 10
     mode: Mode = "hybrid"
     filter: dict[str, Any] | str | None = None
-    as_of: Annotated[
-        AwareDatetime | None,
-        Field(description="Find what was current then, of versions that were kept."),
-    ] = None
+    as_of: AsOf = None
     trace: Annotated[bool, Field(description="Answer with the steps that led to the passages.")] = (
         False
     )

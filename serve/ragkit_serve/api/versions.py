@@ -1,0 +1,104 @@
+"""/v1/documents/{id}/versions: the old versions that were kept, listed and taken back.
+
+It knows nothing of how versions come to be kept, nor of searching them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, ConfigDict
+
+from ragkit.library import Caller
+from ragkit.store.history import History
+from ragkit_serve.api import audit
+from ragkit_serve.api.access import needs
+from ragkit_serve.api.documents import DocumentItem, item, visible
+from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.paging import Id
+
+router = APIRouter(tags=["documents"])
+
+Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]  # PostgreSQL's integer
+
+
+class VersionItem(BaseModel):
+    """A version of a document, as a document of the number `document`.
+
+    It was current from `since` until `to`, which is null of the one that still is.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    object: Literal["document.version"] = "document.version"
+    version: int
+    document: int
+    since: datetime
+    to: datetime | None
+    title: str
+    chars: int
+
+
+class VersionList(BaseModel):
+    """A document's versions, the current one first."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "object": "list",
+                    "data": [
+                        {
+                            "object": "document.version",
+                            "version": 1,
+                            "document": 3,
+                            "since": "2025-01-31T09:30:02Z",
+                            "to": None,
+                            "title": "Leave",
+                            "chars": 5120,
+                        }
+                    ],
+                }
+            ]
+        },
+    )
+
+    object: Literal["list"] = "list"
+    data: list[VersionItem]
+
+
+@router.get(
+    "/v1/documents/{id}/versions", summary="List a document's versions", responses=RESPONSES
+)
+def list_versions(
+    request: Request, id: Id, caller: Annotated[Caller, needs("read")]
+) -> VersionList:
+    """List the current version and the old ones that were kept, the current one first."""
+    visible(request, caller, id)
+    listed = [asdict(one) for one in _history(request, caller).of(id)]
+    return VersionList(data=[VersionItem(document=one.pop("id"), **one) for one in listed])
+
+
+@router.post(
+    "/v1/documents/{id}/versions/{version}/restore",
+    summary="Take an old version back",
+    responses=RESPONSES,
+)
+def restore_version(
+    request: Request, id: Id, version: Number, caller: Annotated[Caller, needs("write")]
+) -> DocumentItem:
+    """Make an old version the current one again, as a new version; the one that was is kept."""
+    found = visible(request, caller, id)
+    audit.note(
+        request.app.state.ragkit, request.scope, caller, "restore", collection=found.collection
+    )
+    _history(request, caller).restore(id, version)
+    return item(visible(request, caller, id), caller)
+
+
+def _history(request: Request, caller: Caller) -> History:
+    return History(request.app.state.services.database.pool, caller.tenant, caller.readers)
