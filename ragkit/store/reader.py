@@ -46,6 +46,7 @@ class PostgresReader:
         self._readers = readers
         self._rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
         self._limits: dict[int, Readers] = {}
+        self._tables: dict[EmbeddingSpace, spaces.Table] = {}
         self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
 
     def moment(self, collection: str) -> str:
@@ -74,13 +75,17 @@ class PostgresReader:
         among = self._restriction(owner, where)
         if place is None:
             return []
+        self._tables[space] = place.table
         return spaces.nearest_in(self._cursor, place, self._tenant, owner, vector, k, among)
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
+        table = self._tables.get(space) or spaces.find_table(self._cursor, space)
+        if table is None:
+            return {}
         seen = self._seen(chunks)
-        return spaces.similarities(self._cursor, space, self._tenant, vector, seen)
+        return spaces.similarities(self._cursor, table, space.model, self._tenant, vector, seen)
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
         owner = self._collection(collection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import Cursor
@@ -10,6 +11,7 @@ from psycopg.adapt import PyFormat
 from psycopg.sql import SQL, Placeholder
 
 from ragkit.store.loading import RAW, loading
+from ragkit.store.vectors.layout import Table
 from ragkit.store.vectors.packed import packed, packed_query, register
 from ragkit.store.vectors.spaces import find_table
 from ragkit.types import EmbeddingSpace
@@ -58,25 +60,33 @@ def copy_vectors(
 
 
 def similarities(
-    cursor: Cursor[Any], space: EmbeddingSpace, tenant: str, vector: Vectors, chunks: Sequence[int]
+    cursor: Cursor[Any],
+    table: Table,
+    model: str,
+    tenant: str,
+    vector: Vectors,
+    chunks: Sequence[int],
 ) -> dict[int, float]:
     """Compute each of these chunks' similarity; one without a vector there is absent."""
-    table = find_table(cursor, space)
-    if table is None:
-        return {}
     register(cursor)
     values = {
-        "vector": packed_query(table, space.model, vector),
+        "vector": packed_query(table, model, vector),
         "tenant": tenant,
         "chunks": list(chunks),
     }
+    rows = cursor.execute(_similarities(table), values, prepare=True).fetchall()
+    return {int(chunk): float(score) for chunk, score in rows}
+
+
+@lru_cache(maxsize=64)
+def _similarities(table: Table) -> bytes:
+    """Write the statement, once for each table: that takes as long as a short one takes to run."""
     statement = _SIMILARITIES.format(
         similarity=table.similarity(SQL("distance")),
         distance=table.distance(QUERY),
         table=table.identifier,
     )
-    rows = cursor.execute(statement, values).fetchall()
-    return {int(chunk): float(score) for chunk, score in rows}
+    return statement.as_bytes(None)
 
 
 def vectors(
