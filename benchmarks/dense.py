@@ -30,9 +30,9 @@ HNSW; one snapshot, its routing and the search, on a pool's connection. Filters 
 documents of {PER_DOCUMENT} chunks: `random` has nothing to do with the vectors, `near` lets through
 whole clusters.
 
-Raw SQL: one statement on an open connection, whose settings were made before: HNSW with the same
-ef_search, or the exact plan; ragkit is compared with the better of those whose recall is
-{GOOD_RECALL} or more.
+Raw SQL: one prepared statement on an open connection, the vector in binary, settings made before:
+HNSW with ef_search at 100, or all that match compared; ragkit is compared with the better of those
+whose recall is {GOOD_RECALL} or more. What a run does not measure is kept from an earlier one.
 
 Peers: each in an environment and a process of its own, in turn with ragkit alone. HNSW with M = 16,
 as ragkit's, and the least ef of {", ".join(map(str, dense_peers.EFFORTS))} that reaches ragkit's
@@ -61,7 +61,8 @@ def run() -> str:
     for size, result in raw.items():
         of_size = {name: by_size[size] for name, by_size in peers.items() if size in by_size}
         parts += [f"### {size:,} vectors\n", _raw_table(result), _inserted(result["inserts"])]
-        parts += [_peers_table(of_size), COSTS, _costs_table(size, result, of_size)]
+        parts.append(_peers_table(of_size) if of_size else "No peer was asked at this size.\n")
+        parts += [COSTS, _costs_table(size, result, of_size)]
     return "\n".join(
         [*parts, "### Targets and growth\n", *_wanted(raw, peers), _growth(raw, peers)]
     )

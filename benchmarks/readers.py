@@ -94,11 +94,13 @@ def _measure(store: MadeUp) -> dict[str, Any]:
         for readers in READERS:
             row: dict[str, Any] = {"mode": mode, "readers": readers}
             for how, writer in (("alone", nullcontext()), ("beside", _writer(store.home))):
-                with writer:
-                    row[how] = _searches(store, retriever, queries, readers)
+                try:
+                    with writer:
+                        row[how] = _searches(store, retriever, queries, readers)
+                finally:
+                    _forget(store)
             rows.append(row)
             print(f"  {row}", flush=True)
-    _forget(store)
     return {"rows": rows}
 
 
@@ -146,7 +148,9 @@ def _chunks(store: MadeUp) -> int:
 
 
 def _forget(store: MadeUp) -> None:
-    """Delete what was written, for a home that is kept."""
+    """Delete what was written: each measurement finds the same collection."""
+    if not _chunks(store):
+        return
     named = store.store.named(COLLECTION)
     for uri, document in named.items():
         if uri.startswith(WRITTEN):
@@ -163,6 +167,8 @@ def _writer(home: Path) -> Iterator[None]:
             if process.stdout.readline() != "writing\n":
                 raise SystemExit("the writer failed: its error stands above")
             yield
+            if process.poll() is not None:
+                raise SystemExit("the writer ended early: its error stands above")
         finally:
             process.terminate()
 

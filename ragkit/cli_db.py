@@ -183,8 +183,9 @@ def _replica(settings: Settings, primary: Connection[Any]) -> dict[str, Any] | N
     if settings.database_replica_url is None:
         return None
     url = settings.database_replica_url.get_secret_value()
-    found = look(url, primary, pooler=settings.database_pooler == "transaction")
-    return {"serves": not found.problem, **asdict(found), "said": str(found)}
+    pooler, tenants = settings.database_pooler == "transaction", settings.tenants == "on"
+    found = look(url, primary, pooler=pooler, tenants=tenants)
+    return {"readable": not found.problem, **asdict(found), "said": str(found)}
 
 
 def _print(found: dict[str, Any], json: bool) -> None:

@@ -96,7 +96,8 @@ def _replica(settings: Settings, cursor: Cursor[Any]) -> Check:
     assert settings.database_replica_url is not None
     url = settings.database_replica_url.get_secret_value()
     pooler = settings.database_pooler == "transaction"
-    found = look(url, cursor.connection, pooler=pooler)
+    tenants = settings.tenants == "on"
+    found = look(url, cursor.connection, pooler=pooler, tenants=tenants)
     remedy = "start it, or unset RAGKIT_DATABASE_REPLICA_URL; the primary serves searches meanwhile"
     return Check("read replica", not found.problem, str(found), remedy if found.problem else "")
 

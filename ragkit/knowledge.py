@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
+from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
 from ragkit.clock import Clock
 from ragkit.closing import Closing
@@ -195,6 +196,8 @@ class KnowledgeBase(Closing):
             other.store = then = _as_of(self.store, as_of)
             weigh = partial(term_weights, then, self.collection)
             other._gate = other._gate.weighing(weigh)
+            if isinstance(self.generator, ExtractiveGenerator):
+                other.generator = self.generator.weighing(weigh)
         other._on_found = on_found or self._on_found
         if refusal_threshold is not None:
             other._gate = other._gate.at(refusal_threshold)

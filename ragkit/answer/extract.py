@@ -35,6 +35,10 @@ class ExtractiveGenerator:
         """Return one that leaves the judgement of what passed a fitted cut-off to that."""
         return ExtractiveGenerator(self._weigh, min_share=0.0)
 
+    def weighing(self, weigh: Weigh) -> "ExtractiveGenerator":
+        """Return one that judges refusals by other weights of terms."""
+        return ExtractiveGenerator(weigh, min_share=self._min_share)
+
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
     ) -> Iterator[str | Draft]:

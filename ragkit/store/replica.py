@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -186,13 +187,7 @@ def open_replica(
     with lent(primary) as conn:
         identity = conn.execute(_IDENTITY).fetchone()
 
-    def check(conn: Connection[Any]) -> None:
-        _check(conn, identity)
-        if tenants:
-            from ragkit.store import tenancy
-
-            tenancy.check(conn)
-
+    check = partial(_check, identity=identity, tenants=tenants)
     try:
         found = connect(url, pooler=pooler)
     except DatabaseError as error:
@@ -211,14 +206,18 @@ def open_replica(
     return made
 
 
-def look(url: str, primary: Connection[Any], *, pooler: bool = False) -> Standing:
+def look(
+    url: str, primary: Connection[Any], *, pooler: bool = False, tenants: bool = False
+) -> Standing:
     """Look at a standby beside its primary; whatever is wrong with it is in what is returned."""
+    if primary.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+        return Standing("RAGKIT_DATABASE_URL names a standby itself: name the primary there")
     written = primary.execute(_WRITTEN).fetchone()
     identity = primary.execute(_IDENTITY).fetchone()
     assert written is not None
     try:
         with connect(url, pooler=pooler) as conn:
-            _check(conn, identity)
+            _check(conn, identity, tenants=tenants)
             row = conn.execute(_BEHIND, written).fetchone()
     except DatabaseError as error:
         return Standing(_of_replica(error))
@@ -228,13 +227,17 @@ def look(url: str, primary: Connection[Any], *, pooler: bool = False) -> Standin
     return Standing("", int(row[0]), row[1] if row[0] else 0.0)
 
 
-def _check(conn: Connection[Any], identity: object) -> None:
+def _check(conn: Connection[Any], identity: object, *, tenants: bool) -> None:
     check_standby(conn)
     if conn.execute(_IDENTITY).fetchone() != identity:
         raise DatabaseError(
             "The read replica is of another server or database than the primary: correct"
             " RAGKIT_DATABASE_REPLICA_URL."
         )
+    if tenants:
+        from ragkit.store import tenancy
+
+        tenancy.check(conn)
 
 
 def _of_replica(error: DatabaseError) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from pydantic import SecretStr
@@ -13,8 +15,9 @@ from ragkit.answer.gate import Gate
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Generator
 from ragkit.errors import NotFoundError, SettingsError
+from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.open import Database
-from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore
+from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
 from ragkit.types import Chunk, Decoding, NewDocument, Page, Reasoning
 
 FIRST = "The bridge is painted grey."
@@ -51,6 +54,33 @@ def test_a_citation_names_the_page_of_its_quotation_not_of_its_passage(store: Fa
     first = answer.citations[0]
     assert (first.quote, first.page, first.verdict) == (SECOND, 2, "verified")
     assert store.text(first.document)[first.start : first.end] == SECOND
+
+
+class Once(FakeStore):
+    """A store that was another one before."""
+
+    def __init__(self, before: FakeStore) -> None:
+        super().__init__()
+        self._before = before
+
+    def as_of(self, moment: datetime) -> FakeStore:
+        return self._before
+
+
+def test_quoted_answers_as_of_a_time_are_judged_by_the_words_of_then() -> None:
+    """The rare word of then is common now, and the common one rare: by now's it is a refusal."""
+    before, embedder = FakeStore(), FakeEmbedder()
+    now = Once(before)
+    said = new_document("bird.md", "The kestrel flies over the hill.")
+    for store, common in ((before, "warranty"), (now, "kestrel")):
+        others = [new_document(f"{n}.md", f"The {common} has part {n}.") for n in range(30)]
+        fill(store, embedder, [said, *others])
+    generator = ExtractiveGenerator(partial(term_weights, now, "default"))
+    kb = knowledge_base(now, generator)
+    then = kb.adapted(as_of=datetime(2026, 1, 31, tzinfo=UTC), passages=1)
+    question = "kestrel warranty?"
+    assert not then.ask(question).refused
+    assert kb.adapted(passages=1).ask(question).refused
 
 
 def test_a_stream_is_the_text_in_pieces_and_then_the_answer(store: FakeStore) -> None:

@@ -332,7 +332,7 @@ def test_how_the_standby_stands_is_shown(
     store = database.store("shown")
     store.create_collection("c")
     pair.caught_up()
-    assert (shown()["serves"], shown()["problem"]) == (True, "")
+    assert (shown()["readable"], shown()["problem"]) == (True, "")
     with pair.paused():
         put(store, "a", "the canary sings")
         behind = shown()
@@ -344,7 +344,7 @@ def test_how_the_standby_stands_is_shown(
     pair.stop("standby")
     try:
         gone = shown()
-        assert (gone["serves"], gone["behind_bytes"], gone["behind_s"]) == (False, None, None)
+        assert (gone["readable"], gone["behind_bytes"], gone["behind_s"]) == (False, None, None)
         assert not examined().ok
         assert "the primary serves searches" in examined().remedy
         table = CliRunner().invoke(app, ["db", "status"]).stdout

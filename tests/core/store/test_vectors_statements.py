@@ -261,7 +261,7 @@ def test_through_a_pooler_nothing_is_prepared(pool: Pool, rows: Vectors) -> None
         pooled.close()
 
 
-def test_a_snapshot_outlives_its_connections_and_asks_no_more_than_it_must(pool: Pool) -> None:
+def test_a_snapshot_outlives_its_connections(pool: Pool) -> None:
     with lent(pool) as conn:
         url = f"{conn.info.dsn} dbname={conn.info.dbname}"
     mine = open_pool(url, max_size=2)
