@@ -184,6 +184,18 @@ def _is_arrangeable(weight: Tensor) -> bool:
 
     if weight.device.type != "cpu" or weight.dtype != torch.bfloat16:
         return False
+    return has_arranged_products()
+
+
+def has_arranged_products() -> bool:
+    """Tell whether this build of torch has oneDNN's bfloat16 products, and the processor too."""
+    import torch
+
+    needed = ("_is_mkldnn_bf16_supported", "_reorder_linear_weight", "_linear_pointwise")
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    if not all(hasattr(torch.ops.mkldnn, name) for name in needed):  # they are torch's own affair
+        return False
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 

@@ -19,7 +19,6 @@ from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.types import Found, Hit, Stage
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
     from threading import Event
 
     from ragkit.contracts import Embedder, Reader, Vectors
@@ -97,13 +96,13 @@ class Search:
             with self._asked.store.snapshot() as reader:
                 words = self._words(reader)
                 self._trace.skip()
-                near = self._near(reader, vectors, words.found[0].chunks)
+                near = self._near(reader, vectors)
                 return self._fetched(reader, self._fused(reader, vectors, near, words))
         with beside(self._words_apart) as (held, running):
             vectors = self._embedded(read)
             held.wait()
             with self._asked.store.snapshot() as reader:
-                near = self._near(reader, vectors, self._chunks(reader, running))
+                near = self._near(reader, vectors)
                 words = running.result()
                 if words.moment != reader.moment(self._asked.collection):
                     words = replace(self._words(reader), again=True)  # it was written to
@@ -122,17 +121,10 @@ class Search:
         self._trace.step("embed", notes={"model": embedder.space.model})
         return vectors
 
-    def _chunks(self, reader: Reader, running: Future[_Words]) -> int:
-        """Count the chunks that there are to be found, if the words' leg has not done so yet."""
-        if running.done():
-            return running.result().found[0].chunks
-        return reader.postings(self._asked.collection, ()).chunks
-
-    def _near(
-        self, reader: Reader, vectors: Mapping[str, Vectors], chunks: int
-    ) -> Mapping[str, Ranking]:
-        """Find what lies nearest to each wording that the model reads, of so many chunks."""
-        candidates = DENSE_CANDIDATES_OF_FEW if chunks <= FEW_CHUNKS else DENSE_CANDIDATES
+    def _near(self, reader: Reader, vectors: Mapping[str, Vectors]) -> Mapping[str, Ranking]:
+        """Find what lies nearest to each wording that the model reads."""
+        few = reader.size(self._asked.collection) <= FEW_CHUNKS
+        candidates = DENSE_CANDIDATES_OF_FEW if few else DENSE_CANDIDATES
         self._dense_depth = max(candidates, self._depth)
         found = {}
         for n, text in enumerate(self._texts):

@@ -149,8 +149,13 @@ def _unlike(url: str, what: str, *, keep: bool) -> DatabaseError:
     """Say what is wrong with what was restored, having taken it out again unless `keep`."""
     if keep:
         return DatabaseError(f"What was restored {what} It was kept, as --keep has it.")
-    with connect(url) as conn:
-        clear(conn)
+    try:
+        with connect(url) as conn:
+            clear(conn)
+    except DatabaseError as error:
+        return DatabaseError(
+            f"What was restored {what} It could not be taken out again, and is still there: {error}"
+        )
     return DatabaseError(
         f"What was restored {what} The database is empty again: restore another backup, or this one"
         " with --keep, which leaves it as it comes."

@@ -74,15 +74,8 @@ def lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
 
     The pool rolls back what was begun on it and not committed.
     """
-    try:
-        with pool.connection() as conn:
-            yield conn
-    except UnicodeEncodeError as error:
-        raise _unstorable() from error
-    except psycopg.DataError as error:
-        raise (_unstorable() if _NUL in str(error) else translate(error)) from error
-    except psycopg.Error as error:
-        raise translate(error) from error
+    with _translating(), pool.connection() as conn:
+        yield conn
 
 
 @contextmanager
@@ -90,11 +83,26 @@ def _begun(
     pool: ConnectionPool[Connection[Any]], tenant: str, *, snapshot: bool
 ) -> Iterator[Connection[Any]]:
     with ExitStack() as stack:
-        with wanting(tenant, snapshot=snapshot):
+        with _translating(), wanting(tenant, snapshot=snapshot):
             conn = stack.enter_context(lent(pool))
         if conn.info.transaction_status == TransactionStatus.IDLE:  # a pool that tries nothing out
             begin(conn, tenant, snapshot=snapshot)
         yield conn
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    """Raise what goes wrong as DatabaseError; as UsageError for what no text there can hold."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        if error.encoding != "utf-8":  # not the database's affair
+            raise
+        raise _unstorable() from error
+    except psycopg.DataError as error:
+        raise (_unstorable() if _NUL in str(error) else translate(error)) from error
+    except psycopg.Error as error:
+        raise translate(error) from error
 
 
 def _unstorable() -> UsageError:

@@ -211,6 +211,10 @@ class PostgresStore:
             versions.drop_beyond(cursor, self._tenant, [document], 0)
             postings.bury(cursor, self._tenant, [document])
             documents.delete_document(cursor, self._tenant, document)
+            tidy = postings.has_many_empty(cursor, self._tenant, collection_id)
+        if tidy:
+            with lent(self._pool) as conn:
+                postings.merge(conn, self._tenant, collection_id)
 
     def as_of(self, moment: datetime) -> Self:
         """Return this store whose snapshots are searched as of a moment: see `AsOfReader`.

@@ -17,7 +17,8 @@ from ragkit.postings import Posting, Postings, Term
 from ragkit.store import extensions, segment_rows
 from ragkit.store import segments as packed
 from ragkit.store.access import Hidden
-from ragkit.store.merging import MAX_SEGMENTS, merge, segments_to_merge
+from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_merge
+from ragkit.store.rows import first_value
 from ragkit.store.segment_cache import CACHE
 from ragkit.store.segment_state import State, state
 
@@ -37,6 +38,14 @@ __all__ = [
 _MOMENT = """
     SELECT sum(id) FROM lexical_segment
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+"""
+_SIZE = """
+    SELECT coalesce(sum(chunks), 0)::bigint FROM lexical_segment
+    WHERE tenant = %s AND collection_id = %s
+"""
+_EMPTY = """
+    SELECT count(*) FROM lexical_segment
+    WHERE tenant = %s AND collection_id = %s AND chunks = 0
 """
 POSTINGS = """
     SELECT segment_id, term, data FROM lexical_posting
@@ -100,6 +109,16 @@ def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
         segment_rows.add_empty(cursor, (tenant, int(collection)))
 
 
+def size(cursor: Cursor[Any], tenant: str, collection: int) -> int:
+    """Count a collection's chunks; those that were deleted count until a merge drops them."""
+    return int(first_value(cursor, _SIZE, (tenant, collection)))
+
+
+def has_many_empty(cursor: Cursor[Any], tenant: str, collection: int) -> bool:
+    """Tell whether deletions have left so many empty segments that a merge pays."""
+    return int(first_value(cursor, _EMPTY, (tenant, collection))) > MAX_EMPTY
+
+
 def read(
     cursor: Cursor[Any],
     tenant: str,
@@ -139,7 +158,7 @@ def _terms(
 ) -> dict[str, Term]:
     """Find the terms that living chunks have, with how many have each."""
     wanted = list(dict.fromkeys(term for term in terms if "\0" not in term))
-    found = CACHE.get([(now.every, term) for term in wanted]) if now.kept else {}
+    found = _kept_terms(now, wanted) if now.kept else {}
     lacking = [term for term in wanted if (now.every, term) not in found]
     postings = _fetch_postings(cursor, owner, lacking, now)
     fresh = {(now.every, term): now.term(lists) for term, lists in postings.items()}
@@ -148,6 +167,21 @@ def _terms(
     found |= fresh
     listed = {term: found[now.every, term] for term in wanted}
     return {term: one for term, one in listed.items() if isinstance(one, Term) and one.containing}
+
+
+def _kept_terms(now: State, terms: Sequence[str]) -> dict[Hashable, object]:
+    """Return the terms that are kept as long as all of their parts are, whose use this is too.
+
+    A term holds its parts: were they dropped meanwhile, their bytes would no longer be counted.
+    """
+    found = CACHE.get([(now.every, term) for term in terms])
+    parts = {term: [(number, term) for number in now.numbers] for term in terms}
+    kept = CACHE.get([part for of_term in parts.values() for part in of_term])
+    return {
+        (now.every, term): found[now.every, term]
+        for term in terms
+        if (now.every, term) in found and all(part in kept for part in parts[term])
+    }
 
 
 def _fetch_postings(

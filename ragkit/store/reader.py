@@ -157,6 +157,9 @@ class PostgresReader:
         named = (self._cursor, place, self._tenant, owner)
         return trial(*named, queries, k, among, on_progress=on_progress)
 
+    def size(self, collection: str) -> int:
+        return postings.size(self._cursor, self._tenant, self._collection(collection))
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         owner = self._collection(collection)
         hidden = None

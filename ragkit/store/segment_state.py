@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Segments below this many chunks are searched as one: each costs a query some calls of numpy.
 _SMALL_CHUNKS = 4096  # arbitrary
+_NUMBER_BYTES = 40  # of Python's
 _STATE = """
     SELECT array_agg(id ORDER BY chunks DESC, id), count(*) FILTER (WHERE chunks > 0),
         coalesce(sum(chunks), 0)::bigint, coalesce(sum(terms), 0)::bigint
@@ -79,7 +80,7 @@ class State:
         gone = [one.gone for one in (*self.segments, *self.joined) if one.gone is not None]
         own = [self.dead, *gone, *self.moved]
         last = sum(one.ids.nbytes + one.lengths.nbytes for one in self.joined if self.moved)
-        return sum(array.nbytes for array in own) + last
+        return sum(array.nbytes for array in own) + last + _NUMBER_BYTES * len(self.every)
 
     def term(self, postings: Sequence[Posting | None]) -> Term:
         """Make a term of its postings in the segments."""
@@ -117,7 +118,8 @@ def state(cursor: Cursor[Any], owner: tuple[str, int]) -> State:
     if every in kept:
         same = kept[every]
         assert isinstance(same, State)
-        return same
+        if len(CACHE.get(same.numbers)) == len(same.numbers):  # it holds them: see `bytes`
+            return same
     gone = cursor.execute(_TOMBSTONES, owner, binary=True).fetchone()
     assert gone is not None
     dead = np.frombuffer(gone[0] or b"", ">i8").astype(np.int64)

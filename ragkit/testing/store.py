@@ -220,6 +220,9 @@ class FakeReader:
             if chunk in wanted
         }
 
+    def size(self, collection: str) -> int:
+        return len(self._terms(collection))
+
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np
 

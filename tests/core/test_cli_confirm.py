@@ -10,7 +10,9 @@ from ragkit.cli_confirm import confirm
 from ragkit.errors import UsageError
 
 
-@pytest.mark.parametrize(("answer", "code", "gone"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
+@pytest.mark.parametrize(
+    ("answer", "code", "gone"), [("y", 0, True), ("n", 1, False), ("", 1, False)]
+)
 def test_only_a_yes_goes_on(answer: str, code: int, gone: bool) -> None:
     app = typer.Typer()
 

@@ -109,7 +109,7 @@ def test_a_broken_folder_is_one_clear_line(tmp_path: Path) -> None:
 def test_half_precision_in_the_processors_layout_is_as_near_to_float32(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if not bert.has_arranged_products():
         pytest.skip("this processor has no bfloat16 product of oneDNN's")
     folder = find_model("all-MiniLM-L6-v2").folder
     arranged = load_bert(folder, "cpu", torch.bfloat16)

@@ -15,6 +15,7 @@ from ragkit.errors import DatabaseError, NotFoundError, OtherModelError, UsageEr
 from ragkit.retrieve.words.bm25 import occurrences
 from ragkit.store import inspect, postings
 from ragkit.store.lending import connection
+from ragkit.store.merging import MAX_EMPTY
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
@@ -199,3 +200,13 @@ def test_a_database_that_goes_away_is_one_line(pool: Pool) -> None:
     assert "\n" not in str(caught.value)
     assert "ragkit db status" in str(caught.value)
     assert isinstance(caught.value.__cause__, psycopg.Error)
+
+
+def test_many_deletions_tidy_up_behind_them(store: PostgresStore, pool: Pool) -> None:
+    entries = [(document(f"{n:03}", f"wing w{n}"), unit(1, n, 0, 0)) for n in range(MAX_EMPTY + 20)]
+    for made in store.put_documents("c", entries, SPACE)[:-5]:
+        store.delete_document("c", made.id)
+    assert counts(pool)["lexical_segment"] < 20
+    with store.snapshot() as reader:
+        assert reader.postings("c", ["wing"]).terms["wing"].containing == 5
+        assert reader.size("c") <= MAX_EMPTY + 20

@@ -416,3 +416,24 @@ def test_all_of_some_segments_gone_leaves_others_with_another_name(pool: Pool) -
     bury(pool, {7: large.pop(7), **small})
     merge(pool)
     assert_holds(pool, large)
+
+
+def test_a_term_is_kept_only_as_long_as_its_parts_are(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A term made of dropped parts would hold what the cache no longer counts."""
+    chunks = {n: f"wing w{n}" for n in range(200)}
+    add(pool, chunks)
+    cache = SegmentCache()
+    for module in (postings, segment_rows, segment_state):
+        monkeypatch.setattr(module, "CACHE", cache)
+    first = read(pool, "wing").terms["wing"]
+    assert read(pool, "wing").terms["wing"] is first
+    with snapshot(pool, OWN) as cursor:
+        (number,) = segment_state.state(cursor, (OWN, 1)).numbers
+    cache._drop((number, "wing"))
+    again = read(pool, "wing").terms["wing"]
+    assert again is not first
+    cache._drop(number)
+    assert read(pool, "wing").chunks == 200
+    assert cache.get([number])
