@@ -101,21 +101,9 @@ def open_pool(
     A connection is tried before it is lent, so that a restarted server costs no failure. Raises
     DatabaseError at once when the server cannot be reached.
     """
-    from psycopg_pool import ConnectionPool
-
     connect(url, pooler=pooler).close()  # the pool would retry in silence, and then not say why
-    return ConnectionPool(
-        _conninfo(url),
-        connection_class=_kind(pooler),
-        kwargs=_options(pooler),
-        min_size=1,
-        max_size=max_size,
-        timeout=POOL_TIMEOUT_S,
-        configure=_configure,
-        check=try_out,
-        name="ragkit",
-        open=True,
-    )
+    sizes = {"min_size": 1, "max_size": max_size}
+    return _pool(url, pooler, **sizes, timeout=POOL_TIMEOUT_S, configure=_configure, name="ragkit")
 
 
 def try_out(conn: Connection[Any]) -> None:
@@ -133,7 +121,6 @@ def open_lazy_pool(
 
     `check` is called with each new connection; one that it raises an error for is not used.
     """
-    from psycopg_pool import ConnectionPool
 
     def configure(conn: Connection[Any]) -> None:
         _configure(conn)
@@ -141,18 +128,29 @@ def open_lazy_pool(
 
     logging.getLogger("psycopg.pool").addFilter(_is_news)
 
-    return ConnectionPool(
-        _conninfo(url),
-        connection_class=_kind(pooler),
-        kwargs=_options(pooler),
+    return _pool(
+        url,
+        pooler,
         min_size=0,
         max_size=max_size,
         timeout=LAZY_TIMEOUT_S,
         reconnect_timeout=LAZY_TIMEOUT_S,
         configure=configure,
-        check=try_out,
         name=LAZY_POOL,
+    )
+
+
+def _pool(url: str, pooler: bool, **given: Any) -> ConnectionPool[Connection[Any]]:
+    """Open a pool whose connections are like `connect`'s, and tried out before they are lent."""
+    from psycopg_pool import ConnectionPool
+
+    return ConnectionPool(
+        _conninfo(url),
+        connection_class=_kind(pooler),
+        kwargs=_options(pooler),
+        check=try_out,
         open=True,
+        **given,
     )
 
 

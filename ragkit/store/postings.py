@@ -71,9 +71,7 @@ _BURY = """
 def moment(cursor: Cursor[Any], tenant: str, collection: int) -> str:
     """Name what a snapshot sees of a collection's words: equal names, equal words."""
     values = {"tenant": tenant, "collection": collection}
-    row = cursor.execute(_MOMENT, values).fetchone()
-    assert row is not None
-    return str(row[0])
+    return str(first_value(cursor, _MOMENT, values))
 
 
 def add_segment(

@@ -77,6 +77,9 @@ class Memory:
     def lexical_index(self, collection: str) -> str:
         return "ragkit"
 
+    def size(self, collection: str) -> int:
+        return len(self.places)
+
     def nearest(
         self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int, where: None = None
     ) -> Sequence[tuple[int, float]]:
