@@ -1,4 +1,4 @@
-"""Latency of hybrid search against its legs, over made-up collections: how much is side by side."""
+"""Latency of hybrid search against its legs, over made-up collections."""
 
 from __future__ import annotations
 

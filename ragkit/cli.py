@@ -51,7 +51,9 @@ COMMANDS = {
     ),
     "mcp": Entry("ragkit.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
     "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys."),
-    "db": Entry("ragkit.cli_db:app", "Show, start and stop the embedded database."),
+    "db": Entry(
+        "ragkit.cli_db:app", "Look after the database: its state, its tables and roles, backups."
+    ),
     "config": Entry("ragkit.cli_config:config", "Print each setting and where it came from."),
     "doctor": Entry("ragkit.cli_doctor:doctor", "Check everything and name the remedies."),
 }

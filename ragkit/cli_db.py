@@ -1,4 +1,4 @@
-"""`ragkit db`: show, start and stop the embedded database. Knows nothing of what is in it."""
+"""`ragkit db`: the database's state, tables and roles, backups. Knows nothing of what is in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ragkit.store.embedded import ServerStatus
 
 app = typer.Typer(
-    help="Show, start and stop the embedded database.", no_args_is_help=True, rich_markup_mode=None
+    help="Look after the database: its state, its tables and roles, backups.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -40,7 +42,7 @@ def status(json: JsonOption = False) -> None:
 
 @app.command()
 def start(json: JsonOption = False) -> None:
-    """Start the embedded database, and keep it running until `ragkit db stop`."""
+    """Start the embedded database, until `ragkit db stop`."""
     from ragkit.store import embedded
 
     _print(_shape(embedded.start(_own(load_settings()).home)), json)
@@ -64,10 +66,11 @@ def stop(json: JsonOption = False) -> None:
 
 @app.command()
 def prepare(json: JsonOption = False) -> None:
-    """Bring the tables up to date, and give the role that programs run as its rights.
+    """Bring the tables up to date, and grant rights.
 
-    The owner is RAGKIT_DATABASE_OWNER_URL's role, the other one RAGKIT_DATABASE_URL's. With
-    RAGKIT_TENANTS=on row-level security is put in force.
+    Programs run as RAGKIT_DATABASE_URL's role, which is made where it is not there; the tables
+    are those of RAGKIT_DATABASE_OWNER_URL's. With RAGKIT_TENANTS=on row-level security is put in
+    force.
     """
     from ragkit.store.open import prepare_database
 
@@ -84,30 +87,41 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="A new folder, made for the backup.")],
     json: JsonOption = False,
 ) -> None:
-    """Save the whole database, and what it holds and finds, while it is in use."""
+    """Save the whole database, while it is in use.
+
+    The folder also says what it holds and finds, which `restore` compares.
+    """
     from ragkit.store import backup as backups
 
     with _address() as url:
-        _print_content(backups.back_up(url, folder), "Saved", folder, json)
+        found = backups.back_up(url, folder)
+    searched = f"{len(found.searches)} searches to compare with"
+    _print_content(found, f"Saved {folder}", searched, folder=folder, json=json)
 
 
 @app.command()
 def restore(
     folder: Annotated[Path, typer.Argument(help="A folder that `ragkit db backup` made.")],
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep what was restored even if the check fails.")
+        bool, typer.Option("--keep", help="Keep rows that are not the saved ones, too.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Fill an empty database from a backup, and check that it holds and finds the same.
+    """Fill an empty database from a backup, and check it.
 
-    If it does not, it is taken out again, and the differences are named.
+    It is to hold and find the same. If it does not, the differences are named, and rows that are
+    not the saved ones are taken out again; the saved rows stay, even if searches find something
+    else in them.
     """
     from ragkit.store import backup as backups
 
-    backups.read_content(folder)  # before a database is made for it
+    saved = backups.read_content(folder)  # before a database is made for it
     with _address() as url:
-        _print_content(backups.restore(url, folder, keep=keep), "Restored", folder, json)
+        found = backups.restore(url, folder, keep=keep)
+    both = len(saved.searches.keys() & found.searches.keys())
+    _print_content(
+        found, f"Restored {folder}", f"{both} searches compared", folder=folder, json=json
+    )
 
 
 @contextmanager
@@ -124,17 +138,14 @@ def _address() -> Iterator[str]:
         yield server.url
 
 
-def _print_content(found: Content, done: str, folder: Path, json: bool) -> None:
+def _print_content(found: Content, done: str, searched: str, *, folder: Path, json: bool) -> None:
     rows = {name: rows for name, (rows, _) in found.tables.items()}
     if json:
         shown = {"folder": str(folder), "tables": rows, "searches": len(found.searches)}
         render.print_json(shown)
         return
     counted = ", ".join(f"{rows.get(name, 0):,} {name}s" for name in ("document", "chunk"))
-    typer.echo(
-        f"{done} {folder}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted};"
-        f" {len(found.searches)} searches compared."
-    )
+    typer.echo(f"{done}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted}; {searched}.")
 
 
 def _own(settings: Settings) -> Settings:

@@ -210,10 +210,6 @@ class Reader(Protocol):
         """Name the analyser of a collection's words: see `ragkit.text.analysers`."""
         ...
 
-    def size(self, collection: str) -> int:
-        """Count a collection's chunks, whoever asks; some that were just deleted may count."""
-        ...
-
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         """Fetch the postings of the given terms."""
         ...

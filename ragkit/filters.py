@@ -24,7 +24,8 @@ Value = str | int | float
 KeyType = Literal["text", "number", "date"]  # what a collection declares of a metadata key
 OWN_NUMBERS: Final = frozenset({"document", "version"})
 OWN_TIMES: Final = frozenset({"created_at", "updated_at"})  # in UTC, as 2026-01-31T09:30:00Z
-OWN_FIELDS: Final = OWN_NUMBERS | OWN_TIMES | {"uri", "title", "language", "media_type"}
+OWN_CODES: Final = frozenset({"language", "media_type"})  # never a number, as a title may be
+OWN_FIELDS: Final = OWN_NUMBERS | OWN_TIMES | OWN_CODES | {"uri", "title"}
 METADATA: Final = "metadata."  # before a key that is named like one of a document's own fields
 NUMBER: Final = r"^-?[0-9]{1,100}(\.[0-9]{1,100})?$"  # a text that is compared with numbers
 MAX_NODES: Final = 200  # arbitrary, and so are the others: a filter is written by people
@@ -240,7 +241,7 @@ def _comparison(op: str, field: object, value: object) -> Comparison:
 
 
 def _own_checked(where: Comparison) -> Comparison:
-    """Refuse to compare a document's own numbers and times with what they cannot be."""
+    """Refuse to compare a document's own fields with what they cannot be."""
     if where.field in OWN_NUMBERS:
         if where.op == "contains":
             raise QueryError(f"{where.field!r} is a number: 'contains' looks into texts")
@@ -249,6 +250,8 @@ def _own_checked(where: Comparison) -> Comparison:
         if where.op not in {"lt", "lte", "gt", "gte"}:
             raise QueryError(f"{where.field!r} is a time: compare it by lt, lte, gt or gte")
         check_type(where, "date")
+    if where.field in OWN_CODES:
+        check_type(where, "text")
     return where
 
 

@@ -93,7 +93,7 @@ class KnowledgeBase(Closing):
         self.candidates = 0  # hits that are reranked and refined
         self.widening: Sequence[Refinement] = ()
         self.plan: Callable[[str], Query] = Query
-        self._where: Filter | None = None
+        self.where: Filter | None = None
         self._on_found: Callable[[Sequence[Hit]], None] = lambda hits: None
 
     @classmethod
@@ -191,7 +191,7 @@ class KnowledgeBase(Closing):
         other._owns_database = False
         other.passages = passages or self.passages
         other.mode = mode or self.mode
-        other._where = self._where if where is None else parse(where)
+        other.where = self.where if where is None else parse(where)
         if as_of is not None:
             other.store = then = _as_of(self.store, as_of)
             weigh = partial(term_weights, then, self.collection)
@@ -252,7 +252,7 @@ class KnowledgeBase(Closing):
             embedder = current(embedder) if fresh else latest(embedder)
         scoring = self._scoring or Scoring()
         legs = HybridRetriever(
-            self.store, embedder, self.collection, mode, self._where, scoring=scoring
+            self.store, embedder, self.collection, mode, self.where, scoring=scoring
         )
         refinements = [*self._reranking(mode), *self.refinements]
         return Pipeline(

@@ -4,6 +4,7 @@ a real browser.
 
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,17 @@ from ragkit.store.embedded import EmbeddedServer, status, stop
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = Path("/usr/bin/chromium")
+PATIENCE_S = 60  # to connect: on a busy machine a server may take longer than users wait
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start be interrupted.
+
+    Whoever is started in the background by a shell without job control ignores Ctrl-C, and so does
+    everything that he starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +39,7 @@ def database_url() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
     try:
         with EmbeddedServer.open(home, durable=False) as server:
-            yield server.url
+            yield f"{server.url}&connect_timeout={PATIENCE_S}"
         assert not status(home).running
     finally:
         stop(home)

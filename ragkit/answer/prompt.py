@@ -15,8 +15,8 @@ from ragkit.answer.markers import without_markers
 from ragkit.answer.packing import Count, Order, beginning, distinct, fitting, in_stable_order
 from ragkit.answer.templates import PromptLanguage, Templates
 from ragkit.errors import SettingsError
-from ragkit.text.analyse import CJK
 from ragkit.text.language import language
+from ragkit.text.length import estimate_tokens
 from ragkit.types import Hit, Message, Turn
 
 REFUSAL: Final[dict[PromptLanguage, str]] = {
@@ -50,7 +50,6 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "‹", ">": "›"})
-_ONE_TOKEN = re.compile(rf"[\d{CJK}\u3000-\u303f\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +209,6 @@ def _worst(used: Sequence[Hit], passages: Sequence[Hit]) -> Hit:
 
 def _estimates(texts: Sequence[str]) -> list[int]:
     return [estimate_tokens(text) for text in texts]
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens without its tokenizer, rather too many than too few.
-
-    One per digit and per Chinese, Japanese or Korean character, one per three others: a cautious
-    rule of thumb, so that the budget holds whatever model is asked.
-
-    >>> estimate_tokens("航空 abcdef")
-    5
-    """
-    single = len(_ONE_TOKEN.findall(text))
-    return single + -(-(len(text) - single) // 3)
 
 
 def neutralise(text: str) -> str:

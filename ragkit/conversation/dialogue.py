@@ -224,7 +224,8 @@ class Conversation(Closing):
             stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
         used = [passage for turn in recent for passage in turn.used]
-        passages = shown(self.kb.store, self.kb.collection, used, turns[-1].cited)
+        of, where = (self.kb.store, self.kb.collection), self.kb.where
+        passages = shown(*of, used, turns[-1].cited, where=where)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
             query = expanded(self.kb, question, turns[-1].query)

@@ -14,6 +14,7 @@ from ragkit.types import Hit, Span
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
+    from ragkit.filters import Filter
     from ragkit.store.conversations import UsedPassage
 
 
@@ -21,18 +22,25 @@ _ANY: Final = Every(())
 
 
 def shown(
-    store: Store, collection: str, used: Sequence[UsedPassage], cited: Sequence[int]
+    store: Store,
+    collection: str,
+    used: Sequence[UsedPassage],
+    cited: Sequence[int],
+    *,
+    where: Filter | None = None,
 ) -> Mapping[int, Hit]:
     """Map chunks to passages: those that were used, and those of the chunks that were cited.
 
     A passage that was widened beyond its chunk is so again. Those of documents that were replaced
-    or deleted meanwhile are gone: kept as old versions, they are not what is asked about.
+    or deleted meanwhile are gone: kept as old versions, they are not what is asked about. So are
+    those of documents that `where`, the filter of what is asked now, is not true of.
     """
     chunks = sorted({passage.chunk for passage in used}.union(cited))
     if not chunks:
         return {}
     with store.snapshot() as reader:
-        hits = {hit.chunk: hit for hit in reader.hits(reader.allowed(collection, chunks, _ANY))}
+        there = reader.allowed(collection, chunks, where or _ANY)
+        hits = {hit.chunk: hit for hit in reader.hits(there)}
         spans = {chunk: Span(hit.start, hit.end) for chunk, hit in hits.items()}
         for one in used:
             if one.chunk in hits and hits[one.chunk].version == one.version:

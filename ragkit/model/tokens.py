@@ -16,6 +16,7 @@ from ragkit.errors import ModelError
 from ragkit.model.bridge import run
 from ragkit.model.failures import explain, foreign_errors
 from ragkit.model.server import PROBE_TIMEOUT_S, ModelServer
+from ragkit.text.length import estimate_tokens
 
 if TYPE_CHECKING:
     import openai
@@ -63,8 +64,6 @@ class TokenCounter:
             counts = self._served(texts)
             if counts is not None:
                 return counts
-        from ragkit.answer.prompt import estimate_tokens
-
         return [estimate_tokens(text) for text in texts]
 
     def configured_context(self) -> int | None:

@@ -1,4 +1,4 @@
-"""One search of one collection: both legs side by side, in one snapshot, with its trace.
+"""One search of one collection: both legs, of one moment, with its trace.
 
 It composes an embedder, a store's snapshot and the two legs; it knows nothing of databases.
 """
@@ -6,7 +6,7 @@ It composes an embedder, a store's snapshot and the two legs; it knows nothing o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,6 @@ from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.types import Found, Hit, Stage
 
 if TYPE_CHECKING:
-    from threading import Event
-
     from ragkit.contracts import Embedder, Reader, Vectors
     from ragkit.retrieve.search import HybridRetriever
 
@@ -85,28 +83,50 @@ class Search:
             return self._fetched(reader, lists)
 
     def by_both(self) -> Found:
-        """Let the words be found beside the embedding and the search among the vectors.
+        """Let the words be found while the query is embedded.
 
         What a query demands by marks is checked in the passages' text: then all is one snapshot's.
         """
         self._asked.embedder.load()
         read = [text for text in self._texts if self._asked.embedder.reads(text) > 0]
         if any(marks.read(text).demands for text in self._texts):
-            vectors = self._embedded(read)
+            self._embedded(read)
             with self._asked.store.snapshot() as reader:
-                words = self._words(reader)
-                self._trace.skip()
-                near = self._near(reader, vectors)
-                return self._fetched(reader, self._fused(reader, vectors, near, words))
-        with beside(self._words_apart) as (held, running):
-            vectors = self._embedded(read)
-            held.wait()
-            with self._asked.store.snapshot() as reader:
-                near = self._near(reader, vectors)
-                words = running.result()
-                if words.moment != reader.moment(self._asked.collection):
-                    words = replace(self._words(reader), again=True)  # it was written to
-                return self._fetched(reader, self._fused(reader, vectors, near, words))
+                return self._with_meaning(reader, self._words(reader))
+        with beside(self._words_first) as running:
+            self._embedded(read)
+            found = running.result()
+        if isinstance(found, Found):
+            return found
+        with self._asked.store.snapshot() as reader:
+            return self._with_meaning(reader, found)
+
+    def _words_first(self) -> Found | _Words:
+        """Find the words, and go on in the same snapshot if the query is embedded by then.
+
+        If not, the snapshot ends: none is open while a model computes.
+        """
+        with self._asked.store.snapshot() as reader:
+            words = self._words(reader)
+            if self._vectors:
+                return self._with_meaning(reader, words)
+            collection = self._asked.collection
+            if reader.lexical_index(collection) != "ragkit":  # scores by its index, as seen here
+                return replace(words, moment=object())
+            return replace(words, moment=reader.moment(collection))
+
+    def _with_meaning(self, reader: Reader, words: _Words) -> Found:
+        """Search among the vectors, fuse with what the words found, and fetch.
+
+        The words are searched for again where they were found in another snapshot, and do not
+        hold in this one.
+        """
+        if words.moment is None:
+            self._trace.skip()
+        near = self._near(reader, words.found[0].chunks)
+        if words.moment is not None and words.moment != reader.moment(self._asked.collection):
+            words = replace(self._words(reader), again=True)
+        return self._fetched(reader, self._fused(reader, near, words))
 
     def _embedded(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
         """Embed wordings, the first as the passage that may stand for it."""
@@ -117,19 +137,18 @@ class Search:
         vectors = {text: embedder.embed_query(meant[text]) for text in texts}
         for vector in vectors.values():
             _check_vector(embedder, vector)
-        self._vectors = vectors
         self._trace.step("embed", notes={"model": embedder.space.model})
+        self._vectors = vectors  # last: the words' thread goes on when it sees them
         return vectors
 
-    def _near(self, reader: Reader, vectors: Mapping[str, Vectors]) -> Mapping[str, Ranking]:
-        """Find what lies nearest to each wording that the model reads."""
-        few = reader.size(self._asked.collection) <= FEW_CHUNKS
-        candidates = DENSE_CANDIDATES_OF_FEW if few else DENSE_CANDIDATES
+    def _near(self, reader: Reader, chunks: int) -> Mapping[str, Ranking]:
+        """Find what lies nearest to each wording that the model reads, of about so many chunks."""
+        candidates = DENSE_CANDIDATES_OF_FEW if chunks <= FEW_CHUNKS else DENSE_CANDIDATES
         self._dense_depth = max(candidates, self._depth)
         found = {}
         for n, text in enumerate(self._texts):
-            if text in vectors:
-                found[text] = self._nearest(reader, vectors[text], self._dense_depth)
+            if text in self._vectors:
+                found[text] = self._nearest(reader, self._vectors[text], self._dense_depth)
                 self._trace.step(_nth("dense", n), found[text])
         return found
 
@@ -169,61 +188,33 @@ class Search:
     def _words(self, reader: Reader) -> _Words:
         began = perf_counter()
         found = [self._lexical(reader, text, self._lexical_depth) for text in self._texts]
-        return _Words(found, reader.moment(self._asked.collection), perf_counter() - began)
-
-    def _words_apart(self, held: Event) -> _Words:
-        """Let the words be found in a snapshot of their own, of about the same moment.
-
-        What they found is compared with the query at once where its vector is known by then, while
-        the nearest are still searched for; never waited for, since a snapshot is open.
-        """
-        with self._asked.store.snapshot() as reader:
-            held.set()
-            words = self._words(reader)
-            space, cosines = self._asked.embedder.space, {}
-            for text, found in zip(self._texts, words.found, strict=True):
-                if (vector := self._vectors.get(text)) is not None:
-                    chunks = [chunk for chunk, _ in found.best]
-                    cosines[text] = reader.similarities(space, vector, chunks)
-            return replace(words, cosines=cosines)
+        return _Words(found, perf_counter() - began)
 
     def _say(self, words: _Words) -> None:
         for n, found in enumerate(words.found):
             notes: dict[str, float | str] = {"chunks": found.chunks, "coverage": found.coverage}
             if words.again:
-                notes["again"] = "something was written meanwhile"
+                notes["again"] = "what was found beside the embedding no longer holds"
             seconds = words.seconds / len(words.found)
             self._trace.add(Stage(_nth("lexical", n), seconds, tuple(found.best), notes))
 
     def _fused(
-        self,
-        reader: Reader,
-        vectors: Mapping[str, Vectors],
-        near: Mapping[str, Ranking],
-        words: _Words,
+        self, reader: Reader, near: Mapping[str, Ranking], words: _Words
     ) -> list[list[Fused]]:
         """Fuse both legs of each wording."""
         self._say(words)
         lists = []
         by = self._asked.scoring
         for n, (text, found) in enumerate(zip(self._texts, words.found, strict=True)):
-            given = words.cosines.get(text, {})
-            legs = self._scored(reader, text, found, vectors.get(text), near.get(text, ()), given)
+            legs = self._scored(reader, text, found, near.get(text, ()))
             lists.append(legs.fused(by.fusion, by.dense_weight))
             ranked = [(one.chunk, one.score) for one in lists[-1]]
             self._trace.step(_nth("fuse", n), ranked, legs.notes(by.fusion, by.dense_weight))
         return lists
 
-    def _scored(
-        self,
-        reader: Reader,
-        text: str,
-        words: LexicalFound,
-        vector: Vectors | None,
-        near: Ranking,
-        cosines: Mapping[int, float],
-    ) -> Candidates:
-        """Score every candidate of either leg exactly by both, as far as `cosines` has no score."""
+    def _scored(self, reader: Reader, text: str, words: LexicalFound, near: Ranking) -> Candidates:
+        """Score every candidate of either leg exactly by both."""
+        vector = self._vectors.get(text)
         sample, chunks = near, len(near)  # fewer than asked for are all that there are
         if vector is not None and len(near) == self._dense_depth:
             chunks = words.chunks
@@ -233,7 +224,7 @@ class Search:
         unrelated = background([cosine for _, cosine in sample], chunks)
         if words.constrained and vector is not None:
             near = self._permitted(reader, text, vector, near, words, self._lexical_depth)
-        dense = {**cosines, **dict(near)}
+        dense = dict(near)
         beyond = [chunk for chunk, _ in words.best if chunk not in dense]
         if beyond and vector is not None:
             dense |= reader.similarities(self._asked.embedder.space, vector, beyond)
@@ -262,16 +253,12 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the words of each wording found, of which moment, in how long.
-
-    `cosines` has what was compared with a wording's vector already.
-    """
+    """What the words of each wording found, and in how long; `moment`: of another snapshot's."""
 
     found: Sequence[LexicalFound]
-    moment: object
     seconds: float
+    moment: object = None
     again: bool = False
-    cosines: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
 
 class _Trace:

@@ -58,11 +58,13 @@ _LIMITED = """
     SELECT EXISTS (SELECT 1 FROM document WHERE tenant = %s AND collection_id = %s
         AND readers IS NOT NULL)
 """
+# An array, not a join, which the planner makes of every chunk where few are hidden.
 _HIDDEN_CHUNKS = """
-    SELECT string_agg(int8send(k.id), ''::bytea ORDER BY k.id), coalesce(sum(k.terms), 0)::bigint
-    FROM document d JOIN chunk k ON k.tenant = d.tenant AND k.document_id = d.id
-    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND d.readers IS NOT NULL
-        AND NOT may_read(d.owner, d.readers, %(readers)s::text[])
+    SELECT string_agg(int8send(id), ''::bytea), coalesce(sum(terms), 0)::bigint
+    FROM chunk WHERE tenant = %(tenant)s AND document_id = ANY(ARRAY(
+        SELECT d.id FROM document d
+        WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND d.readers IS NOT NULL
+            AND NOT may_read(d.owner, d.readers, %(readers)s::text[])))
 """
 
 
@@ -96,8 +98,7 @@ def limited(cursor: Cursor[Any], tenant: str, collection: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A collection's chunks that somebody may not read: their ids, ascending, and all their terms
-    counted."""
+    """A collection's chunks that somebody may not read: their ids, and all their terms counted."""
 
     chunks: NDArray[np.int64]
     terms: int

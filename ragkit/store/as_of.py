@@ -133,10 +133,6 @@ class AsOfReader(PostgresReader):
         ]
         return sorted({term for terms in found for term in terms})
 
-    def size(self, collection: str) -> int:
-        owners = self._owners(collection)
-        return sum(postings.size(self._cursor, self._tenant, one) for one in owners)
-
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         owners = self._owners(collection)
         among = self._restriction(owners[0], None)

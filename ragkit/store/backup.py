@@ -24,6 +24,7 @@ from ragkit.store.connect import connect
 from ragkit.store.lending import translate
 from ragkit.store.migrate import is_current, last_step, migrate
 from ragkit.store.programs import find_programs, reason_in
+from ragkit.store.rows import first_value
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -68,21 +69,22 @@ class Content:
     tables: Mapping[str, tuple[int, str]]
     searches: Mapping[str, list[int]]
 
-    def differences(self, other: Content) -> list[str]:
-        """Name what is not the same in another."""
-        found = [
+    def other_rows(self, other: Content) -> list[str]:
+        """Name the tables whose rows are not the same in another."""
+        return [
             f"table {name}: {_rows(self.tables.get(name))},"
             f" restored {_rows(other.tables.get(name))}"
             for name in sorted(self.tables.keys() | other.tables.keys())
             if self.tables.get(name) != other.tables.get(name)
         ]
-        both = self.searches.keys() & other.searches.keys()
-        found += [
+
+    def other_searches(self, other: Content) -> list[str]:
+        """Name the searches of both that do not find the same, in the same order."""
+        return [
             f"search {name}: {self.searches[name]}, restored {other.searches[name]}"
-            for name in sorted(both)
+            for name in sorted(self.searches.keys() & other.searches.keys())
             if self.searches[name] != other.searches[name]
         ]
-        return found
 
 
 def back_up(url: str, folder: Path) -> Content:
@@ -104,10 +106,9 @@ def back_up(url: str, folder: Path) -> Content:
             current = is_current(conn)
             with _snapshot(conn) as cursor:
                 found = content(cursor, searched=current)
-                row = cursor.execute("SELECT pg_export_snapshot()").fetchone()
-                assert row is not None
+                shared = str(first_value(cursor, "SELECT pg_export_snapshot()"))
                 dump = ["pg_dump", "--format=custom", "--enable-row-security"]
-                dump += ["--snapshot", str(row[0]), "--file", str(part / "database.dump")]
+                dump += ["--snapshot", shared, "--file", str(part / "database.dump")]
                 _run(dump, url)
         _write(part / "check.json", {"format": FORMAT, **asdict(found)})
         part.rename(folder)
@@ -120,9 +121,10 @@ def back_up(url: str, folder: Path) -> Content:
 def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
     """Fill an empty database from a backup, all or nothing, and compare it with what was saved.
 
-    What came out otherwise is taken out again, unless `keep`. Rights are not restored: `ragkit db
-    prepare` gives them. Raises UsageError for a folder that is no backup and for a database that
-    holds something, DatabaseError when it failed or came out otherwise.
+    Rows that came out otherwise are taken out again, unless `keep`; equal rows stay, even if what
+    is found in them is not the same. Rights are not restored: `ragkit db prepare` gives them.
+    Raises UsageError for a folder that is no backup and for a database that holds something,
+    DatabaseError when it failed, or when rows or searches came out otherwise.
     """
     folder = folder.absolute()
     saved = read_content(folder)
@@ -138,10 +140,14 @@ def restore(url: str, folder: Path, *, keep: bool = False) -> Content:
         found = _restored(url)
     except RagkitError as error:
         raise _unlike(url, f"cannot be checked: {error}", keep=keep) from error
-    if wrong := saved.differences(found):
-        more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        what = f"is not what was saved: {'; '.join(wrong[:5])}{more}."
-        raise _unlike(url, what, keep=keep)
+    if wrong := saved.other_rows(found):
+        raise _unlike(url, f"is not what was saved: {_some(wrong)}.", keep=keep)
+    if wrong := saved.other_searches(found):
+        raise DatabaseError(
+            "What was restored has the saved rows, all of them, but searches find something else:"
+            f" {_some(wrong)}. It was kept: compare the versions of ragkit and pgvector with those"
+            " that saved it, and try searches before you rely on it."
+        )
     return found
 
 
@@ -160,6 +166,11 @@ def _unlike(url: str, what: str, *, keep: bool) -> DatabaseError:
         f"What was restored {what} The database is empty again: restore another backup, or this one"
         " with --keep, which leaves it as it comes."
     )
+
+
+def _some(wrong: list[str]) -> str:
+    more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+    return "; ".join(wrong[:5]) + more
 
 
 def _restored(url: str) -> Content:

@@ -63,7 +63,7 @@ def delete_chunks(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) ->
 
 def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
     """Fetch chunks with their text, in the given order; chunks that are gone are left out."""
-    found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)))}
+    found = {row[0]: row for row in cursor.execute(HITS, (tenant, list(chunks)), prepare=True)}
     return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
 
 

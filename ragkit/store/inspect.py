@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any
 
 from psycopg import Cursor, sql
 
 from ragkit.store import postings, vectors
 from ragkit.store.chunks import HITS
+from ragkit.store.rows import first_value
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.search import choose, prepare_walk, walking
 from ragkit.types import EmbeddingSpace
@@ -77,20 +78,20 @@ def versions(cursor: Cursor[Any]) -> Versions:
 def orphans(cursor: Cursor[Any], tenant: str) -> dict[str, int]:
     """Count what does not belong together, by what it is; all zero in a sound store."""
     return {
-        "documents without chunks": _count(cursor, _HALF_EMPTY, (tenant,)),
-        "chunks outside their text": _count(cursor, _OUT_OF_TEXT, (tenant,)),
+        "documents without chunks": first_value(cursor, _HALF_EMPTY, (tenant,)),
+        "chunks outside their text": first_value(cursor, _OUT_OF_TEXT, (tenant,)),
         "chunks without a vector": _without_vector(cursor, tenant),
-        "collections whose word index misses chunks": _count(cursor, _UNCOUNTED, (tenant,)),
+        "collections whose word index misses chunks": first_value(cursor, _UNCOUNTED, (tenant,)),
     }
 
 
 def truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> int:
     """Count the chunks that are longer than the embedding model reads."""
-    return _count(cursor, _TRUNCATED, (tenant, max_tokens))
+    return int(first_value(cursor, _TRUNCATED, (tenant, max_tokens)))
 
 
 def failed_jobs(cursor: Cursor[Any], tenant: str) -> int:
-    return _count(cursor, _FAILED_JOBS, (tenant,))
+    return int(first_value(cursor, _FAILED_JOBS, (tenant,)))
 
 
 def invalid_indexes(cursor: Cursor[Any]) -> list[str]:
@@ -106,9 +107,8 @@ def unused_indexes(cursor: Cursor[Any], tenant: str) -> tuple[list[str], list[Pl
     used: set[str] = set()
     findings: list[PlanFinding] = []
     for name, statement, values in _searches(cursor, tenant):
-        row = cursor.execute(sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, values).fetchone()
-        assert row is not None
-        for node in _nodes(row[0][0]["Plan"]):
+        explained = first_value(cursor, sql.SQL("EXPLAIN (FORMAT JSON) ") + statement, values)
+        for node in _nodes(explained[0]["Plan"]):
             if "Index Name" in node:
                 used.add(node["Index Name"])
             if node["Node Type"] == "Seq Scan":
@@ -191,12 +191,4 @@ def _without_vector(cursor: Cursor[Any], tenant: str) -> int:
         "SELECT count(*) FROM chunk c JOIN collection n ON n.tenant = c.tenant"
         " AND n.id = c.collection_id AND n.versions_of IS NULL WHERE c.tenant = %s"
     )
-    row = cursor.execute(sql.SQL(" AND ").join([query, *missing]), (tenant,)).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _count(cursor: Cursor[Any], query: LiteralString, values: tuple[Any, ...]) -> int:
-    row = cursor.execute(query, values).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(first_value(cursor, sql.SQL(" AND ").join([query, *missing]), (tenant,)))

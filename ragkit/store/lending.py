@@ -7,7 +7,7 @@ lends does not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -32,7 +32,6 @@ def connection(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[C
     """
     with _begun(pool, tenant, snapshot=False) as conn:
         yield conn
-        conn.commit()
 
 
 @contextmanager
@@ -45,10 +44,8 @@ def transaction(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[
 @contextmanager
 def snapshot(pool: ConnectionPool[Connection[Any]], tenant: str) -> Iterator[Cursor[Any]]:
     """Lend a cursor whose statements all see the database at one moment. Raises DatabaseError."""
-    with _begun(pool, tenant, snapshot=True) as conn:
-        with conn.cursor() as cursor:
-            yield cursor
-        conn.commit()
+    with _begun(pool, tenant, snapshot=True) as conn, conn.cursor() as cursor:
+        yield cursor
 
 
 @contextmanager
@@ -82,12 +79,18 @@ def lent(pool: ConnectionPool[Connection[Any]]) -> Iterator[Connection[Any]]:
 def _begun(
     pool: ConnectionPool[Connection[Any]], tenant: str, *, snapshot: bool
 ) -> Iterator[Connection[Any]]:
-    with ExitStack() as stack:
-        with _translating(), wanting(tenant, snapshot=snapshot):
-            conn = stack.enter_context(lent(pool))
-        if conn.info.transaction_status == TransactionStatus.IDLE:  # a pool that tries nothing out
-            begin(conn, tenant, snapshot=snapshot)
-        yield conn
+    """Lend a connection in a transaction, committed at the end, or else rolled back."""
+    with _translating():
+        with wanting(tenant, snapshot=snapshot):
+            conn = pool.getconn()
+        try:
+            if conn.info.transaction_status == TransactionStatus.IDLE:  # none was tried out
+                begin(conn, tenant, snapshot=snapshot)
+            with conn:
+                yield conn
+                conn.commit()  # which a connection that was lost refuses
+        finally:
+            pool.putconn(conn)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from psycopg import Connection, Cursor
 from ragkit.store import segment_rows
 from ragkit.store import segments as packed
 from ragkit.store.lending import begun
+from ragkit.store.rows import first_value
 
 MAX_SEGMENTS = 8  # arbitrary: a query reads one row per term and segment
 MAX_EMPTY = 64  # arbitrary: deletions leave one each, of which a query reads the number
@@ -58,9 +59,7 @@ def merge(conn: Connection[Any], tenant: str, collection: int) -> None:
         rows = cursor.execute(_STATE, owner).fetchall()
         empty = [int(number) for number, chunks in rows if not chunks]
         sizes = [(int(number), int(chunks)) for number, chunks in rows if chunks]
-        row = cursor.execute(_BURIED, owner).fetchone()
-        assert row is not None
-        if row[0] > _PURGE_SHARE * sum(chunks for _, chunks in sizes):
+        if first_value(cursor, _BURIED, owner) > _PURGE_SHARE * sum(chunks for _, chunks in sizes):
             _rewrite(conn, cursor, owner, [*empty, *(number for number, _ in sizes)], last=True)
         elif len(sizes) > MAX_SEGMENTS:
             _rewrite(conn, cursor, owner, [*empty, *segments_to_merge(sizes)])

@@ -213,7 +213,7 @@ def check(
 
 
 def _keys(cursor: Cursor[Any], tenant: str, collection: int) -> list[tuple[str, KeyType | None]]:
-    return cursor.execute(_KEYS, (tenant, collection)).fetchall()
+    return cursor.execute(_KEYS, (tenant, collection), prepare=True).fetchall()
 
 
 def _values(

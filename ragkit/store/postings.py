@@ -21,6 +21,7 @@ from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_mer
 from ragkit.store.rows import first_value
 from ragkit.store.segment_cache import CACHE
 from ragkit.store.segment_state import State, state
+from ragkit.store.where import Readers
 
 __all__ = [
     "MAX_SEGMENTS",
@@ -34,14 +35,11 @@ __all__ = [
 ]
 
 # Segments never change and their numbers never come again; every write makes one, if an empty one
-# for what it deletes, and so does what takes tombstones away: their numbers tell everything.
+# for what it deletes, and so does what takes tombstones away or changes who may read a document:
+# their numbers tell everything.
 _MOMENT = """
     SELECT sum(id) FROM lexical_segment
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-"""
-_SIZE = """
-    SELECT coalesce(sum(chunks), 0)::bigint FROM lexical_segment
-    WHERE tenant = %s AND collection_id = %s
 """
 _EMPTY = """
     SELECT count(*) FROM lexical_segment
@@ -107,11 +105,6 @@ def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
         segment_rows.add_empty(cursor, (tenant, int(collection)))
 
 
-def size(cursor: Cursor[Any], tenant: str, collection: int) -> int:
-    """Count a collection's chunks; those that were deleted count until a merge drops them."""
-    return int(first_value(cursor, _SIZE, (tenant, collection)))
-
-
 def has_many_empty(cursor: Cursor[Any], tenant: str, collection: int) -> bool:
     """Tell whether deletions have left so many empty segments that a merge pays."""
     return int(first_value(cursor, _EMPTY, (tenant, collection))) > MAX_EMPTY
@@ -123,13 +116,15 @@ def read(
     collection: int,
     terms: Sequence[str],
     hidden: Hidden | None = None,
+    *,
+    readers: Readers = None,
 ) -> Postings:
     """Fetch what exact BM25 needs of the given terms; `cursor` must stand in one snapshot.
 
-    `hidden` chunks are as good as gone.
+    `hidden` chunks are as good as gone, and so are those that `readers` may not read.
     """
     owner = (tenant, collection)
-    now = state(cursor, owner)
+    now = state(cursor, owner, readers)
     if hidden is not None:
         now = now.without(hidden)
     return Postings(
@@ -156,14 +151,14 @@ def _terms(
 ) -> dict[str, Term]:
     """Find the terms that living chunks have, with how many have each."""
     wanted = list(dict.fromkeys(term for term in terms if "\0" not in term))
-    found = _kept_terms(now, wanted) if now.kept else {}
-    lacking = [term for term in wanted if (now.every, term) not in found]
+    found = {} if now.name is None else _kept_terms(now, wanted)
+    lacking = [term for term in wanted if (now.name, term) not in found]
     postings = _fetch_postings(cursor, owner, lacking, now)
-    fresh = {(now.every, term): now.term(lists) for term, lists in postings.items()}
-    if now.kept and now.every:
+    fresh = {(now.name, term): now.term(lists) for term, lists in postings.items()}
+    if now.name is not None:
         CACHE.put({key: (one, now.bytes_of(one)) for key, one in fresh.items()})
     found |= fresh
-    listed = {term: found[now.every, term] for term in wanted}
+    listed = {term: found[now.name, term] for term in wanted}
     return {term: one for term, one in listed.items() if isinstance(one, Term) and one.containing}
 
 
@@ -172,13 +167,13 @@ def _kept_terms(now: State, terms: Sequence[str]) -> dict[Hashable, object]:
 
     A term holds its parts: were they dropped meanwhile, their bytes would no longer be counted.
     """
-    found = CACHE.get([(now.every, term) for term in terms])
+    found = CACHE.get([(now.name, term) for term in terms])
     parts = {term: [(number, term) for number in now.numbers] for term in terms}
     kept = CACHE.get([part for of_term in parts.values() for part in of_term])
     return {
-        (now.every, term): found[now.every, term]
+        (now.name, term): found[now.name, term]
         for term in terms
-        if (now.every, term) in found and all(part in kept for part in parts[term])
+        if (now.name, term) in found and all(part in kept for part in parts[term])
     }
 
 

@@ -157,15 +157,9 @@ class PostgresReader:
         named = (self._cursor, place, self._tenant, owner)
         return trial(*named, queries, k, among, on_progress=on_progress)
 
-    def size(self, collection: str) -> int:
-        return postings.size(self._cursor, self._tenant, self._collection(collection))
-
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         owner = self._collection(collection)
-        hidden = None
-        if (readers := self._limit(owner)) is not None:
-            hidden = access.hidden_chunks(self._cursor, self._tenant, owner, readers)
-        return postings.read(self._cursor, self._tenant, owner, terms, hidden)
+        return postings.read(self._cursor, self._tenant, owner, terms, readers=self._readers)
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
         return hits(self._cursor, self._tenant, self._seen(chunks))

@@ -91,21 +91,21 @@ def fetch(cursor: Cursor[Any], owner: tuple[str, int], numbers: Sequence[int]) -
 
 
 def mark_gone(segments: Sequence[Segment], dead: NDArray[np.int64]) -> list[Segment]:
-    """Say in each segment which of its chunks are among the dead ones."""
+    """Say in each segment which of its chunks are among the dead ones, besides those gone."""
     if not len(dead):
         return list(segments)
-    return [Segment(one.ids, one.lengths, _gone(one.ids, dead)) for one in segments]
+    return [Segment(one.ids, one.lengths, _gone(one, dead)) for one in segments]
 
 
-def _gone(ids: NDArray[np.int64], dead: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+def _gone(segment: Segment, dead: NDArray[np.int64]) -> NDArray[np.bool_] | None:
     import numpy as np
 
-    places = np.searchsorted(ids, dead)
-    inside = places < len(ids)
+    places = np.searchsorted(segment.ids, dead)
+    inside = places < len(segment.ids)
     places, dead = places[inside], dead[inside]
-    places = places[ids[places] == dead]
+    places = places[segment.ids[places] == dead]
     if not len(places):
-        return None
-    gone = np.zeros(len(ids), np.bool_)
+        return segment.gone
+    gone = segment.all_gone().copy()
     gone[places] = True
     return gone

@@ -1,22 +1,25 @@
 """What a snapshot sees of a word index: its segments, which of their chunks are gone, and how much
-that leaves. Kept in memory from one query to the next, as long as nothing is written.
+that leaves, to everybody or to some readers. Kept in memory from one query to the next, as long as
+nothing is written and nothing shared otherwise.
 
 It knows nothing of terms, but for where the postings of joined segments are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Cursor
 
 from ragkit.postings import Posting, Segment, Term
-from ragkit.store import segment_rows
+from ragkit.store import access, segment_rows
 from ragkit.store import segments as packed
 from ragkit.store.access import Hidden
 from ragkit.store.segment_cache import CACHE
+from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,18 +45,18 @@ class State:
     """A collection's segments as a snapshot sees them, each with which of its chunks are gone.
 
     `joined`: the small ones, which stand last, as one, in which `moved` says for each of them where
-    its places are. `every` has the numbers of the empty ones as well, and names it all.
+    its places are. `every` has the numbers of the empty ones as well. `name` is what it and its
+    terms are kept under, None of one that is not kept.
     """
 
+    name: Hashable
     every: tuple[int, ...]
     numbers: Sequence[int]
     segments: Sequence[Segment]
     joined: Sequence[Segment]
     moved: Sequence[NDArray[np.int32]]
-    dead: NDArray[np.int64]
     chunks: int
     total_length: int
-    kept: bool = True
 
     @classmethod
     def of(
@@ -62,23 +65,24 @@ class State:
         """Mark and join segments; how much they hold is not said yet."""
         marked = segment_rows.mark_gone(segments, dead)
         joined, moved = _with_small_ones_joined(marked)
-        return cls(every, every[: len(segments)], marked, joined, moved, dead, 0, 0)
+        numbers = every[: len(segments)]
+        return cls(every or None, every, numbers, marked, joined, moved, 0, 0)
 
-    def without(self, hidden: Hidden) -> State:
+    def without(self, hidden: Hidden, name: Hashable = None) -> State:
         """Return what is left for somebody from whom some chunks are hidden."""
-        import numpy as np
-
-        dead = np.union1d(self.dead, hidden.chunks)
-        left = self.of(self.every, self.segments, dead)
-        chunks = self.chunks - len(hidden.chunks)
-        length = self.total_length - hidden.terms
-        return replace(left, chunks=chunks, total_length=length, kept=False)
+        return replace(
+            self,
+            name=name,
+            joined=segment_rows.mark_gone(self.joined, hidden.chunks),
+            chunks=self.chunks - len(hidden.chunks),
+            total_length=self.total_length - hidden.terms,
+        )
 
     @property
     def bytes(self) -> int:
         """Count what it holds of its own; the segments themselves are kept besides."""
         gone = [one.gone for one in (*self.segments, *self.joined) if one.gone is not None]
-        own = [self.dead, *gone, *self.moved]
+        own = [*gone, *self.moved]
         last = sum(one.ids.nbytes + one.lengths.nbytes for one in self.joined if self.moved)
         return sum(array.nbytes for array in own) + last + _NUMBER_BYTES * len(self.every)
 
@@ -107,11 +111,35 @@ class State:
         return [*postings[:large], last]
 
 
-def state(cursor: Cursor[Any], owner: tuple[str, int]) -> State:
-    """Look up what there is; what was deleted is only read when anything was written since."""
+def state(cursor: Cursor[Any], owner: tuple[str, int], readers: Readers = None) -> State:
+    """Look up what there is for these readers.
+
+    What was deleted, and what is hidden, is only read when anything was written or shared since:
+    all of that leaves a segment, so that the same segments are the same for the same readers.
+    """
+    whole = _whole(cursor, owner)
+    if readers is None or whole.name is None:
+        return whole
+    who = frozenset(readers)
+    name = (whole.name, who)
+    kept = CACHE.get([name])
+    if name in kept:
+        found = kept[name]
+        if not isinstance(found, State):
+            return whole
+        if found.segments is whole.segments:  # no others, which nobody counts any more
+            return found
+    hidden = access.hidden_chunks(cursor, *owner, readers)
+    left = whole.without(hidden, name) if len(hidden.chunks) else None
+    size = sum(map(getsizeof, who)) + (_NUMBER_BYTES if left is None else left.bytes)
+    CACHE.put({name: (left, size)})  # None: they may read everything
+    return left or whole
+
+
+def _whole(cursor: Cursor[Any], owner: tuple[str, int]) -> State:
     import numpy as np
 
-    row = cursor.execute(_STATE, owner, binary=True).fetchone()
+    row = cursor.execute(_STATE, owner, prepare=True, binary=True).fetchone()
     assert row is not None
     every: tuple[int, ...] = tuple(row[0] or ())
     kept = CACHE.get([every])
@@ -126,8 +154,8 @@ def state(cursor: Cursor[Any], owner: tuple[str, int]) -> State:
     segments = segment_rows.fetch(cursor, owner, every[: row[1]])
     found = State.of(every, segments, dead)
     found = replace(found, chunks=row[2] - gone[1], total_length=row[3] - gone[2])
-    if every:  # their numbers tell all: of none, nothing
-        CACHE.put({every: (found, found.bytes)})
+    if found.name is not None:  # their numbers tell all: of none, nothing
+        CACHE.put({found.name: (found, found.bytes)})
     return found
 
 

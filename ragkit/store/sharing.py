@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from ragkit.errors import NotFoundError, UsageError
-from ragkit.store.lending import transaction
+from ragkit.store import postings
+from ragkit.store.lending import lent, transaction
 from ragkit.store.where import Readers
 
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ _COLLECTION: Final[LiteralString] = """
     SELECT owner, readers FROM collection c WHERE tenant = %(tenant)s AND name = %(name)s
         AND versions_of IS NULL AND may_read(owner, readers, %(asking)s::text[]) FOR UPDATE
 """
+# The collection's row is locked first, as by all who write documents: migration 0015 needs it too.
 _DOCUMENT: Final[LiteralString] = """
     SELECT d.owner, d.readers FROM document d
     JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
     WHERE d.tenant = %(tenant)s AND d.id = %(id)s AND d.version_of IS NULL
         AND may_read(c.owner, c.readers, %(asking)s::text[])
-        AND may_read(d.owner, d.readers, %(asking)s::text[]) FOR UPDATE OF d
+        AND may_read(d.owner, d.readers, %(asking)s::text[]) FOR KEY SHARE OF c FOR UPDATE OF d
 """
 _SET_COLLECTION: Final[LiteralString] = """
     UPDATE collection SET owner = %(owner)s, readers = %(readers)s
@@ -42,6 +44,7 @@ _SET_DOCUMENT: Final[LiteralString] = """
     UPDATE document SET owner = %(owner)s, readers = %(readers)s
     WHERE tenant = %(tenant)s AND id = %(id)s
 """
+_COLLECTION_OF: Final = "SELECT collection_id FROM document WHERE tenant = %s AND id = %s"
 
 
 _COLLECTIONS: Final = """
@@ -125,6 +128,8 @@ class Shares:
         found = self._change(_DOCUMENT, _SET_DOCUMENT, {"id": document}, change)
         if found is None:
             raise NotFoundError(f"There is no document {document}.")
+        if change is not None:
+            self._tidy(document)
         return found
 
     def collections(self) -> dict[str, Sharing]:
@@ -139,6 +144,15 @@ class Shares:
         with transaction(self._pool, self._tenant) as cursor:
             rows = cursor.execute(_DOCUMENTS, values)
             return {int(id): _sharing(owner, readers) for id, owner, readers in rows}
+
+    def _tidy(self, document: int) -> None:
+        """Merge what changes of sharing have left in the word index, where that pays."""
+        with transaction(self._pool, self._tenant) as cursor:
+            row = cursor.execute(_COLLECTION_OF, (self._tenant, document)).fetchone()
+            pays = row is not None and postings.has_many_empty(cursor, self._tenant, row[0])
+        if row is not None and pays:
+            with lent(self._pool) as conn:
+                postings.merge(conn, self._tenant, row[0])
 
     def _change(
         self, find: LiteralString, set: LiteralString, which: dict[str, Any], change: Change | None

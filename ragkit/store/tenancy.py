@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import DatabaseError
+from ragkit.store.rows import first_value
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -73,8 +74,7 @@ def secure_table(cursor: Cursor[Any], table: str) -> None:
 
 def enforced(cursor: Cursor[Any]) -> bool:
     """Tell whether row-level security is in force for this connection's role."""
-    row = cursor.execute("SELECT row_security_active('collection')").fetchone()
-    return row == (True,)
+    return bool(first_value(cursor, "SELECT row_security_active('collection')"))
 
 
 def weakness(cursor: Cursor[Any], role: str) -> str | None:
@@ -96,9 +96,7 @@ def check(conn: Connection[Any]) -> None:
 
     try:
         with conn.cursor() as cursor:
-            row = cursor.execute("SELECT session_user").fetchone()
-            assert row is not None
-            problem = weakness(cursor, row[0])
+            problem = weakness(cursor, first_value(cursor, "SELECT session_user"))
     except psycopg.Error as error:
         problem = " ".join((error.diag.message_primary or str(error)).split())
     if problem is not None:
@@ -151,10 +149,8 @@ def _made(cursor: Cursor[Any], role: str, password: str | None) -> list[str]:
 
     if cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is not None:
         return [f"the role {role} is there"]
-    rights = cursor.execute(
-        "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
-    ).fetchone()
-    if rights != (True,):
+    may = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
+    if not first_value(cursor, may):
         raise DatabaseError(
             f"There is no role {role!r}, and the owner may not make one: have an administrator run"
             f" CREATE ROLE {sql.Identifier(role).as_string(None)} LOGIN PASSWORD '...', then try"
@@ -177,11 +173,10 @@ def _granted(cursor: Cursor[Any], role: str) -> list[str]:
 
     to = sql.Identifier(role)
     tables = _names(cursor, "SELECT t::text FROM ragkit_tenant_tables() t")
-    row = cursor.execute(
+    where = (
         "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'access_key'::regclass"
-    ).fetchone()
-    assert row is not None
-    grants = [f"USAGE ON SCHEMA {row[0]}"]
+    )
+    grants = [f"USAGE ON SCHEMA {first_value(cursor, where)}"]
     grants += [f"SELECT, INSERT, UPDATE, DELETE ON {name}" for name in (*tables, *SHARED)]
     grants += [f"SELECT ON {name}" for name in READ_ONLY]
     grants += [f"USAGE ON SEQUENCE {name}" for name in _names(cursor, _SEQUENCES)]

@@ -14,12 +14,22 @@ from typing import Any
 from psycopg import Connection, Cursor
 
 from ragkit.store import documents, jobs
+from ragkit.store.access import listed
 from ragkit.store.lending import EVERYBODY, begun
+from ragkit.store.rows import first_value
 from ragkit.store.sent import own_key
 from ragkit.store.sources import KEY_DAYS
+from ragkit.store.where import Readers
 
 _NEXT = "SELECT tenant, id FROM ragkit_next_upload(%s)"  # locked; each tenant in turn
-_JOB = "SELECT collection_id, uri, name, source_id, attempts FROM job WHERE tenant = %s AND id = %s"
+# The sender's principals are kept with the file; where it is gone already, he alone is known.
+_JOB = """
+    SELECT j.collection_id, j.uri, j.name, j.source_id, j.attempts,
+        CASE WHEN s.id IS NOT NULL THEN s.principals
+            WHEN j.principal <> '' THEN ARRAY['user:' || j.principal] END
+    FROM job j LEFT JOIN source s ON s.tenant = j.tenant AND s.id = j.source_id
+    WHERE j.tenant = %s AND j.id = %s
+"""
 _TAKE = """
     UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, done = 0,
         total = 0, lease_until = now() + make_interval(secs => %(lease)s), updated_at = now()
@@ -42,8 +52,7 @@ _REPLACED = """
         reason = 'a later file has taken its place', updated_at = now(),
         document_id = (SELECT d.id FROM document d WHERE d.tenant = job.tenant
             AND d.collection_id = job.collection_id AND d.uri_key = ANY(%(keys)s::bytea[])
-            AND may_read(d.owner, d.readers,
-                CASE WHEN job.principal <> '' THEN ARRAY['user:' || job.principal] END)
+            AND may_read(d.owner, d.readers, %(readers)s::text[])
             ORDER BY array_position(%(keys)s::bytea[], d.uri_key) LIMIT 1)
     WHERE tenant = %(tenant)s AND id = %(id)s
 """
@@ -54,7 +63,10 @@ JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
 
 @dataclass(frozen=True, slots=True)
 class TakenUpload:
-    """An upload that a worker has taken; `attempts` counts this one."""
+    """An upload that a worker has taken; `attempts` counts this one.
+
+    `readers` are the principals that its sender went by; None: an operator.
+    """
 
     tenant: str
     id: int
@@ -63,6 +75,7 @@ class TakenUpload:
     name: str
     source: int
     attempts: int
+    readers: Readers = None
 
 
 class UploadWorker:
@@ -95,7 +108,7 @@ class UploadWorker:
         """Take a job that is locked; None when it was tried too often, which fails it."""
         row = cursor.execute(_JOB, (tenant, job)).fetchone()
         assert row is not None
-        collection, uri, name, source, attempts = row
+        collection, uri, name, source, attempts, readers = row
         if attempts >= jobs.MAX_ATTEMPTS:
             said = f"the program ended while at work on this file, {attempts} times"
             _fail(cursor, tenant, job, source, "worker", said)
@@ -103,7 +116,8 @@ class UploadWorker:
         taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
         cursor.execute(_TAKE, taken)
         owner = _collection(cursor, tenant, collection)
-        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1)
+        known = None if readers is None else tuple(readers)
+        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1, known)
 
     def progress(self, job: TakenUpload, done: int, total: int) -> bool:
         """Record that `done` of `total` chunks are embedded, and renew the lease.
@@ -124,7 +138,8 @@ class UploadWorker:
         with self._lock, begun(self._conn, job.tenant) as cursor:
             row = cursor.execute(_SENDER, (job.tenant, job.id)).fetchone()
             keys = [] if row is None else [own_key(job.uri, row[0]), documents.uri_key(job.uri)]
-            cursor.execute(_REPLACED, {"keys": keys, "tenant": job.tenant, "id": job.id})
+            values = {"keys": keys, "tenant": job.tenant, "id": job.id}
+            cursor.execute(_REPLACED, {**values, "readers": listed(job.readers)})
             documents.drop_source(cursor, job.tenant, job.source)
 
     def retry(self, job: TakenUpload, stage: str, reason: str) -> bool:
@@ -163,6 +178,4 @@ def _fail(
 
 def _collection(cursor: Cursor[Any], tenant: str, number: int) -> str:
     query = "SELECT name FROM collection WHERE tenant = %s AND id = %s"
-    row = cursor.execute(query, (tenant, number)).fetchone()
-    assert row is not None  # its jobs are deleted with it
-    return str(row[0])
+    return str(first_value(cursor, query, (tenant, number)))  # its jobs are deleted with it

@@ -220,9 +220,6 @@ class FakeReader:
             if chunk in wanted
         }
 
-    def size(self, collection: str) -> int:
-        return len(self._terms(collection))
-
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         import numpy as np
 

@@ -134,7 +134,9 @@ def parsed(kb: KnowledgeBase, document: Document) -> Step:
     numbers: dict[str, float | str] = {"chars": document.chars, "pages": pages}
     if document.language:
         numbers["language"] = document.language
-    says = f"{document.chars:,} characters" + (f" on {pages} pages" if pages else "")
+    says = f"{document.chars:,} characters" + (
+        f" on {pages} page{'s' * (pages > 1)}" if pages else ""
+    )
     if kb.store.text(document.id).strip():
         return Step("parse", True, says, numbers)
     remedy = "Give a file with text in it: a scan has to be read by OCR first."

@@ -25,15 +25,7 @@ from ragkit.store.open import open_database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import Decoding, Fields, Message, Query, Turn
-
-PDF = "application/pdf"
-WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-FIELDS = Fields(
-    languages=("en", "zh"),
-    media_types=(PDF, WORD, "text/markdown"),
-    keys={"year": "number", "department": "text"},
-    values={"year": ("2022", "2023"), "department": ("human resources", "it")},
-)
+from tests.core.fields import FIELDS, PDF
 
 
 def model(said: str | Callable[[Sequence[Message]], str]) -> FakeLanguageModel:

@@ -171,7 +171,7 @@ def search(
     }
     if plan.walks:
         statement = _walk(table, k, plan.walked, plan.enough, _written(where))
-        if where is None and _is_set(table, plan, ef_search):
+        if _is_set(table, plan, ef_search):
             rows = cursor.execute(statement, values, prepare=True).fetchall()
         else:
             with cursor.connection.pipeline():  # all in one round trip

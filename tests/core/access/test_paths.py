@@ -88,7 +88,6 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "sample": lambda reader, place: reader.sample(
         "open", place.embedder.space, 200, parse("uri contains 'hidden'")
     ).tolist(),
-    "size": lambda reader, _: (reader.size("closed"), "closed"),
     "lexical_index": lambda reader, _: (reader.lexical_index("closed"), "closed"),
     "ranked": "for an extension's index: by `similarities`' own restriction",
     "ranks": "for an extension's index: by `similarities`' own restriction",

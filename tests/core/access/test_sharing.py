@@ -21,7 +21,7 @@ from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
 from ragkit.store.sharing import Change, Shares, Sharing, to_readers
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
+from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Answer, Citation
@@ -186,6 +186,41 @@ def test_a_waiting_upload_replaces_nothing_that_its_sender_may_not_read_any_more
         take("Bob plans.")
     assert UploadJobs(pool, "waiting", HR).get(job).document is None
     assert store.text(his) == "Bob corrects Ada."
+
+
+def test_who_sent_a_file_that_a_later_one_replaced_is_told_of_what_his_groups_may_read(
+    place: Place,
+) -> None:
+    pool, store = place.database.pool, place.database.store("later")
+    store.create_collection("c")
+    with pool.connection() as conn:
+        worker = UploadWorker(conn)
+
+        def send(text: str) -> TakenUpload:
+            files = [Upload("plan.txt", io.BytesIO(text.encode()))]
+            Sources(pool, "later", HR).keep("c", files, principal="bob")
+            taken = worker.claim()
+            assert taken is not None
+            return taken
+
+        def make(taken: TakenUpload, text: str) -> int:
+            document, space = new_document(taken.uri, text), place.embedder.space
+            vectors = place.embedder.embed_passages([text])
+            which = {"job": taken.id, "source": taken.source}
+            return store.put_document("c", document, space, vectors, **which).id
+
+        number = make(send("first"), "first")
+        shares = Shares(pool, "later")
+        for readers, told in ((("group:hr",), number), (("group:it",), None)):
+            shares.document(number, Change(owner="user:eve", readers=("group:hr",)))
+            slow, quick = send("slow"), send("quick")
+            assert make(quick, "quick") == number
+            shares.document(number, Change(readers=readers))
+            worker.replaced(slow)
+            with pool.connection() as other:
+                query = "SELECT state, document_id FROM job WHERE tenant = 'later' AND id = %s"
+                assert other.execute(query, (slow.id,)).fetchone() == ("done", told)
+        worker.close()
 
 
 def cite(place: Place, document: int, quote: str) -> Citation:

@@ -15,12 +15,12 @@ from ragkit.answer.prompt import (
     Prompt,
     build_prompt,
     default_budget,
-    estimate_tokens,
     neutralise,
     source_block,
 )
 from ragkit.answer.templates import Templates
 from ragkit.errors import SettingsError
+from ragkit.text.length import estimate_tokens
 from ragkit.types import Hit, Message, Turn
 
 
@@ -115,12 +115,6 @@ def test_no_passages() -> None:
     prompt = build_prompt("Which?", [], budget_tokens=5)
     assert prompt.used == ()
     assert asked(prompt) == "Sources:\n\nQuestion: Which?"
-
-
-def test_estimate_counts_every_cjk_character_and_digit() -> None:
-    assert estimate_tokens("") == 0
-    assert estimate_tokens("航空公司，2024") == 9
-    assert estimate_tokens("abcdefg") == 3
 
 
 def test_default_budget_is_small_without_a_gpu() -> None:

@@ -162,6 +162,22 @@ def test_passages_of_a_document_that_is_gone_are_dropped(talk: Talk, store: Fake
     assert quote == "Unused days of holiday lapse in March."
 
 
+def test_passages_that_a_new_filter_leaves_out_are_dropped(talk: Talk, store: FakeStore) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    assert conversation.ask(HOLIDAY).used
+    embedder = FakeEmbedder()
+    embedder.load()
+    fill(store, embedder, [new_document("new.md", "Unused days of holiday lapse in March.")])
+    conversation.kb = conversation.kb.adapted(where="uri = 'new.md'")
+    answer = conversation.ask(LAPSE)
+    assert {hit.uri for hit in answer.hits} == {"new.md"}
+    messages = model.asked_for("answer")[1]
+    assert "<source" not in messages[1].content  # nor is it shown what it must not answer from
+    assert messages[2].content == "It is so    ."
+    assert 'id="1" title="new.md"' in messages[3].content
+
+
 def test_numbers_go_on_where_the_turn_before_ended(talk: Talk, store: FakeStore) -> None:
     model = Scripted()
     conversation = talk(model)

@@ -9,16 +9,8 @@ import pytest
 
 from ragkit.filters import parse
 from ragkit.retrieve.infer import inferred
-from ragkit.types import Fields
+from tests.core.fields import FIELDS, PDF, WORD
 
-PDF = "application/pdf"
-WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-FIELDS = Fields(
-    languages=("en", "zh"),
-    media_types=(PDF, WORD, "text/markdown"),
-    keys={"year": "number", "department": "text"},
-    values={"year": ("2022", "2023"), "department": ("human resources", "it")},
-)
 DATED = replace(FIELDS, keys={"date": None}, values={"date": ("2023-05-01",)})
 
 

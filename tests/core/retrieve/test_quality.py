@@ -11,26 +11,30 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from ragkit.contracts import Embedder, Store
+from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
+from ragkit.filters import Every
 from ragkit.postings import Posting, Postings, Segment, Term
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.text.analyse import ANALYSER, analyse
-from ragkit.types import EmbeddingSpace, Hit, Mode
+from ragkit.testing.store import FakeReader, FakeStore
+from ragkit.text.analyse import analyse
+from ragkit.types import Chunk, EmbeddingSpace, Hit, Mode, NewDocument
 from ragkit_eval.retrieval import ndcg
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, excerpts, squad
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
+    from ragkit.filters import Filter
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data")) / "retrieval"
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
+SET = "set"
 TOKENS, OVERLAP = 240, 24
 DEPTH = 50  # chunks fetched, so that ten documents are among them
 QUESTIONS = 225  # at most, evenly drawn, of each set
@@ -48,49 +52,46 @@ def embedder() -> LocalEmbedder:
     return embedder
 
 
-class Memory:
-    """A store of windows, whose snapshot is itself: vectors and postings in arrays."""
+class Counted(FakeReader):
+    """The fake's reader, with words counted and vectors stacked once, not at every search.
 
-    def __init__(self, embedder: Embedder, documents: Mapping[str, str]) -> None:
-        self.places = [
-            (name, start, end, text[start:end])
-            for name, text in documents.items()
-            for start, end in windows(embedder, text)
-        ]
-        self.vectors = embedder.embed_passages([place[3] for place in self.places])
-        terms = [analyse(place[3]) for place in self.places]
-        lengths = np.array([len(of_chunk) for of_chunk in terms], np.int32)
-        self.segment = Segment(np.arange(len(terms)), lengths)
+    Whatever else a search asks of a reader, now or later, is the fake's own answer.
+    """
+
+    def __init__(self, store: FakeStore) -> None:
+        super().__init__(store._state)
+        self.chunks = self.hits(self.matching(SET, Every(())))
+        self.ids = np.array([hit.chunk for hit in self.chunks])
+        terms = [analyse(hit.text) for hit in self.chunks]
+        self.segment = Segment(self.ids, np.array([len(of_chunk) for of_chunk in terms], np.int32))
         rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for chunk, of_chunk in enumerate(terms):
+        for place, of_chunk in enumerate(terms):
             for term, frequency in Counter(of_chunk).items():
-                rows[term].append((chunk, frequency))
+                rows[term].append((place, frequency))
         self.rows = {term: np.array(of_term, np.int32).T for term, of_term in rows.items()}
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Memory]:
-        yield self
-
-    def moment(self, collection: str) -> object:
-        return self
-
-    def lexical_index(self, collection: str) -> str:
-        return "ragkit"
-
-    def size(self, collection: str) -> int:
-        return len(self.places)
+        space = store.active_space(SET)
+        assert space is not None
+        found = self.vectors(space, self.ids.tolist())
+        self.stacked = np.stack([found[chunk] for chunk in self.ids.tolist()])
 
     def nearest(
-        self, collection: str, space: EmbeddingSpace, vector: Vectors, k: int, where: None = None
+        self,
+        collection: str,
+        space: EmbeddingSpace,
+        vector: Vectors,
+        k: int,
+        where: Filter | None = None,
     ) -> Sequence[tuple[int, float]]:
-        cosines = self.vectors @ vector
+        assert where is None
+        cosines = self.stacked @ vector
         best = np.argsort(-cosines, kind="stable")[:k]
-        return [(int(chunk), float(cosines[chunk])) for chunk in best]
+        return [(int(self.ids[place]), float(cosines[place])) for place in best]
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
-        return {chunk: float(self.vectors[chunk] @ vector) for chunk in chunks}
+        places = np.searchsorted(self.ids, chunks)
+        return dict(zip(chunks, (self.stacked[places] @ vector).tolist(), strict=True))
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
         lengths = self.segment.lengths
@@ -101,18 +102,26 @@ class Memory:
         }
         return Postings(len(lengths), int(lengths.sum()), (self.segment,), found)
 
-    def analyser(self, collection: str) -> str:
-        return ANALYSER
 
-    def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
-        return [t for t in self.rows if len(t) <= 2 and character in {t[0], t[-1]}]
+class Memory(FakeStore):
+    """The fake filled with windows of documents; nothing is written to it afterwards."""
 
-    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        return [
-            Hit(chunk, chunk, name, "", None, start, end, text, 0.0)
-            for chunk in chunks
-            for name, start, end, text in [self.places[chunk]]
-        ]
+    def __init__(self, embedder: Embedder, documents: Mapping[str, str]) -> None:
+        super().__init__()
+        self.create_collection(SET)
+        cut = {name: list(windows(embedder, text)) for name, text in documents.items()}
+        texts = [documents[name][start:end] for name in cut for start, end in cut[name]]
+        vectors, done = embedder.embed_passages(texts), 0
+        for name, places in cut.items():
+            chunks = [Chunk(n, start, end, TOKENS) for n, (start, end) in enumerate(places)]
+            document = NewDocument(name, "", "", documents[name], tuple(chunks))
+            self.put_document(SET, document, embedder.space, vectors[done : done + len(places)])
+            done += len(places)
+        self.counted = Counted(self)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[FakeReader]:
+        yield self.counted
 
 
 def windows(embedder: Embedder, text: str) -> Iterator[tuple[int, int]]:
@@ -127,11 +136,11 @@ def relevance(question: Question, memory: Memory) -> dict[str, int]:
     if not question.excerpts:
         return dict(question.relevant)
     return {
-        str(chunk): 1
-        for chunk, (name, start, end, _) in enumerate(memory.places)
+        str(chunk.chunk): 1
+        for chunk in memory.counted.chunks
         for gold in question.excerpts
-        if name == gold.document
-        and 2 * (min(end, gold.end) - max(start, gold.start)) >= gold.end - gold.start
+        if chunk.uri == gold.document
+        and 2 * (min(chunk.end, gold.end) - max(chunk.start, gold.start)) >= gold.end - gold.start
     }
 
 
@@ -146,14 +155,13 @@ def measure(
     documents = dict(labelled.documents)
     for other in distractors:
         documents |= {f"other {name}": text for name, text in other.documents.items()}
-    memory: Any = Memory(embedder, documents)
-    store: Store = memory
+    memory = Memory(embedder, documents)
     step = max(1, len(labelled.questions) // QUESTIONS)
     graded = [(q, relevance(q, memory)) for q in labelled.questions[::step]]
     asked = [(q, grades) for q, grades in graded if any(grades.values())]
     means: dict[Mode, float] = {}
     for mode in MODES:
-        retriever = HybridRetriever(store, embedder, "", mode=mode)
+        retriever = HybridRetriever(memory, embedder, SET, mode=mode)
         scores = [
             ndcg(grades, ranked(retriever.search(q.text, k=DEPTH), bool(q.excerpts)), k=10)
             for q, grades in asked

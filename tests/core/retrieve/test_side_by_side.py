@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,14 @@ from ragkit.errors import DatabaseError, ModelError
 from ragkit.retrieve import legs
 from ragkit.retrieve.legs import Search
 from ragkit.retrieve.search import HybridRetriever, Scoring
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.store.connect import open_pool
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
-from ragkit.types import Hit, Query
+from ragkit.types import Query
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -53,6 +53,11 @@ def nothing_is_left(database: Database) -> bool:
     """Tell whether every connection comes back to the pool, and no thread is left."""
     if any(thread.name.startswith("ragkit-beside") for thread in threading.enumerate()):
         return False
+    return all_are_back(database)
+
+
+def all_are_back(database: Database) -> bool:
+    """Tell whether every connection comes back to the pool."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         stats = database.pool.get_stats()
@@ -73,20 +78,6 @@ class Writing(FakeEmbedder):
         new = new_document("new.md", "A delta wing for the days of leave.")
         fill(self._store, FakeEmbedder(), [new])
         return super().embed_query(text)
-
-
-def test_what_is_written_between_the_legs_is_in_both(database: Database) -> None:
-    store = database.store("default")
-    found = HybridRetriever(store, Writing(store), "default").find(Query(QUERY), k=7)
-    (new,) = (hit for hit in found.hits if hit.uri == "new.md")
-    assert set(new.scores) == {"dense", "lexical"}
-    with store.snapshot() as reader:
-        chunks = [hit.chunk for hit in found.hits]
-        assert [hit.chunk for hit in reader.hits(chunks)] == chunks
-    quiet = HybridRetriever(store, FakeEmbedder(), "default")
-    searches = [quiet.find(Query(QUERY), k=7) for _ in range(10)]
-    assert all(one.hits == found.hits for one in searches)
-    assert not any("again" in stage.notes for one in searches for stage in one.stages)
 
 
 def test_what_is_written_elsewhere_does_not_matter(database: Database) -> None:
@@ -133,61 +124,126 @@ def test_a_leg_that_fails_says_so_and_leaves_nothing(
     assert nothing_is_left(database)
 
 
-def test_the_words_are_searched_for_while_the_query_is_embedded(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Patient(FakeEmbedder):
+    """Embeds when the words are found and no snapshot is open, and does something before."""
+
+    def __init__(
+        self, database: Database, worded: threading.Event, then: Callable[[], object] = list
+    ) -> None:
+        super().__init__()
+        self._database = database
+        self._worded = worded
+        self._then = then
+
+    def embed_query(self, text: str) -> Vectors:
+        assert self._worded.wait(30), "the words wait for the model"
+        assert all_are_back(self._database), "a snapshot is open while the model computes"
+        self._then()
+        return super().embed_query(text)
+
+
+@pytest.fixture
+def worded(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Give an event that is set when words were found."""
     found = threading.Event()
 
-    def watched(*arguments: object, **options: object) -> object:
-        words = lexical(*arguments, **options)  # type: ignore[arg-type]
+    def watched(*arguments: Any, **options: Any) -> LexicalFound:
+        words = lexical(*arguments, **options)
         found.set()
         return words
 
-    class Patient(FakeEmbedder):
-        def embed_query(self, text: str) -> Vectors:
-            assert found.wait(30), "the words wait for the model"
-            return super().embed_query(text)
-
     monkeypatch.setattr(legs, "lexical", watched)
-    assert HybridRetriever(database.store("default"), Patient(), "default").search(QUERY, k=1)
+    return found
 
 
-def test_both_legs_wait_for_nothing_and_say_the_same_whichever_is_first(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def snapshots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List the threads that open snapshots."""
+    opened: list[str] = []
+    snapshot = PostgresStore.snapshot
+
+    def noting(self: PostgresStore) -> Any:
+        opened.append(threading.current_thread().name)
+        return snapshot(self)
+
+    monkeypatch.setattr(PostgresStore, "snapshot", noting)
+    return opened
+
+
+def test_the_words_are_searched_for_while_the_query_is_embedded(
+    database: Database, worded: threading.Event, snapshots: list[str]
 ) -> None:
-    """What the words found is compared beside where the query is embedded by then, else after."""
     store = database.store("default")
-    embedded, worded, compared = threading.Event(), threading.Event(), list[bool]()
-    embed, words, compare = Search._embedded, Search._words, PostgresReader.similarities
+    found = HybridRetriever(store, Patient(database, worded), "default").find(Query(QUERY), k=3)
+    assert len(snapshots) == 2
+    assert not any("again" in stage.notes for stage in found.stages)
+    assert (
+        found.hits == HybridRetriever(store, FakeEmbedder(), "default").find(Query(QUERY), k=3).hits
+    )
 
-    def similarities(*arguments: Any) -> Any:
-        compared.append(threading.current_thread().name.startswith("ragkit-beside"))
-        return compare(*arguments)
 
-    def search(*, words_first: bool) -> list[Hit]:
-        def embed_in_turn(*arguments: Any) -> Any:
-            assert not words_first or worded.wait(30)
-            vectors = embed(*arguments)
-            embedded.set()
-            return vectors
+def test_one_snapshot_does_where_the_query_is_embedded_before_the_words_are_found(
+    database: Database, monkeypatch: pytest.MonkeyPatch, snapshots: list[str]
+) -> None:
+    store = database.store("default")
+    embedded = threading.Event()
+    embed, words = Search._embedded, Search._words
 
-        def words_in_turn(*arguments: Any) -> Any:
-            assert words_first or embedded.wait(30)
-            found = words(*arguments)
-            if words_first:
-                worded.set()
-            return found
+    def embed_first(*arguments: Any) -> Any:
+        vectors = embed(*arguments)
+        embedded.set()
+        return vectors
 
-        compared.clear()
-        monkeypatch.setattr(Search, "_embedded", embed_in_turn)
-        monkeypatch.setattr(Search, "_words", words_in_turn)
-        monkeypatch.setattr(PostgresReader, "similarities", similarities)
-        monkeypatch.setattr(legs, "DENSE_CANDIDATES_OF_FEW", 1)
-        return list(HybridRetriever(store, FakeEmbedder(), "default").search(QUERY, k=1))
+    def words_later(*arguments: Any) -> Any:
+        assert embedded.wait(30)
+        return words(*arguments)
 
-    later = search(words_first=False)
-    assert compared == [True]
-    assert search(words_first=True) == later
+    monkeypatch.setattr(Search, "_embedded", embed_first)
+    monkeypatch.setattr(Search, "_words", words_later)
+    found = HybridRetriever(store, FakeEmbedder(), "default").find(Query(QUERY), k=3)
+    assert len(snapshots) == 1
+    assert [stage.name for stage in found.stages] == ["embed", "dense", "lexical", "fuse", "fetch"]
+    assert all(set(hit.scores) == {"dense", "lexical"} for hit in found.hits)
+
+
+def test_what_is_written_between_the_legs_is_in_both(
+    database: Database, worded: threading.Event
+) -> None:
+    store = database.store("default")
+
+    def write() -> None:
+        fill(store, FakeEmbedder(), [new_document("new.md", "A delta wing for the days of leave.")])
+
+    patient = Patient(database, worded, write)
+    found = HybridRetriever(store, patient, "default").find(Query(QUERY), k=7)
+    (new,) = (hit for hit in found.hits if hit.uri == "new.md")
+    assert set(new.scores) == {"dense", "lexical"}
+    assert [stage.name for stage in found.stages if "again" in stage.notes] == ["lexical"]
+    with store.snapshot() as reader:
+        chunks = [hit.chunk for hit in found.hits]
+        assert [hit.chunk for hit in reader.hits(chunks)] == chunks
+    quiet = HybridRetriever(store, FakeEmbedder(), "default")
+    searches = [quiet.find(Query(QUERY), k=7) for _ in range(10)]
+    assert all(one.hits == found.hits for one in searches)
+    assert not any("again" in stage.notes for one in searches for stage in one.stages)
+
+
+def test_an_extensions_scores_are_asked_of_the_snapshot_that_is_open(
+    database: Database, worded: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ranked(self: PostgresReader, collection: str, terms: object, k: int) -> Any:
+        every = self._cursor.execute("SELECT id FROM chunk ORDER BY id LIMIT %s", (k,))
+        return [(int(chunk), 1.0) for (chunk,) in every]
+
+    def ranks(self: PostgresReader, collection: str, terms: object, chunks: list[int]) -> Any:
+        self._cursor.execute("SELECT 1")  # raises where the snapshot has ended
+        return dict.fromkeys(chunks, 1.0)
+
+    monkeypatch.setattr(PostgresReader, "lexical_index", lambda *_: "an extension")
+    monkeypatch.setattr(PostgresReader, "ranked", ranked)
+    monkeypatch.setattr(PostgresReader, "ranks", ranks)
+    retriever = HybridRetriever(database.store("default"), Patient(database, worded), "default")
+    assert len(retriever.search(QUERY, k=3)) == 3
 
 
 def test_the_settings_say_how_scores_are_made(database: Database, url: str) -> None:

@@ -112,6 +112,24 @@ def test_what_is_not_what_was_saved_is_kept_on_demand(altered: Path, empty: str)
     assert {one.uri for one in kept} == {new.uri for new in CORPUS}
 
 
+def test_the_saved_rows_are_kept_where_they_are_searched_otherwise(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    """By another pgvector or another processor, say: it is told of, and the copy is a true one."""
+    back_up(filled, tmp_path / "b")
+    check = tmp_path / "b" / "check.json"
+    saved = json.loads(check.read_text("utf-8"))
+    name = next(iter(saved["searches"]))
+    saved["searches"][name].reverse()
+    check.write_text(json.dumps(saved), "utf-8")
+    said = r"has the saved rows.*find something else: search default.*was kept"
+    with pytest.raises(DatabaseError, match=said):
+        restore(empty, tmp_path / "b")
+    with open_database(Settings(database_url=SecretStr(empty))) as database:
+        kept = database.store("default").documents("default")
+    assert {one.uri for one in kept} == {new.uri for new in CORPUS}
+
+
 def test_a_database_that_was_opened_and_holds_nothing_is_restored_into(
     filled: str, empty: str, tmp_path: Path
 ) -> None:
@@ -148,7 +166,7 @@ def test_what_changes_meanwhile_is_not_in_it(filled: str, tmp_path: Path) -> Non
         store = database.store("default")
         fill(store, FakeEmbedder(), [new_document("later", "the wing")])
     second = back_up(filled, tmp_path / "b")
-    assert first.differences(second)[0].startswith("table chunk:")
+    assert first.other_rows(second)[0].startswith("table chunk:")
     assert read_content(tmp_path / "a") == first
 
 

@@ -18,6 +18,7 @@ from ragkit.store.lending import lent, snapshot
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.vectors import Place
+from ragkit.store.vectors.estimate import REMEMBERED_S
 from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.search import SURE_ROWS, SURE_SHARE, comparing, walking
 from ragkit.store.where import restriction
@@ -184,6 +185,35 @@ def test_a_search_that_needs_more_effort_sets_it_for_itself(pool: Pool, rows: Ve
         assert cursor.execute(shown).fetchone() == (100, "on")
 
 
+def test_what_a_filter_leaves_is_estimated_once_for_a_while(
+    pool: Pool, rows: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a walk beside a filter needs nothing set either; another filter is another question."""
+    store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
+    store.finish_load("c", SPACE)
+    now = [0.0]
+    monkeypatch.setattr("ragkit.store.vectors.estimate.monotonic", lambda: now[0])
+    # a document fewer, as below
+    monkeypatch.setattr("ragkit.store.vectors.search.SURE_ROWS", SURE_ROWS - PER_DOCUMENT)
+    asked = "SELECT statement, generic_plans + custom_plans FROM pg_prepared_statements"
+
+    def times(of: str) -> int:
+        with lent(pool) as conn:
+            return sum(int(n) for one, n in conn.execute(asked).fetchall() if of in one)
+
+    def estimates(part: str) -> int:
+        before = times("generate_series"), times("set_config('hnsw")
+        where = parse({"ne": {"part": part}})
+        with store.snapshot() as reader:
+            assert len(reader.nearest("c", SPACE, rows[100], 10, where)) == 10
+        assert times("set_config('hnsw") == before[1]
+        return times("generate_series") - before[0]
+
+    assert [estimates("1"), estimates("1"), estimates("2"), estimates("1")] == [1, 0, 1, 0]
+    now[0] = REMEMBERED_S
+    assert [estimates("1"), estimates("1")] == [1, 0]
+
+
 def test_the_planner_walks_by_itself_where_nothing_is_set(pool: Pool, rows: Vectors) -> None:
     """At the most rows that are asked of it so, with pages as dear as PostgreSQL takes them."""
     PostgresStore(pool, layout=vectors.Layout(index="hnsw")).finish_load("c", SPACE)
@@ -201,11 +231,13 @@ def test_the_planner_walks_by_itself_where_nothing_is_set(pool: Pool, rows: Vect
             "enough": None,
             "walked": place.table.rows // SURE_SHARE,
         }
-        statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + walking(place.table)
-        row = cursor.execute(statement, values).fetchone()
-        assert row is not None
-        scans = [node for node in below(row[0][0]["Plan"]) if node["Node Type"] == "Index Scan"]
-        assert "vectors_1_nearest" in scans[0]["Index Name"]
+        for where in (None, restriction(parse({"eq": {"part": "1"}}), ("user:a",))):
+            statement = sql.SQL("EXPLAIN (FORMAT JSON) ") + walking(place.table, where)
+            own = {} if where is None else {**where.values, "enough": 23}
+            row = cursor.execute(statement, {**values, **own}).fetchone()
+            assert row is not None
+            scans = [node for node in below(row[0][0]["Plan"]) if node["Node Type"] == "Index Scan"]
+            assert "vectors_1_nearest" in scans[0]["Index Name"]
 
 
 def test_a_collection_made_anew_is_another(pool: Pool, rows: Vectors) -> None:
