@@ -2,7 +2,6 @@
 a real browser.
 """
 
-import os
 import shutil
 import signal
 import tempfile
@@ -16,8 +15,8 @@ import pytest
 from psycopg import sql
 
 from ragkit.store.embedded import EmbeddedServer, status, stop
+from tests.places import DATA
 
-ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_S = 60  # to connect: on a busy machine a server may take longer than users wait
 
@@ -60,10 +59,9 @@ def fresh_database(database_url: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real test data, which is not part of the project."""
-    folder = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"there is no test data in {folder}: set RAGKIT_TEST_DATA")
-    return folder
+    if not DATA.is_dir():
+        pytest.skip(f"there is no test data in {DATA}: set RAGKIT_TEST_DATA")
+    return DATA
 
 
 @pytest.fixture(scope="session")

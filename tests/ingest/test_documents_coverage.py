@@ -5,7 +5,6 @@ LaTeX formulas are no words. Run with -rP or -s to see the figures of a passing 
 """
 
 import html
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,9 +13,9 @@ import pytest
 
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import MEDIA_TYPES, parse_bytes
+from tests.places import DATA
 
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", Path(__file__).parents[2] / "../shared/data"))
-DOCUMENTS = DATA.resolve() / "documents"
+DOCUMENTS = DATA / "documents"
 WANTED = {"md": 0.95, "html": 0.95, "docx": 0.95, "csv": 0.95, "pptx": 0.90, "xlsx": 0.90}
 BUDGET = 256 << 20
 

@@ -2,19 +2,16 @@
 
 import json
 import math
-import os
 import time
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Hit
+from tests.places import DATA
 
-ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 CMRC = DATA / "retrieval" / "cmrc2018_dev.json"
 
 

@@ -6,11 +6,9 @@ whole; of the others parts are taken, as embedding is slow. The benchmarks measu
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,13 +24,13 @@ from ragkit.text.analyse import analyse
 from ragkit.types import Chunk, EmbeddingSpace, Hit, Mode, NewDocument
 from ragkit_eval.retrieval import ndcg
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, excerpts, squad
+from tests.places import DATA
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.filters import Filter
 
-ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data")) / "retrieval"
+RETRIEVAL = DATA / "retrieval"
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 SET = "set"
 TOKENS, OVERLAP = 240, 24
@@ -41,7 +39,7 @@ QUESTIONS = 225  # at most, evenly drawn, of each set
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"no test data at {DATA}"),
+    pytest.mark.skipif(not RETRIEVAL.is_dir(), reason=f"no test data at {RETRIEVAL}"),
 ]
 
 
@@ -180,13 +178,13 @@ def part(labelled: LabelledSet, documents: Sequence[str]) -> LabelledSet:
 
 
 def test_cranfield(embedder: LocalEmbedder) -> None:
-    found = measure(embedder, beir(DATA / "cranfield", "Cranfield"))
+    found = measure(embedder, beir(RETRIEVAL / "cranfield", "Cranfield"))
     assert found["hybrid"] >= 0.42
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) + 0.02
 
 
 def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
-    whole = squad(DATA / "cmrc2018_dev.json", "CMRC 2018")
+    whole = squad(RETRIEVAL / "cmrc2018_dev.json", "CMRC 2018")
     found = measure(embedder, part(whole, list(whole.documents)[::12]))
     assert found["dense"] < 0.5
     assert found["lexical"] > 0.9
@@ -194,8 +192,8 @@ def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
 
 
 def test_questions_of_the_web_among_distractors(embedder: LocalEmbedder) -> None:
-    whole = clapnq(DATA / "clapnq_dev_answerable.jsonl", "CLAPNQ")
-    others = clapnq(DATA / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
+    whole = clapnq(RETRIEVAL / "clapnq_dev_answerable.jsonl", "CLAPNQ")
+    others = clapnq(RETRIEVAL / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
     found = measure(
         embedder,
         part(whole, list(whole.documents)[::3]),
@@ -205,6 +203,6 @@ def test_questions_of_the_web_among_distractors(embedder: LocalEmbedder) -> None
 
 
 def test_excerpts_by_chunk(embedder: LocalEmbedder) -> None:
-    whole = excerpts(DATA / "chunking_evaluation", "chunking_evaluation")
+    whole = excerpts(RETRIEVAL / "chunking_evaluation", "chunking_evaluation")
     found = measure(embedder, part(whole, ["chatlogs", "state_of_the_union"]))
     assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01

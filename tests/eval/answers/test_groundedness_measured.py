@@ -6,10 +6,8 @@ are the odd ones.
 """
 
 import json
-import os
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,8 @@ from ragkit.answer.reading import read_answer
 from ragkit.answer.support import has_content
 from ragkit.text.analyse import analyse
 from ragkit_eval.answers import groundedness
+from tests.places import DATA
 
-ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 FILE = DATA / "retrieval" / "clapnq_dev_answerable.jsonl"
 
 

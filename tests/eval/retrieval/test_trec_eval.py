@@ -1,14 +1,10 @@
 """Every measure against what trec_eval itself printed, per query and on average."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from ragkit_eval.retrieval import RunScores, evaluate_run, read_qrels, read_trec_run
+from tests.places import DATA
 
-ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 ORACLE = DATA / "oracles" / "trec_eval"
 pytestmark = pytest.mark.skipif(not ORACLE.is_dir(), reason=f"no trec_eval oracle at {ORACLE}")
 

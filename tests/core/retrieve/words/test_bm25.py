@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -16,9 +14,8 @@ from hypothesis import strategies as st
 from ragkit.postings import Posting, Postings, Segment, Term
 from ragkit.retrieve.words.bm25 import bm25, idf, idf_mass, scores_of, top_k, weighing
 from ragkit.text.analyse import analyse
+from tests.places import DATA
 
-ROOT = Path(__file__).parents[3]
-DATA = Path(os.environ.get("RAGKIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 RETRIEVAL = DATA / "retrieval"
 
 TERMS = st.lists(st.sampled_from("abcde"), max_size=8)
