@@ -95,8 +95,9 @@ def backup(
 
     with _address() as url:
         found = backups.back_up(url, folder)
-    searched = f"{len(found.searches)} searches to compare with"
-    _print_content(found, f"Saved {folder}", searched, folder=folder, json=json)
+    count = len(found.searches)
+    said = f"Saved {folder}", f"{count} searches to compare with"
+    _print_content(found, *said, count, folder=folder, json=json)
 
 
 @app.command()
@@ -119,9 +120,8 @@ def restore(
     with _address() as url:
         found = backups.restore(url, folder, keep=keep)
     both = len(saved.searches.keys() & found.searches.keys())
-    _print_content(
-        found, f"Restored {folder}", f"{both} searches compared", folder=folder, json=json
-    )
+    said = f"Restored {folder}", f"{both} searches compared"
+    _print_content(found, *said, both, folder=folder, json=json)
 
 
 @contextmanager
@@ -138,10 +138,12 @@ def _address() -> Iterator[str]:
         yield server.url
 
 
-def _print_content(found: Content, done: str, searched: str, *, folder: Path, json: bool) -> None:
+def _print_content(
+    found: Content, done: str, searched: str, searches: int, *, folder: Path, json: bool
+) -> None:
     rows = {name: rows for name, (rows, _) in found.tables.items()}
     if json:
-        shown = {"folder": str(folder), "tables": rows, "searches": len(found.searches)}
+        shown = {"folder": str(folder), "tables": rows, "searches": searches}
         render.print_json(shown)
         return
     counted = ", ".join(f"{rows.get(name, 0):,} {name}s" for name in ("document", "chunk"))

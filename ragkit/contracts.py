@@ -166,7 +166,10 @@ class Reader(Protocol):
     """One consistent view of a store, for the length of one search."""
 
     def moment(self, collection: str) -> object:
-        """Name what is seen of a collection: views of equal moments find the same by words."""
+        """Name what is seen of a collection: views of equal moments find the same by words.
+
+        No two are equal where an extension of the server indexes the words.
+        """
         ...
 
     def nearest(

@@ -6,7 +6,9 @@ It composes an embedder, a store's snapshot and the two legs; it knows nothing o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -92,35 +94,39 @@ class Search:
         if any(marks.read(text).demands for text in self._texts):
             self._embedded(read)
             with self._asked.store.snapshot() as reader:
-                return self._with_meaning(reader, self._words(reader))
-        with beside(self._words_first) as running:
-            self._embedded(read)
-            found = running.result()
-        if isinstance(found, Found):
-            return found
-        with self._asked.store.snapshot() as reader:
-            return self._with_meaning(reader, found)
+                return self._with_meaning(reader, None)
+        with ExitStack() as held:
+            with beside(partial(self._words_first, held)) as running:
+                self._embedded(read)
+                its, words = running.result()
+            reader = its or held.enter_context(self._asked.store.snapshot())
+            return self._with_meaning(reader, words)
 
-    def _words_first(self) -> Found | _Words:
-        """Find the words, and go on in the same snapshot if the query is embedded by then.
+    def _words_first(self, held: ExitStack) -> tuple[Reader | None, _Words | None]:
+        """Find the words, and have their snapshot held if the query is embedded by then.
 
-        If not, the snapshot ends: none is open while a model computes.
+        If not, it ends: none is open while a model computes. An extension's index scores in an
+        open snapshot alone, so it is not asked before.
         """
-        with self._asked.store.snapshot() as reader:
+        with ExitStack() as own:
+            reader = own.enter_context(self._asked.store.snapshot())
+            collection = self._asked.collection
+            if not self._vectors and reader.lexical_index(collection) != "ragkit":
+                return None, None
             words = self._words(reader)
             if self._vectors:
-                return self._with_meaning(reader, words)
-            collection = self._asked.collection
-            if reader.lexical_index(collection) != "ragkit":  # scores by its index, as seen here
-                return replace(words, moment=object())
-            return replace(words, moment=reader.moment(collection))
+                held.push(own.pop_all())
+                return reader, words
+            return None, replace(words, moment=reader.moment(collection))
 
-    def _with_meaning(self, reader: Reader, words: _Words) -> Found:
+    def _with_meaning(self, reader: Reader, words: _Words | None) -> Found:
         """Search among the vectors, fuse with what the words found, and fetch.
 
-        The words are searched for again where they were found in another snapshot, and do not
-        hold in this one.
+        The words are searched for here where they were not yet, and again where they were found in
+        another snapshot and do not hold in this one.
         """
+        if words is None:
+            words = self._words(reader)
         if words.moment is None:
             self._trace.skip()
         near = self._near(reader, words.found[0].chunks)

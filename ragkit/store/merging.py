@@ -17,13 +17,14 @@ from ragkit.store.lending import begun
 from ragkit.store.rows import first_value
 
 MAX_SEGMENTS = 8  # arbitrary: a query reads one row per term and segment
-MAX_EMPTY = 64  # arbitrary: deletions leave one each, of which a query reads the number
+MAX_EMPTY = 64  # arbitrary: a deletion leaves one, and so do others; a query reads the number
 _PURGE_SHARE = 0.1  # arbitrary: tombstones beyond a tenth of a collection are worth a rewrite
 _BATCH_ROWS = 50_000  # arbitrary; a batch is held in memory, and each is a COPY of its own
 _BATCH_BYTES = 32 << 20
 _FETCH_ROWS = 5_000  # arbitrary: some rows are long
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext(%s), %s::int)"
+_TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtext(%s), %s::int)"
 _STATE = """
     SELECT id, chunks FROM lexical_segment
     WHERE tenant = %s AND collection_id = %s ORDER BY chunks, id
@@ -46,16 +47,21 @@ _DELETE_TOMBSTONES = """
 """
 
 
-def merge(conn: Connection[Any], tenant: str, collection: int) -> None:
+def merge(conn: Connection[Any], tenant: str, collection: int, *, wait: bool = True) -> None:
     """Merge small segments and drop buried chunks where that pays; safe beside readers and writers.
 
-    It is a transaction of its own, on a connection in autocommit mode with none begun.
+    It is a transaction of its own, on a connection in autocommit mode with none begun. Unless it is
+    to `wait`, it leaves a collection that another one merges.
     """
     owner = (tenant, collection)
     with begun(conn, tenant) as cursor:
         # One merge at a time. What is read after the lock is seen as it is then, and stays: nobody
         # else changes or deletes a segment.
-        cursor.execute(_LOCK, (f"ragkit merge {tenant}", collection))
+        lock = (f"ragkit merge {tenant}", collection)
+        if wait:
+            cursor.execute(_LOCK, lock)
+        elif not first_value(cursor, _TRY_LOCK, lock):
+            return
         rows = cursor.execute(_STATE, owner).fetchall()
         empty = [int(number) for number, chunks in rows if not chunks]
         sizes = [(int(number), int(chunks)) for number, chunks in rows if chunks]

@@ -214,7 +214,7 @@ class PostgresStore:
             tidy = postings.has_many_empty(cursor, self._tenant, collection_id)
         if tidy:
             with lent(self._pool) as conn:
-                postings.merge(conn, self._tenant, collection_id)
+                postings.merge(conn, self._tenant, collection_id, wait=False)
 
     def as_of(self, moment: datetime) -> Self:
         """Return this store whose snapshots are searched as of a moment: see `AsOfReader`.

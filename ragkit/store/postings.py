@@ -106,7 +106,7 @@ def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:
 
 
 def has_many_empty(cursor: Cursor[Any], tenant: str, collection: int) -> bool:
-    """Tell whether deletions have left so many empty segments that a merge pays."""
+    """Tell whether there are so many empty segments that a merge pays."""
     return int(first_value(cursor, _EMPTY, (tenant, collection))) > MAX_EMPTY
 
 

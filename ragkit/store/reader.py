@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.filters import Filter
 
-# An extension's index changes as it likes: there equal moments are equal snapshots. Which
-# transactions are visible is all that one consists of; a standby does not list those under way, so
-# that no two of it count as equal.
-_SNAPSHOT = """
-    SELECT pg_current_snapshot()::text
-        || CASE WHEN pg_is_in_recovery() THEN gen_random_uuid()::text ELSE '' END
-"""
-
 
 class PostgresReader:
     """One repeatable-read view of the store.
@@ -49,12 +41,10 @@ class PostgresReader:
         self._tables: dict[EmbeddingSpace, spaces.Table] = {}
         self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
 
-    def moment(self, collection: str) -> str:
-        if self.lexical_index(collection) == "ragkit":
-            return postings.moment(self._cursor, self._tenant, self._collection(collection))
-        row = self._cursor.execute(_SNAPSHOT).fetchone()
-        assert row is not None
-        return str(row[0])
+    def moment(self, collection: str) -> object:
+        if self.lexical_index(collection) != "ragkit":
+            return object()  # an extension's index changes as it likes
+        return postings.moment(self._cursor, self._tenant, self._collection(collection))
 
     def nearest(
         self,

@@ -1,8 +1,8 @@
 """Decoded parts of the word index kept in this process, within a number of bytes.
 
 A segment never changes and its number is random, never used again, so what is kept is right for
-as long as anyone asks for that number; which segments may be read is decided elsewhere, in each
-transaction.
+as long as anyone asks for that number. So is what somebody may read of several, under all their
+numbers: whatever changes that adds one. Which there are is asked in each transaction, elsewhere.
 """
 
 from __future__ import annotations

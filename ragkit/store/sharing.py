@@ -152,7 +152,7 @@ class Shares:
             pays = row is not None and postings.has_many_empty(cursor, self._tenant, row[0])
         if row is not None and pays:
             with lent(self._pool) as conn:
-                postings.merge(conn, self._tenant, row[0])
+                postings.merge(conn, self._tenant, row[0], wait=False)
 
     def _change(
         self, find: LiteralString, set: LiteralString, which: dict[str, Any], change: Change | None

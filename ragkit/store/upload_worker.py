@@ -75,7 +75,7 @@ class TakenUpload:
     name: str
     source: int
     attempts: int
-    readers: Readers = None
+    readers: Readers
 
 
 class UploadWorker:

@@ -1,14 +1,17 @@
--- Who may read a document is kept in memory under the numbers of its collection's segments. So what
--- changes it, by whatever way, leaves an empty segment, as deletions do: whoever sees the one sees
--- the other. Old versions are looked up each time and need none.
+-- Who may read a document is kept in memory under the numbers of its collection's segments. So a
+-- transaction that changes it, by whatever way, leaves an empty segment, as deletions do: whoever
+-- sees the one sees the other. Old versions are looked up each time and need none.
 
 CREATE FUNCTION ragkit_mark_sharing() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO lexical_segment (tenant, collection_id, id, chunks, terms, ids, lengths)
-    VALUES (NEW.tenant, NEW.collection_id,
+    SELECT NEW.tenant, NEW.collection_id,
         -- Random, never to be used again in whatever database.
         ('x' || left(replace(gen_random_uuid()::text, '-', ''), 15))::bit(60)::bigint,
-        0, 0, '', '');
+        0, 0, '', ''
+    WHERE NOT EXISTS (SELECT FROM lexical_segment s  -- one is enough for many documents
+        WHERE s.tenant = NEW.tenant AND s.collection_id = NEW.collection_id AND s.chunks = 0
+            AND s.xmin = pg_current_xact_id()::xid);
     RETURN NULL;
 END
 $$;

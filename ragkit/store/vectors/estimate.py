@@ -1,7 +1,7 @@
 """About how many of a collection's rows a filter leaves, by judging a few documents.
 
 They are evenly spread over the documents' numbers, so the answer is the same every time, and is
-remembered for a while: it decides how a search is done, not what it finds.
+remembered for a while: it decides how a search is done.
 """
 
 from __future__ import annotations

@@ -201,7 +201,8 @@ def test_one_snapshot_does_where_the_query_is_embedded_before_the_words_are_foun
     monkeypatch.setattr(Search, "_embedded", embed_first)
     monkeypatch.setattr(Search, "_words", words_later)
     found = HybridRetriever(store, FakeEmbedder(), "default").find(Query(QUERY), k=3)
-    assert len(snapshots) == 1
+    assert [name.startswith("ragkit-beside") for name in snapshots] == [True]
+    assert nothing_is_left(database)
     assert [stage.name for stage in found.stages] == ["embed", "dense", "lexical", "fuse", "fetch"]
     assert all(set(hit.scores) == {"dense", "lexical"} for hit in found.hits)
 
@@ -229,9 +230,12 @@ def test_what_is_written_between_the_legs_is_in_both(
 
 
 def test_an_extensions_scores_are_asked_of_the_snapshot_that_is_open(
-    database: Database, worded: threading.Event, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, snapshots: list[str]
 ) -> None:
+    asked: list[int] = []
+
     def ranked(self: PostgresReader, collection: str, terms: object, k: int) -> Any:
+        asked.append(k)
         every = self._cursor.execute("SELECT id FROM chunk ORDER BY id LIMIT %s", (k,))
         return [(int(chunk), 1.0) for (chunk,) in every]
 
@@ -242,8 +246,22 @@ def test_an_extensions_scores_are_asked_of_the_snapshot_that_is_open(
     monkeypatch.setattr(PostgresReader, "lexical_index", lambda *_: "an extension")
     monkeypatch.setattr(PostgresReader, "ranked", ranked)
     monkeypatch.setattr(PostgresReader, "ranks", ranks)
-    retriever = HybridRetriever(database.store("default"), Patient(database, worded), "default")
-    assert len(retriever.search(QUERY, k=3)) == 3
+    over = threading.Event()
+    first = Search._words_first
+
+    def first_then_over(*arguments: Any) -> Any:
+        try:
+            return first(*arguments)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(Search, "_words_first", first_then_over)
+    retriever = HybridRetriever(database.store("default"), Patient(database, over), "default")
+    found = retriever.find(Query(QUERY), k=3)
+    assert len(found.hits) == 3
+    assert len(asked) == 1
+    assert len(snapshots) == 2
+    assert not any("again" in stage.notes for stage in found.stages)
 
 
 def test_the_settings_say_how_scores_are_made(database: Database, url: str) -> None:

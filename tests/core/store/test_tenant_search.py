@@ -17,6 +17,7 @@ from ragkit.store.connect import open_pool
 from ragkit.store.lending import snapshot, transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.sharing import Change, Shares
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, normalised, unit
@@ -104,3 +105,22 @@ def mixed(database: Database, loads: list[str], *, rounds: int) -> None:
     for tenant in loads:
         documents = database.store(tenant).documents("c")
         assert len(documents) == 8 * rounds // len(loads)
+
+
+def test_sharing_under_the_policies_is_seen_by_the_next_search(database: Database) -> None:
+    store = database.store("sharing")
+    store.create_collection("c")
+    (one,) = store.put_documents("c", [(document("d", "wing"), unit(1, 0, 0, 0))], SPACE)
+    store.put_document("c", document("e", "tail"), SPACE, unit(0, 1, 0, 0))
+    ada = database.store("sharing", readers=("user:ada",))
+
+    def seen() -> int:
+        with ada.snapshot() as reader:
+            return reader.postings("c", ["wing", "tail"]).chunks
+
+    assert seen() == 2
+    shares = Shares(database.pool, "sharing")
+    shares.document(one.id, Change(readers=("group:hr",)))
+    assert seen() == 1
+    shares.document(one.id, Change(add=("user:ada",)))
+    assert seen() == 2
