@@ -95,9 +95,8 @@ def backup(
 
     with _address() as url:
         found = backups.back_up(url, folder)
-    count = len(found.searches)
-    said = f"Saved {folder}", f"{count} searches to compare with"
-    _print_content(found, *said, count, folder=folder, json=json)
+    said = f"Saved {folder}", len(found.searches), "to compare with"
+    _print_content(found, *said, folder=folder, json=json)
 
 
 @app.command()
@@ -120,8 +119,8 @@ def restore(
     with _address() as url:
         found = backups.restore(url, folder, keep=keep)
     both = len(saved.searches.keys() & found.searches.keys())
-    said = f"Restored {folder}", f"{both} searches compared"
-    _print_content(found, *said, both, folder=folder, json=json)
+    said = f"Restored {folder}", both, "compared"
+    _print_content(found, *said, folder=folder, json=json)
 
 
 @contextmanager
@@ -139,7 +138,7 @@ def _address() -> Iterator[str]:
 
 
 def _print_content(
-    found: Content, done: str, searched: str, searches: int, *, folder: Path, json: bool
+    found: Content, done: str, searches: int, for_what: str, *, folder: Path, json: bool
 ) -> None:
     rows = {name: rows for name, (rows, _) in found.tables.items()}
     if json:
@@ -147,7 +146,10 @@ def _print_content(
         render.print_json(shown)
         return
     counted = ", ".join(f"{rows.get(name, 0):,} {name}s" for name in ("document", "chunk"))
-    typer.echo(f"{done}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted}; {searched}.")
+    typer.echo(
+        f"{done}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted};"
+        f" {searches} searches {for_what}."
+    )
 
 
 def _own(settings: Settings) -> Settings:

@@ -224,8 +224,8 @@ class Conversation(Closing):
             stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
         used = [passage for turn in recent for passage in turn.used]
-        of, where = (self.kb.store, self.kb.collection), self.kb.where
-        passages = shown(*of, used, turns[-1].cited, where=where)
+        kb, cited_last = self.kb, turns[-1].cited
+        passages = shown(kb.store, kb.collection, used, cited_last, where=kb.where)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
             query = expanded(self.kb, question, turns[-1].query)

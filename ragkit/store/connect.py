@@ -102,8 +102,15 @@ def open_pool(
     DatabaseError at once when the server cannot be reached.
     """
     connect(url, pooler=pooler).close()  # the pool would retry in silence, and then not say why
-    sizes = {"min_size": 1, "max_size": max_size}
-    return _pool(url, pooler, **sizes, timeout=POOL_TIMEOUT_S, configure=_configure, name="ragkit")
+    return _pool(
+        url,
+        pooler,
+        min_size=1,
+        max_size=max_size,
+        timeout=POOL_TIMEOUT_S,
+        configure=_configure,
+        name="ragkit",
+    )
 
 
 def try_out(conn: Connection[Any]) -> None:

@@ -25,12 +25,12 @@ MAX_CHARS: Final = 210  # "group:" and a name of as many characters as a key's m
 _PRINCIPAL: Final = re.compile(r"(user|group):\S.*")
 
 _COLLECTION: Final[LiteralString] = """
-    SELECT owner, readers FROM collection c WHERE tenant = %(tenant)s AND name = %(name)s
+    SELECT owner, readers, id FROM collection c WHERE tenant = %(tenant)s AND name = %(name)s
         AND versions_of IS NULL AND may_read(owner, readers, %(asking)s::text[]) FOR UPDATE
 """
 # The collection's row is locked first, as by all who write documents: migration 0015 needs it too.
 _DOCUMENT: Final[LiteralString] = """
-    SELECT d.owner, d.readers FROM document d
+    SELECT d.owner, d.readers, c.id FROM document d
     JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
     WHERE d.tenant = %(tenant)s AND d.id = %(id)s AND d.version_of IS NULL
         AND may_read(c.owner, c.readers, %(asking)s::text[])
@@ -44,7 +44,6 @@ _SET_DOCUMENT: Final[LiteralString] = """
     UPDATE document SET owner = %(owner)s, readers = %(readers)s
     WHERE tenant = %(tenant)s AND id = %(id)s
 """
-_COLLECTION_OF: Final = "SELECT collection_id FROM document WHERE tenant = %s AND id = %s"
 
 
 _COLLECTIONS: Final = """
@@ -128,8 +127,6 @@ class Shares:
         found = self._change(_DOCUMENT, _SET_DOCUMENT, {"id": document}, change)
         if found is None:
             raise NotFoundError(f"There is no document {document}.")
-        if change is not None:
-            self._tidy(document)
         return found
 
     def collections(self) -> dict[str, Sharing]:
@@ -145,15 +142,6 @@ class Shares:
             rows = cursor.execute(_DOCUMENTS, values)
             return {int(id): _sharing(owner, readers) for id, owner, readers in rows}
 
-    def _tidy(self, document: int) -> None:
-        """Merge what changes of sharing have left in the word index, where that pays."""
-        with transaction(self._pool, self._tenant) as cursor:
-            row = cursor.execute(_COLLECTION_OF, (self._tenant, document)).fetchone()
-            pays = row is not None and postings.has_many_empty(cursor, self._tenant, row[0])
-        if row is not None and pays:
-            with lent(self._pool) as conn:
-                postings.merge(conn, self._tenant, row[0], wait=False)
-
     def _change(
         self, find: LiteralString, set: LiteralString, which: dict[str, Any], change: Change | None
     ) -> Sharing | None:
@@ -162,13 +150,18 @@ class Shares:
             row = cursor.execute(find, values).fetchone()
             if row is None:
                 return None
-            found = _sharing(*row)
+            owner, readers, collection = row
+            found = _sharing(owner, readers)
             if change is None:
                 return found
             made = change.of(found)
             kept = None if made.readers is None else list(made.readers)
             cursor.execute(set, values | {"owner": made.owner, "readers": kept})
-            return made
+            tidy = postings.has_many_empty(cursor, self._tenant, collection)
+        if tidy:  # of what such changes have left
+            with lent(self._pool) as conn:
+                postings.merge(conn, self._tenant, collection, wait=False)
+        return made
 
 
 def to_readers(principals: Sequence[str], *, everybody: bool = False) -> Change:

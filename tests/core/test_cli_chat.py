@@ -251,8 +251,10 @@ def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_chat(
             place = terminal.wait_for("> ")
             terminal.type("How many days of holiday, endless?\n")
             place = terminal.wait_for("on and on and", after=place)
+            begun = time.monotonic()
             terminal.type("\x03")
             place = terminal.wait_for("Cancelled; nothing of it was kept.", after=place)
+            assert time.monotonic() - begun < 2
             assert "\n[1]" not in terminal.shown  # it would have gone on for minutes
             place = terminal.wait_for("> ", after=place)
             terminal.type("half a line")

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.vllm
 
 QUESTION = "Who approves travel?"
 NO_END: dict[str, Any] = {"ignore_eos": True}
-HANGS_S = 120  # what takes longer is not slow, it hangs
 
 
 @pytest.fixture(scope="session")
@@ -178,17 +177,17 @@ def test_the_key_is_in_no_command_line_and_in_no_log(server: Served) -> None:
     assert key not in server.log.read_text()
 
 
-def test_a_closed_connection_frees_its_slot_before_the_answer_ends(client: httpx.Client) -> None:
+def test_a_closed_connection_frees_its_slot_within_a_second(client: httpx.Client) -> None:
     answers, tokens = 16, 450  # seconds of work, also where one would be over before it is closed
     long = body(stream=True, max_tokens=tokens, n=answers, temperature=1, **NO_END)
     before = metric(client, "generation_tokens_total")
     with client.stream("POST", "/v1/chat/completions", json=long) as told:
         next(events(told.iter_lines()))
         assert metric(client, "num_requests_running") >= 1
-    deadline = time.monotonic() + HANGS_S
+    closed = time.monotonic()
     while metric(client, "num_requests_running"):
-        assert time.monotonic() < deadline
-    # Counted in work, not in time, of which a busy machine has less.
+        assert time.monotonic() - closed < 1
+    # And it was broken off: the whole answer was not written.
     written = metric(client, "generation_tokens_total") - before
     assert 0 < written < answers * tokens
     assert ask(client)["message"]["content"] == ANSWERS[QUESTION]
