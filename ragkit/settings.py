@@ -142,9 +142,31 @@ class Settings(BaseSettings):
     oidc_scopes: str = "read"  # what people who log in so may do: read, write, admin
     oidc_groups_claim: str | None = None  # what names their groups, whose documents they may read
 
+    # How files become passages (ragkit.ingest_options); a collection may have its own.
+    # structural, fixed, sentences, parent-child, semantic, code, or langchain:NAME.
+    splitter: str = "structural"
     # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
     chunk_overlap_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    # Whether title and headings are embedded before each chunk, and how a chunk of more tokens than
+    # the model reads becomes one vector: not at all, or from windows over it.
+    chunk_header: Literal["off", "on"] = "off"
+    long_chunks: Literal["refuse", "mean", "max", "weighted"] = "refuse"
+    unicode: Literal["nfc", "nfkc", "none"] = "nfc"
+    # What is masked before anything is embedded: all, or kinds with spaces between them.
+    mask: str | None = None
+    # Lines that stand in many of a folder's files, and documents that are nearly alike.
+    boilerplate: Literal["keep", "drop"] = "keep"
+    near_duplicates: Literal["keep", "flag", "drop"] = "keep"
+    near_duplicate_similarity: float = Field(default=0.9, gt=0, le=1)  # of sets of words, Jaccard
+    # Of Office files: whether comments are kept, and which side of tracked changes.
+    comments: Literal["drop", "keep"] = "drop"
+    revisions: Literal["accepted", "original", "both"] = "accepted"
+    # Of pages and pictures without text: read where the extra is installed, or left out.
+    ocr: Literal["auto", "off"] = "auto"
+    pdf_layout: Literal["text", "docling"] = "text"
+    # Whether web pages may be fetched at all.
+    web: Literal["off", "on"] = "off"
     # What nDCG@10 and recall@10 look at. pgvector's hnsw.ef_search ends at 1000.
     top_k: int = Field(default=10, ge=1, le=1000)
 

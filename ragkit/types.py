@@ -37,10 +37,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, slide or sheet and the offset at which it begins; numbers count from 1."""
+    """A page, slide or sheet and the offset at which it begins; numbers count from 1.
+
+    `label` is what is printed on it where that is another thing ("iv"), or a sheet's name.
+    """
 
     start: int
     number: int
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class ParsedText:
     """What a parser makes of a file: canonical text, and the structure that lies over it.
 
     Blocks and pages are in order of their start and lie within the text; blocks do not overlap.
+    `notes` count what the text lacks or has in another form than the file, by kind: "hidden text",
+    "pages without text", "masked email".
     """
 
     text: str
@@ -55,11 +61,17 @@ class ParsedText:
     pages: tuple[Page, ...] = ()
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A searchable piece of a document; `tokens` counts the embedder's own tokens."""
+    """A searchable piece of a document; `tokens` counts the embedder's own tokens.
+
+    `lead` is what stands over a piece of a larger table or code block, such as the table's header
+    row: it is embedded, searched and shown before the piece, and is no part of it. `parent` is the
+    stretch that is shown in the chunk's place when it is found.
+    """
 
     ordinal: int
     start: int
@@ -67,6 +79,8 @@ class Chunk:
     tokens: int
     page: int | None = None
     headings: tuple[str, ...] = ()
+    lead: Span | None = None
+    parent: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +175,8 @@ class Hit:
     version: int = 1
     metadata: Mapping[str, Any] = field(default_factory=dict)  # the document's
     duplicates: tuple[Copy, ...] = ()  # left out for this one: they say the same, best first
+    lead: str = ""  # what stands over it in the document, such as its table's header row
+    parent: Span | None = None  # what is to be shown in its place
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,30 +15,32 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import members_of, parse_bytes
+from ragkit_ingest.parse.options import ParseOptions, read_options
 
-REQUEST = struct.Struct("<IQ")  # bytes of the suffix, bytes of the file; both follow
-ANSWER = struct.Struct("<Q")  # bytes of the JSON that follows
-MAX_SUFFIX_BYTES = 64
+# A request is JSON ("suffix", "options", "members": whether these are wanted) and the file's bytes;
+# an answer is JSON and the bytes of what was unpacked, one after the other.
+FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
 _MAX_OPEN_FILES = 64
+_OUT_OF_MEMORY = {"error": "memory"}
 _PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
 
-Parse = Callable[..., ParsedText]
+Parse = Callable[[bytes, str, ParseOptions], ParsedText]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve with the limits given as arguments: memory in MB, CPU seconds, unpacked MB."""
-    memory_mb, cpu_s, unzipped_mb = map(int, arguments)
-    serve(parse_bytes, memory_mb=memory_mb, cpu_s=cpu_s, unzipped_mb=unzipped_mb)
+    """Serve with the limits given as arguments: memory in MB, CPU seconds."""
+    memory_mb, cpu_s = map(int, arguments)
+    serve(parse_bytes, memory_mb=memory_mb, cpu_s=cpu_s)
 
 
-def serve(parse: Parse, *, memory_mb: int, cpu_s: int, unzipped_mb: int) -> None:
+def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     """Answer requests until standard input ends. Returns early once memory ran out."""
     requests, answers = _pipes()
     _die_with_parent()
@@ -49,34 +51,46 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int, unzipped_mb: int) -> None
             request = _read(requests)
             if request is None:
                 return
-            body = _json(_answer(parse, *request, unzipped_mb << 20))
+            answer, files = _answer(parse, *request)
+            body = _json(answer)
         except MemoryError:
-            body = _json({"error": "memory"})
+            body, files = _json(_OUT_OF_MEMORY), []
         request = None
-        answers.write(ANSWER.pack(len(body)))
+        answers.write(FRAME.pack(len(body), sum(map(len, files))))
         answers.write(body)
+        for file in files:
+            answers.write(file)
         answers.flush()
-        if body == _json({"error": "memory"}):
+        if body == _json(_OUT_OF_MEMORY):
             return  # what is left of this process is not worth trusting
 
 
-def _answer(parse: Parse, data: bytes, suffix: str, budget: int) -> dict[str, Any]:
-    """Parse one file and put the outcome into words that JSON has."""
+def _answer(
+    parse: Parse, data: bytes, asked: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Parse or unpack one file; put the outcome into words that JSON has, and bytes after them."""
     try:
-        parsed = parse(data, suffix, unzipped_budget=budget)
+        options = read_options(asked["options"])
+        if asked["members"]:
+            members = members_of(data, asked["suffix"], options)
+            sizes = [[name, len(content)] for name, content in members]
+            return {"members": sizes}, [content for _, content in members]
+        parsed = parse(data, asked["suffix"], options)
     except IngestError as error:
-        return {"error": "parse", "reason": error.reason}
+        return {"error": "parse", "reason": error.reason}, []
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the loop outlives every file
-        return {"error": "parse", "reason": f"parser failed: {_name(error)}"}
-    return {
+        return {"error": "parse", "reason": f"parser failed: {_name(error)}"}, []
+    answer = {
         "text": parsed.text,
         "blocks": [[block.start, block.end, block.kind, block.level] for block in parsed.blocks],
-        "pages": [[page.start, page.number] for page in parsed.pages],
+        "pages": [[page.start, page.number, page.label] for page in parsed.pages],
         "title": parsed.title,
         "metadata": dict(parsed.metadata),
+        "notes": dict(parsed.notes),
     }
+    return answer, []
 
 
 def _json(answer: dict[str, Any]) -> bytes:
@@ -126,15 +140,15 @@ def _limit_cpu(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def _read(requests: BinaryIO) -> tuple[bytes, str] | None:
+def _read(requests: BinaryIO) -> tuple[bytes, dict[str, Any]] | None:
     """Read one request; None at the end of input."""
-    head = requests.read(REQUEST.size)
-    if len(head) < REQUEST.size:
+    head = requests.read(FRAME.size)
+    if len(head) < FRAME.size:
         return None
-    suffix_bytes, data_bytes = REQUEST.unpack(head)
-    suffix = requests.read(suffix_bytes).decode()
+    asked_bytes, data_bytes = FRAME.unpack(head)
+    asked: dict[str, Any] = json.loads(requests.read(asked_bytes))
     data = requests.read(data_bytes)
-    return (data, suffix) if len(data) == data_bytes else None
+    return (data, asked) if len(data) == data_bytes else None
 
 
 if __name__ == "__main__":

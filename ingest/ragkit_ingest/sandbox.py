@@ -12,16 +12,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import IO, Any, get_args
+from dataclasses import dataclass, replace
+from typing import IO, Any, TypeVar, get_args
 
 from ragkit.closing import Closing
 from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
 from ragkit.types import Block, BlockKind, Page, ParsedText
-from ragkit_ingest.parse_worker import ANSWER, MAX_SUFFIX_BYTES, REQUEST
+from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse_worker import FRAME
 
 # -P: the working folder may hold anything, and is no place to import from.
 COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parse_worker")
@@ -29,12 +30,15 @@ _FILES_PER_PROCESS = 200  # arbitrary: often enough that no leak in a C library 
 _MAX_REASON_CHARS = 500
 _KINDS = frozenset(get_args(BlockKind))
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class ParseLimits:
     """What one file may use; `unzipped_mb` is what a zip-based file may unpack to.
 
-    The values are arbitrary, far above what ordinary files need.
+    It takes the place of what a file's own options say. The values are arbitrary, far above what
+    ordinary files need.
     """
 
     memory_mb: int = 1024
@@ -62,12 +66,23 @@ class ParserPool(Closing):
         # A process dies with the thread that started it (PR_SET_PDEATHSIG), so each has its own.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
 
-    def submit(self, data: bytes, suffix: str) -> Future[ParsedText]:
+    def submit(
+        self, data: bytes, suffix: str, options: ParseOptions | None = None
+    ) -> Future[ParsedText]:
         """Parse a file's bytes in one of the processes.
 
         The future's exception is IngestError("parse", reason).
         """
-        return self._threads.submit(self._parse, data, suffix)
+        return self._threads.submit(self._ask, _parsed, data, suffix, options, members=False)
+
+    def members(
+        self, data: bytes, suffix: str, options: ParseOptions | None = None
+    ) -> Future[list[tuple[str, bytes]]]:
+        """Unpack a container's bytes in one of the processes: names and contents of its files.
+
+        The future's exception is IngestError("parse", reason).
+        """
+        return self._threads.submit(self._ask, _members, data, suffix, options, members=True)
 
     def close(self) -> None:
         """End all processes now, files being parsed included, and wait until they are gone."""
@@ -80,12 +95,22 @@ class ParserPool(Closing):
             process.end()
         self._running.clear()
 
-    def _parse(self, data: bytes, suffix: str) -> ParsedText:
+    def _ask(
+        self,
+        read: Callable[[dict[str, Any], bytes], T],
+        data: bytes,
+        suffix: str,
+        options: ParseOptions | None,
+        *,
+        members: bool,
+    ) -> T:
         if len(data) > self._limits.file_mb << 20:
             raise IngestError("parse", f"larger than the limit of {self._limits.file_mb} MB")
+        options = replace(options or ParseOptions(), unzipped_bytes=self._limits.unzipped_mb << 20)
+        asked = {"suffix": suffix, "options": options.as_json(), "members": members}
         process = self._process()
         try:
-            return process.parse(data, suffix)
+            return process.ask(asked, data, read)
         finally:
             if not process.is_usable:
                 self._drop(process)
@@ -119,7 +144,7 @@ class _Process:
         self._killed = False
         # A session of its own: Ctrl-C on the terminal is for the parent alone.
         self._child = subprocess.Popen(
-            [*command, str(limits.memory_mb), str(limits.cpu_s), str(limits.unzipped_mb)],
+            [*command, str(limits.memory_mb), str(limits.cpu_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -131,20 +156,22 @@ class _Process:
         """Say whether the process can take another file."""
         return self._left > 0
 
-    def parse(self, data: bytes, suffix: str) -> ParsedText:
-        """Send a file and wait for the answer. Raises IngestError when there is none."""
+    def ask(
+        self, asked: dict[str, Any], data: bytes, read: Callable[[dict[str, Any], bytes], T]
+    ) -> T:
+        """Send a file and read the answer. Raises IngestError when there is none of use."""
         self._left -= 1
         timer = threading.Timer(self._limits.wall_s, self._time_out)
         timer.daemon = True
         timer.start()
         try:
-            answer = self._ask(data, suffix)
+            answer = self._exchange(json.dumps(asked).encode(), data)
         finally:
             timer.cancel()
         if answer is None:
             self._left = 0
             raise IngestError("parse", self._obituary())
-        return self._read(answer)
+        return self._read(*answer, read)
 
     def kill(self) -> None:
         """Kill the process because it is no longer wanted."""
@@ -159,33 +186,32 @@ class _Process:
             if pipe is not None:
                 _close(pipe)
 
-    def _ask(self, data: bytes, suffix: str) -> bytes | None:
+    def _exchange(self, asked: bytes, data: bytes) -> tuple[bytes, bytes] | None:
         """Exchange one request for one answer; None when the process ended instead."""
         requests, answers = self._child.stdin, self._child.stdout
         assert requests is not None
         assert answers is not None
-        name = suffix.encode("utf-8", "replace")[:MAX_SUFFIX_BYTES]
         try:
-            requests.write(REQUEST.pack(len(name), len(data)) + name)
+            requests.write(FRAME.pack(len(asked), len(data)) + asked)
             requests.write(data)
             requests.flush()
         except (BrokenPipeError, ConnectionResetError):
             pass  # it may have said why before it ended
-        head = answers.read(ANSWER.size)
-        if len(head) < ANSWER.size:
+        head = answers.read(FRAME.size)
+        if len(head) < FRAME.size:
             return None
-        size = ANSWER.unpack(head)[0]
-        if size > self._limits.memory_mb << 20:
-            return b""  # no honest answer is larger than the process could be
-        body = answers.read(size)
-        return body if len(body) == size else None
+        sizes = FRAME.unpack(head)
+        if max(sizes) > self._limits.memory_mb << 20:
+            return b"", b""  # no honest answer is larger than the process could be
+        said, files = (answers.read(size) for size in sizes)
+        return (said, files) if (len(said), len(files)) == sizes else None
 
-    def _read(self, answer: bytes) -> ParsedText:
+    def _read(self, said: bytes, files: bytes, read: Callable[[dict[str, Any], bytes], T]) -> T:
         """Check an answer and make a value of it."""
         try:
-            fields = json.loads(answer)
+            fields = json.loads(said)
             if "error" not in fields:
-                return _parsed(fields)
+                return read(fields, files)
             reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
             out_of_memory = fields["error"] == "memory"
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -214,7 +240,19 @@ class _Process:
         return f"parser ended without an answer (exit code {code})"
 
 
-def _parsed(fields: dict[str, Any]) -> ParsedText:
+def _members(fields: dict[str, Any], files: bytes) -> list[tuple[str, bytes]]:
+    """Make files of an answer. Raises ValueError or TypeError where it makes no sense."""
+    found: list[tuple[str, bytes]] = []
+    done = 0
+    for name, size in fields["members"]:
+        found.append((clean(str(name)), files[done : done + _whole(size)]))
+        done += size
+        if size < 0 or done > len(files):
+            raise ValueError(f"member {name!r} is out of place")
+    return found
+
+
+def _parsed(fields: dict[str, Any], files: bytes) -> ParsedText:
     """Make a ParsedText of an answer. Raises ValueError or TypeError where it makes no sense."""
     text, title = fields["text"], fields["title"]
     if not isinstance(text, str) or not isinstance(title, str) or clean(text) != text:
@@ -223,7 +261,10 @@ def _parsed(fields: dict[str, Any]) -> ParsedText:
         Block(_whole(start), _whole(end), kind, _whole(level))
         for start, end, kind, level in fields["blocks"]
     )
-    pages = tuple(Page(_whole(start), _whole(number)) for start, number in fields["pages"])
+    pages = tuple(
+        Page(_whole(start), _whole(number), clean(str(label)))
+        for start, number, label in fields["pages"]
+    )
     done = 0
     for block in blocks:
         if not (done <= block.start <= block.end <= len(text) and block.kind in _KINDS):
@@ -233,7 +274,8 @@ def _parsed(fields: dict[str, Any]) -> ParsedText:
     if starts != sorted(starts) or (starts and not 0 <= starts[0] <= starts[-1] <= len(text)):
         raise ValueError("pages are out of place")
     metadata = {clean(str(key)): clean(str(value)) for key, value in fields["metadata"].items()}
-    return ParsedText(text, blocks, pages, clean(title), metadata)
+    notes = {clean(str(kind)): _whole(count) for kind, count in fields["notes"].items()}
+    return ParsedText(text, blocks, pages, clean(title), metadata, notes)
 
 
 def _whole(value: object) -> int:

@@ -8,10 +8,11 @@ import sys
 import time
 
 from ragkit.types import Block, ParsedText
+from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse_worker import serve
 
 
-def parse(data: bytes, suffix: str, *, unzipped_budget: int) -> ParsedText:
+def parse(data: bytes, suffix: str, options: ParseOptions) -> ParsedText:
     """Do what the suffix names; ".txt" gives the process's id, its group and the budget."""
     if suffix == ".segv":
         ctypes.string_at(0)
@@ -37,9 +38,9 @@ def parse(data: bytes, suffix: str, *, unzipped_budget: int) -> ParsedText:
         return ParsedText(str(resource.getrlimit(resource.RLIMIT_CORE)))
     elif suffix == ".dead":
         os.kill(os.getpid(), signal.SIGSTOP)
-    return ParsedText(f"{os.getpid()} {os.getpgrp()} {unzipped_budget}", title=data.decode())
+    return ParsedText(f"{os.getpid()} {os.getpgrp()} {options.unzipped_bytes}", title=data.decode())
 
 
 if __name__ == "__main__":
-    memory_mb, cpu_s, unzipped_mb = map(int, sys.argv[1:])
-    serve(parse, memory_mb=memory_mb, cpu_s=cpu_s, unzipped_mb=unzipped_mb)
+    memory_mb, cpu_s = map(int, sys.argv[1:])
+    serve(parse, memory_mb=memory_mb, cpu_s=cpu_s)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import MEDIA_TYPES, parse_bytes
+from ragkit_ingest.parse import MEDIA_TYPES, ParseOptions, parse_bytes
 from tests.places import DATA
 
 DOCUMENTS = DATA / "documents"
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def parse(path: Path) -> ParsedText:
-    return parse_bytes(path.read_bytes(), path.suffix, unzipped_budget=BUDGET)
+    return parse_bytes(path.read_bytes(), path.suffix, ParseOptions(unzipped_bytes=BUDGET))
 
 
 def words(text: str) -> Counter[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 ROOT = (
@@ -34,14 +34,14 @@ def docx(**members: bytes | str) -> bytes:
 
 def reason(data: bytes, suffix: str = ".docx", budget: int = 8 * MEGABYTE) -> str:
     with pytest.raises(IngestError) as caught:
-        parse_bytes(data, suffix, unzipped_budget=budget)
+        parse_bytes(data, suffix, ParseOptions(unzipped_bytes=budget))
     assert caught.value.stage == "parse"
     assert "\n" not in caught.value.reason
     return caught.value.reason
 
 
 def test_the_plain_document_is_read() -> None:
-    assert parse_bytes(docx(), ".docx", unzipped_budget=MEGABYTE).text == "text\n"
+    assert parse_bytes(docx(), ".docx", ParseOptions(unzipped_bytes=MEGABYTE)).text == "text\n"
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pptx", ".xlsx"])

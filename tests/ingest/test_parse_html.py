@@ -5,12 +5,12 @@ import time
 import pytest
 
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 
 def parse(html: str | bytes) -> ParsedText:
     data = html.encode() if isinstance(html, str) else html
-    return parse_bytes(data, ".html", unzipped_budget=1 << 20)
+    return parse_bytes(data, ".html", ParseOptions(unzipped_bytes=1 << 20))
 
 
 def test_a_page_becomes_markdown() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT_WORD = "http://purl.oclc.org/ooxml/wordprocessingml/main"
@@ -18,7 +18,7 @@ STRICT_RELATIONS = "http://purl.oclc.org/ooxml/officeDocument/relationships"
 
 
 def parse(data: bytes, suffix: str) -> ParsedText:
-    return parse_bytes(data, suffix, unzipped_budget=64 << 20)
+    return parse_bytes(data, suffix, ParseOptions(unzipped_bytes=64 << 20))
 
 
 def saved(document: Any) -> bytes:

@@ -7,14 +7,14 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 HANDBOOK = Path(__file__).resolve().parents[2] / "examples" / "handbook" / "rl-400-manual.pdf"
 LINE_STEP = 14
 
 
 def parse(data: bytes) -> ParsedText:
-    return parse_bytes(data, ".pdf", unzipped_budget=1 << 20)
+    return parse_bytes(data, ".pdf", ParseOptions(unzipped_bytes=1 << 20))
 
 
 def make_pdf(

@@ -4,11 +4,11 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 
 def parse(text: str, suffix: str) -> ParsedText:
-    return parse_bytes(text.encode(), suffix, unzipped_budget=1 << 20)
+    return parse_bytes(text.encode(), suffix, ParseOptions(unzipped_bytes=1 << 20))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -7,7 +7,7 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import MEDIA_TYPES, parse_bytes
+from ragkit_ingest.parse import MEDIA_TYPES, ParseOptions, parse_bytes
 
 SIMPLIFIED = [
     "今天下午三点开会。",
@@ -32,7 +32,7 @@ LONG_TRADITIONAL = (
 
 
 def parse(data: bytes, suffix: str = ".txt") -> ParsedText:
-    return parse_bytes(data, suffix, unzipped_budget=1 << 20)
+    return parse_bytes(data, suffix, ParseOptions(unzipped_bytes=1 << 20))
 
 
 def blocks(parsed: ParsedText) -> list[tuple[str, int, str]]:

@@ -10,6 +10,7 @@ from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.decode import decode
+from ragkit_ingest.parse.options import ParseOptions
 
 _DELIMITERS = ",\t;|"
 _SAMPLE_LINES = 100
@@ -17,7 +18,7 @@ _SAMPLE_CHARS = 1 << 18
 _MAX_FIELD_CHARS = 1 << 20  # a field beyond that is a quotation mark that was never closed
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a table of separated values. Raises IngestError for binary data."""
     text = clean(decode(data))
     first, _, rest = text.partition("\n")

@@ -15,6 +15,7 @@ from ragkit_ingest.parse.content import Content, Table, is_layout
 from ragkit_ingest.parse.docxstyles import Style, styles
 from ragkit_ingest.parse.numbering import Numbering
 from ragkit_ingest.parse.omml import linear
+from ragkit_ingest.parse.options import ParseOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,9 +30,9 @@ _NOTES = ("footnote", "endnote")
 _PLAIN = Style()
 
 
-def parse(data: bytes, unzipped_budget: int) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a .docx. Raises IngestError for one that is damaged, encrypted or hostile."""
-    archive = Archive(data, unzipped_budget)
+    archive = Archive(data, options.unzipped_bytes)
     main = archive.main_part()
     related = dict(archive.related(main).values())
     reader = _Reader(

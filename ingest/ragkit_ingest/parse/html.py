@@ -16,6 +16,7 @@ from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.content import Content, Table, is_layout
 from ragkit_ingest.parse.decode import decode, lookup
+from ragkit_ingest.parse.options import ParseOptions
 
 _FEED_CHARS = 1 << 20
 _DROPPED = frozenset(
@@ -43,7 +44,7 @@ _MAX_SPAN = 1000  # HTML's own limit on colspan
 _MAX_TABLE_DEPTH = 8  # arbitrary; layouts of the last century had five
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse an HTML page. Raises IngestError for binary data."""
     from lxml import etree
 

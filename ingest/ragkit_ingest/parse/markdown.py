@@ -12,6 +12,7 @@ from ragkit.text.normalise import clean
 from ragkit.types import Block, BlockKind, ParsedText
 from ragkit_ingest.parse.builder import title_line
 from ragkit_ingest.parse.decode import decode
+from ragkit_ingest.parse.options import ParseOptions
 
 _MARKS = frozenset("#`~=-*_|:<")  # what can begin anything but a paragraph or an item
 _ITEM_MARKS = frozenset("-*+0123456789")
@@ -31,7 +32,7 @@ _KEY = re.compile(r"([A-Za-z_][\w .-]*):(?:[ \t]+(.*))?$")
 _MAX_KEYS, _MAX_VALUE_CHARS = 64, 1000  # arbitrary; metadata is a label, not a text
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse Markdown of any encoding that `decode` knows. Raises IngestError for binary data."""
     metadata, text = _front_matter(clean(decode(data)))
     title = title_line(metadata.pop("title", ""))

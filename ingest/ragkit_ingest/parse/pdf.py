@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.pdflines import Line, lines
 from ragkit_ingest.parse.pdfparagraphs import key, paragraphs
 
@@ -26,7 +27,7 @@ _MAX_OUTLINE = 20_000
 _MAX_HEADING_CHARS = 300
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a PDF. Raises IngestError for one that is encrypted or damaged."""
     import pypdfium2
 

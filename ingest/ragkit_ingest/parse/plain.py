@@ -7,12 +7,13 @@ import re
 from ragkit.text.normalise import clean
 from ragkit.types import Block, ParsedText
 from ragkit_ingest.parse.decode import decode
+from ragkit_ingest.parse.options import ParseOptions
 
 # Runs of lines with something on them. Possessive, so that a line of spaces is read once.
 _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a text file of any encoding that `decode` knows. Raises IngestError for binary data."""
     text = clean(decode(data))
     blocks = [Block(*match.span(), "paragraph") for match in _PARAGRAPH.finditer(text)]

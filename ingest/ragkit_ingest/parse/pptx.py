@@ -11,6 +11,7 @@ from ragkit_ingest.parse.archive import Archive, attribute, child, local, number
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.charts import chart_rows, chart_title
 from ragkit_ingest.parse.omml import linear
+from ragkit_ingest.parse.options import ParseOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,9 @@ _TRUE = frozenset({"1", "true"})
 _BULLETS = frozenset({"buChar", "buAutoNum", "buBlip"})
 
 
-def parse(data: bytes, unzipped_budget: int) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a .pptx. Raises IngestError for one that is damaged, encrypted or hostile."""
-    archive = Archive(data, unzipped_budget)
+    archive = Archive(data, options.unzipped_bytes)
     main = archive.main_part()
     related = archive.related(main)
     builder = Builder()

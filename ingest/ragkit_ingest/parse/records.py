@@ -14,12 +14,13 @@ from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.decode import decode
+from ragkit_ingest.parse.options import ParseOptions
 
 _MAX_DEPTH = 100  # arbitrary; deeper is an attack on recursive readers
 _INLINE_CHARS = 200  # a list of short values is one line
 
 
-def parse(data: bytes) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse JSON, or JSON lines. Raises IngestError for what is neither."""
     text = clean(decode(data))
     if not text.strip():

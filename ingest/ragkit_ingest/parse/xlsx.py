@@ -13,6 +13,7 @@ from ragkit_ingest.parse.archive import Archive, child, children
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.cells import Cells, Grid, regions
 from ragkit_ingest.parse.charts import chart_rows, chart_title
+from ragkit_ingest.parse.options import ParseOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 _THREADED = "[Threaded comment]"  # a copy for older programs, with an advertisement in it
 
 
-def parse(data: bytes, unzipped_budget: int) -> ParsedText:
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse an .xlsx. Raises IngestError for one that is damaged, encrypted or hostile."""
-    archive = Archive(data, unzipped_budget)
+    archive = Archive(data, options.unzipped_bytes)
     main = archive.main_part()
     related = archive.related(main)
     cells = Cells(archive, main)

@@ -1,0 +1,29 @@
+"""What a source yields: one thing to take in, whatever it lies in.
+
+A file, a member of an archive, a record, a web page: each has a URI, a format, and bytes that are
+read when its turn has come. It knows nothing of sources or of what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Value = str | int | float | bool  # of a metadata key
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to take in.
+
+    `suffix` tells its format, as ".pdf" does, in lower case. `read` takes how many bytes there may
+    be and returns them; it raises IngestError("read", reason). `name` is a title where nothing
+    better is known; `title` and `metadata` are the user's own, and win over what the parser finds.
+    """
+
+    uri: str
+    suffix: str
+    read: Callable[[int], bytes]
+    name: str = ""
+    title: str = ""
+    metadata: Mapping[str, Value] = field(default_factory=dict)

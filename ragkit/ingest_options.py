@@ -1,0 +1,65 @@
+"""How a collection's files become passages: the settings' choice, or the collection's own.
+
+What a collection keeps of its own wins over the settings. It knows nothing of what an option does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragkit.settings import Settings
+
+KEY: Final = "ingest"  # under which a collection's settings keep its own options
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Everything that decides what is made of a file's bytes; the names are the settings' own."""
+
+    splitter: str = "structural"
+    chunk_tokens: int | None = None
+    chunk_overlap_tokens: int | None = None
+    chunk_header: Literal["off", "on"] = "off"
+    long_chunks: Literal["refuse", "mean", "max", "weighted"] = "refuse"
+    unicode: Literal["nfc", "nfkc", "none"] = "nfc"
+    mask: str | None = None
+    boilerplate: Literal["keep", "drop"] = "keep"
+    near_duplicates: Literal["keep", "flag", "drop"] = "keep"
+    near_duplicate_similarity: float = 0.9
+    comments: Literal["drop", "keep"] = "drop"
+    revisions: Literal["accepted", "original", "both"] = "accepted"
+    ocr: Literal["auto", "off"] = "auto"
+    pdf_layout: Literal["text", "docling"] = "text"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the options as JSON has them, by name."""
+        return asdict(self)
+
+
+NAMES: Final = tuple(field.name for field in fields(IngestOptions))
+
+
+def options_of(settings: Settings, kept: Mapping[str, Any]) -> IngestOptions:
+    """Put together a collection's options; `kept` is what its row keeps of settings.
+
+    Raises SettingsError for a kept value that cannot be used.
+    """
+    own = kept.get(KEY, {})
+    if own:
+        settings = type(settings)(**{**dict(settings), **own})
+    return IngestOptions(**{name: getattr(settings, name) for name in NAMES})
+
+
+def checked(name: str, value: object, settings: Settings) -> Any:
+    """Return an option's value as the settings would have it.
+
+    Raises UsageError for an unknown name, SettingsError for a value that cannot be used.
+    """
+    if name not in NAMES:
+        raise UsageError(f"There is no option {name!r}: these are {', '.join(NAMES)}.")
+    return getattr(type(settings)(**{**dict(settings), name: value}), name)
