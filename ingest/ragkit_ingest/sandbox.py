@@ -41,7 +41,7 @@ class ParseLimits:
     ordinary files need.
     """
 
-    memory_mb: int = 1024
+    memory_mb: int = 1536
     cpu_s: int = 60
     wall_s: float = 120
     unzipped_mb: int = 256
@@ -67,13 +67,20 @@ class ParserPool(Closing):
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
 
     def submit(
-        self, data: bytes, suffix: str, options: ParseOptions | None = None
+        self,
+        data: bytes,
+        suffix: str,
+        options: ParseOptions | None = None,
+        *,
+        on_start: Callable[[], None] = lambda: None,
     ) -> Future[ParsedText]:
-        """Parse a file's bytes in one of the processes.
+        """Parse a file's bytes in one of the processes; `on_start` is called when its turn comes.
 
         The future's exception is IngestError("parse", reason).
         """
-        return self._threads.submit(self._ask, _parsed, data, suffix, options, members=False)
+        return self._threads.submit(
+            self._ask, _parsed, data, suffix, options, members=False, on_start=on_start
+        )
 
     def members(
         self, data: bytes, suffix: str, options: ParseOptions | None = None
@@ -91,9 +98,10 @@ class ParserPool(Closing):
             for process in self._running:
                 process.kill()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for process in self._running:
+        with self._lock:
+            running, self._running = self._running, set()
+        for process in running:
             process.end()
-        self._running.clear()
 
     def _ask(
         self,
@@ -103,7 +111,9 @@ class ParserPool(Closing):
         options: ParseOptions | None,
         *,
         members: bool,
+        on_start: Callable[[], None] = lambda: None,
     ) -> T:
+        on_start()
         if len(data) > self._limits.file_mb << 20:
             raise IngestError("parse", f"larger than the limit of {self._limits.file_mb} MB")
         options = replace(options or ParseOptions(), unzipped_bytes=self._limits.unzipped_mb << 20)

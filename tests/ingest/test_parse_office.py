@@ -4,11 +4,12 @@ import datetime as dt
 import io
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ragkit.types import ParsedText
+from ragkit.types import Page, ParsedText
 from ragkit_ingest.parse import ParseOptions, parse_bytes
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -16,9 +17,12 @@ STRICT_WORD = "http://purl.oclc.org/ooxml/wordprocessingml/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 STRICT_RELATIONS = "http://purl.oclc.org/ooxml/officeDocument/relationships"
 
+_OPTIONS = ParseOptions(unzipped_bytes=64 << 20)
+KEEP = replace(_OPTIONS, comments="keep")
 
-def parse(data: bytes, suffix: str) -> ParsedText:
-    return parse_bytes(data, suffix, ParseOptions(unzipped_bytes=64 << 20))
+
+def parse(data: bytes, suffix: str, options: ParseOptions = _OPTIONS) -> ParsedText:
+    return parse_bytes(data, suffix, options)
 
 
 def saved(document: Any) -> bytes:
@@ -63,6 +67,8 @@ def test_a_word_document_in_body_order() -> None:
     document = docx.Document()
     document.core_properties.title = "Onboarding"
     document.core_properties.author = "R. Writer"
+    document.core_properties.created = dt.datetime(2026, 1, 31, 8, 30)
+    document.core_properties.modified = dt.datetime(2026, 2, 1)
     document.add_heading("Onboarding", 1)
     document.add_paragraph("Bring your passport.")
     document.add_paragraph("laptop", style="List Bullet")
@@ -82,7 +88,12 @@ def test_a_word_document_in_body_order() -> None:
         "| Item | Who | When |\n| - | - | - |\n| lens | Ann | - |\n| lens | - | cap |\n\n"
         "## 第二章 安全\n\n戴上\n护目镜。\n"
     )
-    assert (parsed.title, parsed.metadata) == ("Onboarding", {"author": "R. Writer"})
+    assert parsed.title == "Onboarding"
+    assert parsed.metadata == {
+        "author": "R. Writer",
+        "created": "2026-01-31T08:30:00+00:00",
+        "modified": "2026-02-01T00:00:00+00:00",
+    }
     kinds = [(block.kind, block.level) for block in parsed.blocks]
     assert kinds == [
         ("heading", 1),
@@ -187,7 +198,7 @@ def test_slides_are_pages() -> None:
         "|  | sold |\n| - | - |\n| Q1 | 3 |\n| Q2 | 4.5 |\n"
     )
     second = parsed.text.index("# 销售")
-    assert [(page.number, page.start) for page in parsed.pages] == [(1, 0), (3, second)]
+    assert parsed.pages == (Page(0, 1, "Radar gauge"), Page(second, 3, "销售"))
 
 
 def test_sheets_are_pages_and_regions_tables() -> None:
@@ -215,10 +226,10 @@ def test_sheets_are_pages_and_regions_tables() -> None:
         "| part | months | since |\n| - | - | - |\n| lens | 6 | 2026-01-31 |\n\n"
         "| a | b |\n| - | - |\n| 0.3 | TRUE |\n\n"
         "| all parts |  |\n| - | - |\n| 1.5 | 2026-01-02 03:04:05 |\n\n"
-        "Comment on B2 (author: Ann): check\n\n"
         "# 库存\n\n| 型号\\|甲 | 08:30:00 |\n| - | - |\n"
     )
-    assert [page.number for page in parsed.pages] == [1, 3]
+    assert [(page.number, page.label) for page in parsed.pages] == [(1, "Intervals"), (3, "库存")]
+    assert parsed.notes == {"comments": 1}
 
 
 def test_a_merged_cell_stands_in_all_its_places() -> None:

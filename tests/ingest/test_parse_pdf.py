@@ -116,7 +116,7 @@ def test_the_outline_makes_headings() -> None:
         (b"%PDF-1.7\n" + bytes(range(256)) * 20, "truncated PDF"),
         (b"PK\x03\x04 not a pdf", "not really a PDF"),
         (b"", "the file is empty (0 bytes)"),
-        (make_pdf([[], []]), "no text layer: probably a scan, which needs OCR first"),
+        (make_pdf([[], []]), "no text in it: its pages are blank"),
     ],
 )
 def test_what_cannot_be_read_is_said(data: bytes, reason: str) -> None:
@@ -140,7 +140,7 @@ def test_every_truncation_of_a_pdf_ends_in_text_or_a_reason() -> None:
         "damaged PDF: none of its pages can be read",
         "not really a PDF",
         "the file is empty (0 bytes)",
-        "no text layer: probably a scan, which needs OCR first",
+        "no text in it: its pages are blank",
     }
     assert "truncated PDF" in outcomes
 
@@ -156,4 +156,9 @@ def test_the_example_manual_reads_well() -> None:
         "防雷接地电阻不得大于4欧姆",
     ):
         assert phrase in parsed.text
-    assert "\nReplace the desiccant cartridge 12 months OL-4410\n" in parsed.text
+    assert "\n| Replace the desiccant cartridge | 12 months | OL-4410 |\n" in parsed.text
+    assert (
+        "\n| E22 | Memory full | Restore the connection; the oldest values are overwritten |\n"
+        in (parsed.text)
+    )
+    assert "\n| 接地电阻 | 不大于4欧姆 |\n" in parsed.text

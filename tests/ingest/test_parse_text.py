@@ -1,6 +1,7 @@
 """Plain text and Markdown: encodings, blocks over the source, front matter, speed on long lines."""
 
 import codecs
+import importlib
 import time
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import MEDIA_TYPES, ParseOptions, parse_bytes
+from ragkit_ingest.parse.formats import MODULES
 
 SIMPLIFIED = [
     "今天下午三点开会。",
@@ -39,10 +41,16 @@ def blocks(parsed: ParsedText) -> list[tuple[str, int, str]]:
     return [(b.kind, b.level, parsed.text[b.start : b.end]) for b in parsed.blocks]
 
 
-def test_media_types_cover_the_supported_suffixes() -> None:
-    assert sorted(MEDIA_TYPES) == (
-        ".csv .docx .htm .html .json .jsonl .markdown .md .pdf .pptx .tsv .txt .xlsx".split()
-    )
+@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+def test_every_format_has_a_module_that_parses(module: str) -> None:
+    parser = importlib.import_module(f"ragkit_ingest.parse.{module}")
+    assert callable(parser.parse)
+
+
+def test_suffixes_are_lower_case_and_have_a_media_type() -> None:
+    assert MEDIA_TYPES.keys() == MODULES.keys()
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in MODULES)
+    assert all(media_type.count("/") == 1 for media_type in MEDIA_TYPES.values())
     assert MEDIA_TYPES[".md"] == "text/markdown"
 
 

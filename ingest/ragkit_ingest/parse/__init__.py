@@ -38,10 +38,16 @@ def parse_bytes(data: bytes, suffix: str, options: ParseOptions = _DEFAULT) -> P
         raise IngestError("parse", "the file is empty (0 bytes)")
     parser = import_module(f"{__name__}.{MODULES[known]}")
     parse: Parse = parser.parse
-    parsed = parse(data, options)
+    parsed = _cleaned(parse(data, options), options)
     if not parsed.text.strip("\ufeff\ufffd \t\n\r\f\v\xa0\u3000") or parsed.text.isspace():
         raise IngestError("parse", getattr(parser, "NO_TEXT", "the file is empty: no text in it"))
     return parsed
+
+
+def _cleaned(parsed: ParsedText, options: ParseOptions) -> ParsedText:
+    from ragkit_ingest.clean import cleaned
+
+    return cleaned(parsed, options)
 
 
 def members_of(

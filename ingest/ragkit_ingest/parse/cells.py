@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ragkit_ingest.parse.archive import Archive, attribute, child, children, local, number
+from ragkit_ingest.parse.numberformats import NUMBER, cell_formats
+from ragkit_ingest.parse.xlsxhidden import Columns, is_filtered, is_hidden
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -21,12 +26,16 @@ Grid = dict[int, dict[int, str]]  # row: column: text, both from 1, without the 
 _AREA = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})$")
 _MAX_SPREAD = 200_000  # arbitrary: cells that merged ones of a sheet may fill
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})$")
-# Built-in formats of dates and times (ECMA-376 part 1, 18.8.30).
-_BUILTIN_DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])
-_NOT_CODE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?![hms]+\])[^\]]*\]', re.IGNORECASE)
-_DATE_CODE = re.compile(r"[dmyhs年月日]", re.IGNORECASE)
 _EPOCHS = {False: dt.datetime(1899, 12, 30), True: dt.datetime(1904, 1, 1)}
 _MAX_DAYS = 2_958_466  # 9999-12-31
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A sheet's cells, and how many of its rows and columns were left out."""
+
+    cells: Grid
+    notes: Counter[str] = field(default_factory=Counter)
 
 
 class Cells:
@@ -38,45 +47,44 @@ class Cells:
         self._strings = [
             _rich_text(item) for item in archive.rows(related.get("sharedStrings", ""), "si")
         ]
-        self._dates = _date_styles(archive.xml(related.get("styles", "")))
+        self._formats = cell_formats(archive.xml(related.get("styles", "")))
         flag = attribute(child(archive.xml(main), "workbookPr"), "date1904")
         self._epoch = _EPOCHS[flag in {"1", "true"}]
 
-    def grid(self, part: str) -> Grid:
-        """Read a sheet's cells that are not empty."""
+    def grid(self, part: str) -> Sheet:
+        """Read a sheet's cells that are not empty and not hidden."""
         grid: Grid = {}
+        hidden: Grid = {}
+        top: Element | None = None
+        columns = Columns(None)
         row = 0
         for element in self._archive.rows(part, "row"):
+            if top is None:
+                top = _worksheet(element)
+                columns = Columns(child(top, "cols"))  # they come before the rows
             row = number(element.get("r"), row + 1)
-            line: dict[int, str] = {}
-            column = 0
-            for cell in element:
-                reference = _REFERENCE.match(cell.get("r") or "")
-                column = _column(reference.group(1)) if reference else column + 1
-                text = self._value(cell)
-                if text:
-                    line[column] = text
-            if line:
-                grid[row] = line
-        self._merge(part, grid)
-        return grid
+            line = self._line(element)
+            shown = {column: text for column, text in line.items() if not columns.hides(column)}
+            if shown:
+                (hidden if is_hidden(element) else grid)[row] = shown
+        if is_filtered(top):
+            grid.update(hidden)
+            hidden = {}
+        _merge(top, grid)
+        notes = Counter({"hidden rows": len(hidden), "hidden columns": len(columns.seen)})
+        return Sheet(_closed_up(grid, sorted(hidden), sorted(columns.seen)), notes)
 
-    def _merge(self, part: str, grid: Grid) -> None:
-        """Let a merged cell stand in all its places; one that is alone in its rows stands once."""
-        left = _MAX_SPREAD
-        for element in self._archive.rows(part, "mergeCell"):
-            area = _AREA.match(element.get("ref") or "")
-            if area is None:
-                continue
-            columns = range(_column(area.group(1)), _column(area.group(3)) + 1)
-            rows = range(int(area.group(2)), int(area.group(4)) + 1)
-            text = grid.get(rows.start, {}).get(columns.start)
-            left -= len(columns) * len(rows)
-            alone = all(grid.get(row, {}).keys() <= {columns.start} for row in rows)
-            if text is None or alone or left < 0:
-                continue
-            for row in rows:
-                grid.setdefault(row, {}).update(dict.fromkeys(columns, text))
+    def _line(self, row: Element) -> dict[int, str]:
+        """Read a row's cells that are not empty."""
+        line: dict[int, str] = {}
+        column = 0
+        for cell in row:
+            reference = _REFERENCE.match(cell.get("r") or "")
+            column = _column(reference.group(1)) if reference else column + 1
+            text = self._value(cell)
+            if text:
+                line[column] = text
+        return line
 
     def _value(self, cell: Element) -> str:
         kind = cell.get("t") or "n"
@@ -99,9 +107,10 @@ class Cells:
             value = float(raw)
         except ValueError:
             return raw
-        if style in self._dates and 0 <= value < _MAX_DAYS:
+        form = self._formats[style] if 0 <= style < len(self._formats) else NUMBER
+        if form.is_date and 0 <= value < _MAX_DAYS:
             return _date(value, self._epoch)
-        return f"{value:.15g}"
+        return form.shown(value)
 
 
 def regions(grid: Grid) -> Iterator[list[list[str]]]:
@@ -116,6 +125,42 @@ def regions(grid: Grid) -> Iterator[list[list[str]]]:
             waiting.extend(reversed(parts))
         elif parts:
             yield _rectangle(piece)
+
+
+def _worksheet(row: Element) -> Element | None:
+    """Give what rows and columns of a sheet stand in; what follows the rows is read later."""
+    rows = row.getparent()
+    return rows.getparent() if rows is not None else None
+
+
+def _merge(top: Element | None, grid: Grid) -> None:
+    """Let a merged cell stand in all its places; one that is alone in its rows stands once."""
+    left = _MAX_SPREAD
+    for element in children(top, "mergeCells"):
+        area = _AREA.match(element.get("ref") or "")
+        if area is None:
+            continue
+        columns = range(_column(area.group(1)), _column(area.group(3)) + 1)
+        rows = range(int(area.group(2)), int(area.group(4)) + 1)
+        text = grid.get(rows.start, {}).get(columns.start)
+        left -= len(columns) * len(rows)
+        alone = all(grid.get(row, {}).keys() <= {columns.start} for row in rows)
+        if text is None or alone or left < 0:
+            continue
+        for row in rows:
+            grid.setdefault(row, {}).update(dict.fromkeys(columns, text))
+
+
+def _closed_up(grid: Grid, rows: list[int], columns: list[int]) -> Grid:
+    """Move cells together over rows and columns that were left out, which part no tables."""
+    if not rows and not columns:
+        return grid
+    return {
+        row - bisect_left(rows, row): {
+            column - bisect_left(columns, column): text for column, text in line.items()
+        }
+        for row, line in grid.items()
+    }
 
 
 def _bands(grid: Grid) -> list[Grid]:
@@ -166,26 +211,6 @@ def _rich_text(item: Element) -> str:
             text = child(piece, "t")
             parts.append(text.text or "" if text is not None else "")
     return "".join(parts).strip()
-
-
-def _date_styles(root: Element | None) -> frozenset[int]:
-    """Find the cell formats that show a number as a date or a time."""
-    codes = {
-        number(attribute(item, "numFmtId")): attribute(item, "formatCode") or ""
-        for item in children(root, "numFmts")
-    }
-    dates: set[int] = set()
-    for place, item in enumerate(children(root, "cellXfs")):
-        form = number(attribute(item, "numFmtId"))
-        own = codes.get(form)
-        if _is_date(own) if own is not None else form in _BUILTIN_DATES:
-            dates.add(place)
-    return frozenset(dates)
-
-
-def _is_date(code: str) -> bool:
-    positive = code.split(";", maxsplit=1)[0]
-    return "General" not in positive and bool(_DATE_CODE.search(_NOT_CODE.sub("", positive)))
 
 
 def _date(value: float, epoch: dt.datetime) -> str:

@@ -15,39 +15,62 @@ _MAX_COLUMNS = 1000  # HTML's own limit on one cell's span
 _MAX_REPEATED_CHARS = 1_000_000  # arbitrary; spans can claim far more than a page's bytes hold
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a piece stands on a page, for formats that know; `linked` counts characters of links.
+
+    `regions` are the names of the parts of the page that it is in.
+    """
+
+    regions: frozenset[str] = frozenset()
+    linked: int = 0
+
+
+_NOWHERE = Place()
+
+
 @dataclass(slots=True)
-class _Piece:
+class Piece:
+    """One block, before it is written."""
+
     kind: _Kind
     text: str = ""
     number: int = 0  # a heading's level, an item's depth
     marker: str = ""
     rows: list[list[str]] = field(default_factory=list)
+    place: Place = _NOWHERE
+
+    @property
+    def size(self) -> int:
+        """How many characters it has."""
+        return len(self.text) + sum(len(cell) for row in self.rows for cell in row)
 
 
 class Content:
-    """Blocks in order."""
+    """Blocks in order; `place` is where those stand that are added from now on."""
 
-    __slots__ = ("pieces",)
+    __slots__ = ("pieces", "place")
 
     def __init__(self) -> None:
-        self.pieces: list[_Piece] = []
+        self.pieces: list[Piece] = []
+        self.place = _NOWHERE
 
     def heading(self, level: int, text: str) -> None:
-        self.pieces.append(_Piece("heading", text, level))
+        self.pieces.append(Piece("heading", text, level, place=self.place))
 
     def paragraph(self, text: str) -> None:
-        self.pieces.append(_Piece("paragraph", text))
+        self.pieces.append(Piece("paragraph", text, place=self.place))
 
     def item(self, text: str, depth: int, marker: str) -> None:
-        self.pieces.append(_Piece("item", text, depth, marker))
+        self.pieces.append(Piece("item", text, depth, marker, place=self.place))
 
     def code(self, text: str) -> None:
-        self.pieces.append(_Piece("code", text))
+        self.pieces.append(Piece("code", text, place=self.place))
 
     def table(self, table: Table) -> None:
         """Add a table, its cells as text."""
         self.pieces.extend(table.caption.pieces)
-        self.pieces.append(_Piece("table", rows=table.texts()))
+        self.pieces.append(Piece("table", rows=table.texts(), place=self.place))
 
     def extend(self, table: Table) -> None:
         """Add what stands in a table's cells, one after the other."""

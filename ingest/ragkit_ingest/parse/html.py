@@ -1,75 +1,77 @@
 """Parse HTML as a stream of tags into Markdown-like text: headings, lists, code, tables, links as
-their text.
+their text. What frames the main content, and what is hidden in place, is left out and counted.
 
 No tree is built, so depth costs nothing; no entity is expanded beyond HTML's own, and nothing is
-fetched. It knows nothing of style sheets: only what is hidden in place is left out.
+fetched. It knows nothing of style sheets and scripts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ragkit.text.analyse import CJK
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.content import Content, Table, is_layout
-from ragkit_ingest.parse.decode import decode, lookup
+from ragkit_ingest.parse.htmlcharset import decode_page
+from ragkit_ingest.parse.htmlhidden import is_hidden
+from ragkit_ingest.parse.htmlmain import main_content
+from ragkit_ingest.parse.htmlmeta import Head
+from ragkit_ingest.parse.htmlregions import Regions
+from ragkit_ingest.parse.htmltags import (
+    APART,
+    CELLS,
+    DROPPED,
+    HEADINGS,
+    LISTS,
+    PREFORMATTED,
+    PRESENTATION,
+    VOID,
+)
 from ragkit_ingest.parse.options import ParseOptions
 
 _FEED_CHARS = 1 << 20
-_DROPPED = frozenset(
-    "script style noscript template iframe object svg canvas audio video select datalist".split()
-)
-_BLOCKS = frozenset(
-    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
-    " figure footer form header hr html legend main nav p search section summary".split()
-)
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_LISTS = frozenset({"ul", "ol", "menu", "dir"})
-_CELLS = frozenset({"td", "th"})
-_PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
-# What begins and ends a block of its own.
-_APART = _BLOCKS | _LISTS | _CELLS | _PREFORMATTED | {*_HEADINGS, "li", "table", "tr", "caption"}
-_PRESENTATION = frozenset({"presentation", "none"})
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
-_CHARSET = re.compile(
-    rb"""<(?:meta\b[^>]{0,512}?charset|\?xml[^>]{0,99}?encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
-)
-_CHARSET_BYTES = 4096  # browsers look at 1024
 _WRAP = re.compile(rf"(?<=[{CJK}，。、；：！？）》」”])[ \t\r]*\n\s*(?=[{CJK}（《「“])")
+_MAX_LANG_CHARS = 35  # RFC 5646, 4.4.1
 _MAX_SPAN = 1000  # HTML's own limit on colspan
 _MAX_TABLE_DEPTH = 8  # arbitrary; layouts of the last century had five
 
 
 def parse(data: bytes, options: ParseOptions) -> ParsedText:
-    """Parse an HTML page. Raises IngestError for binary data."""
+    """Parse an HTML page, of which the main content is kept. Raises IngestError for binary data."""
+    return _parsed(data, is_page=True)
+
+
+def parse_part(data: bytes, options: ParseOptions) -> ParsedText:
+    """Parse HTML that is no page of a site but part of something: a mail's body, a chapter.
+
+    All of it is kept, except for what is hidden. Raises IngestError for binary data.
+    """
+    return _parsed(data, is_page=False)
+
+
+def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
     from lxml import etree
 
     walker = _Walker()
     parser = etree.HTMLParser(target=walker, huge_tree=True, no_network=True)
-    text = clean(_decode(data))
+    text = clean(decode_page(data))
     for start in range(0, len(text), _FEED_CHARS):
         parser.feed(text[start : start + _FEED_CHARS])
     if text:
         parser.close()
+    pieces = walker.page.pieces
+    kept = Content()
+    kept.pieces = main_content(pieces) if is_page else pieces
+    notes = walker.notes | {"boilerplate text": len(pieces) - len(kept.pieces)}
     builder = Builder()
-    walker.page.write(builder)
-    return builder.result(title=walker.title)
-
-
-def _decode(data: bytes) -> str:
-    """Decode by the page's own word, if it keeps it; by what the bytes look like otherwise."""
-    declared = _CHARSET.search(data, 0, _CHARSET_BYTES)
-    name = lookup(declared.group(1).decode("ascii", "replace")) if declared else None
-    if name and not data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        try:
-            return data.decode(name)
-        except UnicodeDecodeError:
-            pass
-    return decode(data)
+    kept.write(builder)
+    title, metadata = walker.title.strip() or walker.head.title, walker.head.metadata()
+    parsed = builder.result(title=title, metadata=metadata)
+    return replace(parsed, notes={kind: count for kind, count in notes.items() if count})
 
 
 class _Walker:
@@ -78,6 +80,8 @@ class _Walker:
     def __init__(self) -> None:
         self.page = Content()
         self.title = ""
+        self.head = Head()
+        self.notes = {"hidden text": 0, "comments": 0}
         self._open: list[Content] = [self.page]  # the page and the cells that are open
         self._tables: list[Table] = []
         self._too_deep = 0  # tables open inside too many others, read as running text
@@ -89,46 +93,51 @@ class _Walker:
         self._heading = 0
         self._marker: str | None = None  # of the open item, until its first line is written
         self._in_title = False
+        self._regions = Regions()
+        self._hides = False  # whether what is dropped is a text that only the page's look hides
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._dropping or tag in _DROPPED or _is_hidden(attributes):
+        if self._dropping or tag in DROPPED or is_hidden(tag, attributes):
             self._drop(tag)
             return
-        if tag in _APART:
+        if tag in APART:
             self._flush()
+        self._enter(tag, attributes)
         if tag == "title":
             self._in_title = not self.title
-        elif tag in _HEADINGS:
-            self._heading = _HEADINGS[tag]
+        elif tag in HEADINGS:
+            self._heading = HEADINGS[tag]
         elif tag == "br":
             self._inline.append("\n" if self._pre else "\x00")
         elif tag == "img":
             self._inline.append(f" {attributes.get('alt') or ''} ")
-        elif tag in _PREFORMATTED:
+        elif tag in PREFORMATTED:
             self._pre += 1
         elif tag == "li":
             self._item(attributes)
-        elif tag in _LISTS:
+        elif tag in LISTS:
             self._lists.append(_number(attributes.get("start"), 1) - 1 if tag == "ol" else None)
         else:
             self._start_table(tag, attributes)
 
     def end(self, tag: str) -> None:
         if self._dropping:
-            if tag not in _VOID:
+            if tag not in VOID:
                 self._dropping.pop()
             return
-        if tag in _APART:
+        if tag in APART:
             self._flush()
+        if tag not in VOID:
+            self._regions.leave(tag)
         if tag == "title":
             self._in_title = False
-        elif tag in _HEADINGS:
+        elif tag in HEADINGS:
             self._heading = 0
-        elif tag in _PREFORMATTED:
+        elif tag in PREFORMATTED:
             self._pre = max(0, self._pre - 1)
         elif tag == "li":
             self._marker = None
-        elif tag in _LISTS:
+        elif tag in LISTS:
             if len(self._lists) > self._base[-1]:
                 self._lists.pop()
         else:
@@ -139,9 +148,14 @@ class _Walker:
             self.title += text
         elif not self._dropping:
             self._inline.append(text)
+            self._regions.said(len(text))
+        elif self._hides and not text.isspace():
+            self.notes["hidden text"] += 1
+            self._hides = False  # once for all that is in it
 
     def comment(self, text: str) -> None:
         """Leave a comment out."""
+        self.notes["comments"] += bool(text.strip())
 
     def pi(self, target: str, data: str | None = None) -> None:
         """Leave a processing instruction out."""
@@ -154,10 +168,21 @@ class _Walker:
 
     def _drop(self, tag: str) -> None:
         """Leave a tag and all that is in it out."""
-        if not self._dropping and tag in _APART:
-            self._flush()
-        if tag not in _VOID:
+        if not self._dropping:
+            if tag in APART:
+                self._flush()
+            self._hides = tag == "template" or tag not in DROPPED
+        if tag not in VOID:
             self._dropping.append(tag)
+
+    def _enter(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note where the page's text is from here on, and what its head says."""
+        if tag == "meta":
+            self.head.take(attributes)
+        elif tag == "html":
+            self.head.language = (attributes.get("lang") or "").strip()[:_MAX_LANG_CHARS]
+        if tag not in VOID:
+            self._regions.enter(tag, attributes)
 
     def _item(self, attributes: Mapping[str, str]) -> None:
         number = self._lists[-1] if len(self._lists) > self._base[-1] else None
@@ -172,13 +197,13 @@ class _Walker:
             if len(self._tables) >= _MAX_TABLE_DEPTH:
                 self._too_deep += 1
                 return
-            self._tables.append(Table(presentation=attributes.get("role") in _PRESENTATION))
+            self._tables.append(Table(presentation=attributes.get("role") in PRESENTATION))
         elif not self._tables:
             return
         elif tag == "tr":
             self._close_cell()
             self._tables[-1].rows.append([])
-        elif tag in _CELLS:
+        elif tag in CELLS:
             self._close_cell()
             columns = min(_number(attributes.get("colspan"), 1), _MAX_SPAN)
             rows = min(_number(attributes.get("rowspan"), 1), _MAX_SPAN)
@@ -191,7 +216,7 @@ class _Walker:
     def _end_table(self, tag: str) -> None:
         if not self._tables:
             return
-        if tag in _CELLS or tag in {"tr", "caption"}:
+        if tag in CELLS or tag in {"tr", "caption"}:
             self._close_cell()
         elif self._too_deep:
             self._too_deep -= 1
@@ -199,6 +224,7 @@ class _Walker:
             self._close_cell()
             table = self._tables.pop()
             target = self._open[-1]
+            target.place = self._regions.place()
             if is_layout(table):
                 target.extend(table)
             else:
@@ -216,9 +242,11 @@ class _Walker:
         """Write what was said since the last block began."""
         text = "".join(self._inline)
         self._inline.clear()
+        place = self._regions.place()
         if not text or text.isspace():
             return
         target = self._open[-1]
+        target.place = place
         depth = len(self._lists) - self._base[-1]
         if self._pre:
             target.code(text.replace("\x00", "\n"))
@@ -237,15 +265,6 @@ def _collapse(text: str) -> str:
     """Make one space of any white space, and line ends of the page's own line breaks."""
     lines = _WRAP.sub("", text).split("\x00")
     return "\n".join(line for line in (" ".join(part.split()) for part in lines) if line)
-
-
-def _is_hidden(attributes: Mapping[str, str]) -> bool:
-    if not attributes:
-        return False
-    if "hidden" in attributes and attributes["hidden"] != "until-found":
-        return True
-    style = attributes.get("style")
-    return bool(style) and _HIDDEN.search(style or "") is not None
 
 
 def _number(value: str | None, default: int) -> int:

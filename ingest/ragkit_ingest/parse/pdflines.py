@@ -1,99 +1,249 @@
-"""The lines of a PDF page with their places, as pdfium reads them."""
+"""The lines of a PDF page with their places, as pdfium reads them.
+
+Places are those of the page as it is shown, turned pages included. It knows nothing of paragraphs,
+columns or tables.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
 _LINE = re.compile(r"[^\r\n]+")
-_HYPHEN = re.compile("[\x02\ufffe\u00ad]")  # pdfium's mark where it joined a hyphenated word
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_HYPHEN = re.compile("[\x02\ufffe]")  # pdfium's mark where it joined a hyphenated word
+_SPACE = re.compile(" ")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\ufffe\uffff]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ODD = re.compile(f"{_CONTROLS.pattern}|[\ud800-\udfff]")
 _WIDE_GAP = 2.0  # in line heights: between the columns of a table, never between words
+_RAISED = 0.25  # of a line's height: a word so much higher or lower is on another line
+_UPRIGHT = 0.2  # radians, arbitrary: more is text set at an angle
+
+Gap = tuple[float, float]  # where it begins and ends
+Box = tuple[float, float, float, float]  # left, right, bottom, top
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line's text, still with the space at its end, and where it is; y grows upwards.
 
-    Where pdfium joined a hyphenated word, a line is two: it begins at `first_bottom` and ends at
-    `bottom`.
+    `gaps` are the places of the spaces in it, in order; none are given for writing from right to
+    left. `has_gap`: one is as wide as between a table's columns. `is_broken`: it ends with a hyphen
+    that may be no part of the word. A table stands as one line with `rows` and no text.
     """
 
     text: str
     left: float
     right: float
-    first_bottom: float
     bottom: float
     height: float
+    gaps: tuple[Gap, ...] = ()
     has_gap: bool = False
+    is_broken: bool = False
+    is_turned: bool = False
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def top(self) -> float:
+        return self.bottom + self.height
+
+    @property
+    def middle(self) -> float:
+        return self.bottom + self.height / 2
+
+
+def split(line: Line, is_cut: Callable[[Gap], bool]) -> list[Line]:
+    """Split a line at those of its gaps that are cuts."""
+    cuts = [place for place, gap in enumerate(line.gaps) if is_cut(gap)]
+    if not cuts:
+        return [line]
+    words = line.text.rstrip().split(" ")
+    parts: list[Line] = []
+    for begin, end in zip([-1, *cuts], [*cuts, len(words) - 1], strict=True):
+        text = " ".join(words[begin + 1 : end + 1])
+        left = line.gaps[begin][1] if begin >= 0 else line.left
+        right = line.gaps[end][0] if end < len(line.gaps) else line.right
+        is_last = end == len(words) - 1
+        if text:
+            parts.append(
+                replace(
+                    line,
+                    text=text + (" " if not is_last or line.text.endswith(" ") else ""),
+                    left=left,
+                    right=right,
+                    gaps=line.gaps[begin + 1 : end],
+                    has_gap=has_wide(line.gaps[begin + 1 : end], line.height),
+                    is_broken=is_last and line.is_broken,
+                )
+            )
+    return parts
+
+
+def has_wide(gaps: Sequence[Gap], height: float) -> bool:
+    """Say whether there is a gap as between the columns of a table."""
+    return any(right - left > _WIDE_GAP * height > 0 for left, right in gaps)
 
 
 def lines(page: PdfPage) -> list[Line]:
     """Read a page's lines in pdfium's order; control characters and soft hyphens are taken out."""
-    from pypdfium2 import raw
 
     textpage = page.get_textpage()
     try:
         handle = textpage.raw
-        count = raw.FPDFText_CountChars(handle)
-        codes = [raw.FPDFText_GetUnicode(handle, index) for index in range(max(count, 0))]
-        # One character per index, so that places in the text are pdfium's own.
-        text = "".join(map(_character, codes))
-        boxes = _Boxes(handle)
+        text = _text(handle)
+        boxes = _Boxes(handle, page)
         return [
-            line for match in _LINE.finditer(text) if (line := _line(text, *match.span(), boxes))
+            line
+            for match in _LINE.finditer(text)
+            for start, end, is_broken in _whole_lines(text, *match.span())
+            for line in _lines(text, start, end, boxes, is_broken)
         ]
     finally:
         textpage.close()
 
 
+def _text(handle: object) -> str:
+    """Give a page's text with one character per index, so that places in it are pdfium's own."""
+    from pypdfium2 import raw
+
+    count = max(raw.FPDFText_CountChars(handle), 0)
+    buffer = (ctypes.c_ushort * (count + 1))()
+    # All at once is ten times as fast, but leaves out characters that pdfium has no code for, and
+    # what takes two codes would be one character.
+    if raw.FPDFText_GetText(handle, 0, count, buffer) == count + 1:
+        text = bytes(buffer)[:-2].decode("utf-16-le", "surrogatepass")
+        if len(text) == count:
+            return text.replace("\0", "\ufffd")
+    return "".join([_character(raw.FPDFText_GetUnicode(handle, index)) for index in range(count)])
+
+
 class _Boxes:
     """Asks pdfium where characters are."""
 
-    def __init__(self, handle: object) -> None:
+    def __init__(self, handle: object, page: PdfPage) -> None:
         from pypdfium2 import raw
 
         self._handle = handle
         self._ask = raw.FPDFText_GetLooseCharBox
+        self._ask_angle = raw.FPDFText_GetCharAngle
         self._rectangle = raw.FS_RECTF()
         self._pointer = ctypes.byref(self._rectangle)
+        self._turn = page.get_rotation()
 
-    def at(self, index: int) -> tuple[float, float, float, float]:
-        """Give (left, right, bottom, top) of one character."""
+    def at(self, index: int) -> Box:
+        """Give (left, right, bottom, top) of one character, as the page is shown."""
         if not self._ask(self._handle, index, self._pointer):
             return 0.0, 0.0, 0.0, 0.0
         found = self._rectangle
-        return found.left, found.right, found.bottom, found.top
+        left, right, bottom, top = found.left, found.right, found.bottom, found.top
+        return (
+            shown(self._turn, left, right, bottom, top)
+            if self._turn
+            else (left, right, bottom, top)
+        )
+
+    def is_turned(self, index: int) -> bool:
+        """Say whether a character is set at an angle to the page as it is shown."""
+        angle = self._ask_angle(self._handle, index) - math.radians(self._turn)
+        return abs(math.remainder(angle, math.tau)) > _UPRIGHT
 
 
-def _line(text: str, start: int, end: int, boxes: _Boxes) -> Line | None:
+def shown(turn: int, left: float, right: float, bottom: float, top: float) -> Box:
+    """Turn a box by the page's own angle, clockwise; only differences of places mean something."""
+    if turn == 90:
+        return bottom, top, -right, -left
+    if turn == 180:
+        return -right, -left, -top, -bottom
+    if turn == 270:
+        return -top, -bottom, left, right
+    return left, right, bottom, top
+
+
+def _whole_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Take apart what pdfium joined: (start, end, whether it ends within a word)."""
+    for mark in _HYPHEN.finditer(text, start, end):
+        if mark.start() > start:
+            yield start, mark.start(), True
+        start = mark.end()
+    yield start, end, False
+
+
+def _lines(text: str, start: int, end: int, boxes: _Boxes, is_broken: bool) -> list[Line]:
+    """Make a line, or several where the text goes back: a row's cells come in any order."""
     words = text[start:end]
-    lead = len(words) - len(words.lstrip())
+    first = start + len(words) - len(words.lstrip())
     body = words.strip()
-    if not body:
-        return None
-    first, last = start + lead, start + lead + len(body) - 1
-    begin, end_box = boxes.at(first), boxes.at(last)
-    left, right = min(begin[0], end_box[0]), max(begin[1], end_box[1])
-    height = max(begin[3] - begin[2], end_box[3] - end_box[2])
-    first_bottom, bottom = begin[2], end_box[2]
-    if not _HYPHEN.search(body):
-        first_bottom = bottom = min(first_bottom, bottom)
-    has_gap = any(
-        boxes.at(place + 1)[0] - boxes.at(place - 1)[1] > _WIDE_GAP * height > 0
-        for place in range(first + 1, last)
-        if text[place] == " "
+    tail = "-" if is_broken else " " if words[-1:].isspace() else ""
+    if _RIGHT_TO_LEFT.search(body):
+        gaps = [
+            (boxes.at(first + at.start() - 1)[1], boxes.at(first + at.end())[0])
+            for at in _SPACE.finditer(body)
+        ]
+        return [replace(line, gaps=()) for line in _line(body, first, boxes, gaps, tail)]
+    found: list[Line] = []
+    gaps = []
+    begin = 0
+    for match in _SPACE.finditer(body):
+        place = match.start()
+        before, after = boxes.at(first + place - 1), boxes.at(first + place + 1)
+        if _is_elsewhere(before, after):
+            found += _line(body[begin:place], first + begin, boxes, gaps, " ")
+            begin, gaps = place + 1, []
+        else:
+            gaps.append((before[1], after[0]))
+    return found + _line(body[begin:], first + begin, boxes, gaps, tail)
+
+
+def _is_elsewhere(before: Box, after: Box) -> bool:
+    """Say whether a word stands before the last one, or beside it and higher or lower."""
+    height = after[3] - after[2]
+    moved = abs(after[2] - before[2]) > _RAISED * height and after[0] - before[1] > height / 2
+    return moved or before[0] - after[0] > height
+
+
+def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) -> list[Line]:
+    clean = body
+    if _ODD.search(body):
+        clean = " ".join([_paired(_CONTROLS.sub("", word)) for word in body.split(" ")])
+    if not clean.strip():
+        return []
+    begin, finish = boxes.at(first), boxes.at(first + len(body) - 1)
+    height = max(begin[3] - begin[2], finish[3] - finish[2])
+    line = Line(
+        clean + tail,
+        min(begin[0], finish[0]),
+        max(begin[1], finish[1]),
+        min(begin[2], finish[2]),
+        height,
+        tuple(gaps),
+        has_wide(gaps, height),
+        tail == "-",
+        boxes.is_turned(first),
     )
-    tail = " " if words[-1].isspace() else ""
-    clean = _CONTROLS.sub("", _HYPHEN.sub("", body))
-    if not clean:
-        return None
-    return Line(_paired(clean) + tail, left, right, first_bottom, bottom, height, has_gap)
+    return [line]
+
+
+def usual_height(lines: Sequence[Line]) -> float:
+    """Give the height that most of the text has; 0 where there is none."""
+    total = sum(len(line.text) for line in lines)
+    seen = 0
+    for line in sorted(lines, key=lambda line: line.height):
+        seen += len(line.text)
+        if 2 * seen >= total:
+            return line.height
+    return 0.0
+
+
+def is_right_to_left(text: str) -> bool:
+    """Say whether most of a text is written from right to left."""
+    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > len(text)
 
 
 def _character(code: int) -> str:

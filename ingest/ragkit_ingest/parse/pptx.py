@@ -1,5 +1,5 @@
 """Parse presentations (.pptx): a slide is a page, its title a heading, then its text, tables,
-charts and notes in the order of the slide.
+charts and notes in the order of the slide; comments by the options.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from ragkit.types import ParsedText
 from ragkit_ingest.parse.archive import Archive, attribute, child, local, number
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.charts import chart_rows, chart_title
+from ragkit_ingest.parse.coreproperties import properties
+from ragkit_ingest.parse.labels import labelled
 from ragkit_ingest.parse.omml import linear
 from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.pptxremarks import authors, slide_remarks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,14 +33,26 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     archive = Archive(data, options.unzipped_bytes)
     main = archive.main_part()
     related = archive.related(main)
+    people = authors(archive, main)
+    dropped = 0
+    labels: dict[int, str] = {}
     builder = Builder()
     listed = child(archive.xml(main), "sldIdLst")
     for place, item in enumerate(listed if listed is not None else (), 1):
         relation = item.get(next((key for key in item.attrib if "}" in str(key)), "id"))
+        part = related.get(str(relation), ("", ""))[1]
         builder.page(place)
-        _Slide(archive, related.get(str(relation), ("", ""))[1], builder).write()
-    title, metadata = archive.properties()
-    return builder.result(title=title, metadata=metadata)
+        slide = _Slide(archive, part, builder)
+        slide.write()
+        labels[place] = slide.title
+        remarks = list(slide_remarks(archive, part, people))
+        if options.comments == "drop":
+            dropped += len(remarks)
+            continue
+        for remark in remarks:
+            builder.paragraph(remark.line())
+    title, metadata = properties(archive)
+    return labelled(builder.result(title=title, metadata=metadata), labels, {"comments": dropped})
 
 
 class _Slide:
@@ -48,12 +63,14 @@ class _Slide:
         self._part = part
         self._related = archive.related(part)
         self._builder = builder
+        self.title = ""
 
     def write(self) -> None:
         """Write the title, the shapes, the notes."""
         shapes = list(_shapes(child(self._archive.xml(self._part), "cSld", "spTree")))
         for shape in shapes:
             if _role(shape) in _TITLES:
+                self.title = self.title or _text(shape)
                 self._builder.heading(1, _text(shape))
         for shape in shapes:
             self._shape(shape)

@@ -1,0 +1,19 @@
+"""HTML's elements by what the parser does with them."""
+
+from __future__ import annotations
+
+DROPPED = frozenset(
+    "script style noscript template iframe object svg canvas audio video select datalist".split()
+)
+BLOCKS = frozenset(
+    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
+    " figure footer form header hr html legend main nav p search section summary".split()
+)
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+LISTS = frozenset({"ul", "ol", "menu", "dir"})
+CELLS = frozenset({"td", "th"})
+PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
+# What begins and ends a block of its own.
+APART = BLOCKS | LISTS | CELLS | PREFORMATTED | {*HEADINGS, "li", "table", "tr", "caption"}
+PRESENTATION = frozenset({"presentation", "none"})
+VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())

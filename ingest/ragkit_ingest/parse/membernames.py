@@ -1,0 +1,49 @@
+"""Names for files out of containers: safe to show and to store, each used once.
+
+Nothing here touches a disk; a name is a label that later ends a document's address.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ragkit.text.normalise import clean
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_MAX_NAME_CHARS = 255  # what file systems take
+_MAX_SUFFIX_CHARS = 16  # arbitrary; longer "suffixes" are part of a sentence
+
+
+def path_parts(name: str) -> list[str]:
+    """Split a name into the folders and the file that it means, none of which leads upwards.
+
+    >>> path_parts("C:\\\\a/../../etc//b.txt")
+    ['a', 'etc', 'b.txt']
+    """
+    plain = _CONTROLS.sub("", clean(name)).replace("\\", "/")
+    parts = [part.strip() for part in plain.split("/")]
+    if parts and len(parts[0]) == len("C:") and parts[0].endswith(":"):
+        del parts[0]
+    return [_short(part) for part in parts if part not in {"", ".", ".."}]
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """Give a name that is not taken yet, and take it; those that meet get a number.
+
+    >>> unused("a.txt", {"a.txt"})
+    'a (2).txt'
+    """
+    stem, dot, suffix = name.rpartition(".")
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{stem} ({number}).{suffix}" if dot and stem else f"{name} ({number})"
+    taken.add(found)
+    return found
+
+
+def _short(name: str) -> str:
+    if len(name) <= _MAX_NAME_CHARS:
+        return name
+    suffix = name[name.rfind(".") :] if "." in name[-_MAX_SUFFIX_CHARS:] else ""
+    return name[: _MAX_NAME_CHARS - len(suffix)] + suffix
