@@ -1,0 +1,74 @@
+"""All that is to be taken in, from several places, found while it is asked for.
+
+It knows what was passed over, and which stored documents the places answer for. It knows nothing
+of what kinds of places there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from ragkit_ingest.items import Item
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.passed import Passed
+from ragkit_ingest.sources.taking import Taking
+
+
+class Place(Protocol):
+    """Where things are taken from."""
+
+    def items(self, taking: Taking) -> Iterator[Item]:
+        """Yield what is there, in an order that is the same each time."""
+
+    def covers(self, uri: str) -> bool:
+        """Say whether a stored document of this URI has vanished when it is not among them."""
+
+
+class Listing:
+    """What is in the places: each thing once, anew from the start each time it is asked for."""
+
+    def __init__(self, places: Sequence[Place], options: SourceOptions) -> None:
+        self._places = places
+        self._options = options
+        self._passed = Passed()
+        self._done: list[Place] = []
+
+    def __iter__(self) -> Iterator[Item]:
+        self._passed = Passed()
+        self._done = []
+        taking = Taking(self._options, self._passed)
+        seen: set[int] = set()
+        for place in self._places:
+            for item in place.items(taking):
+                # One place has nothing twice. Of several, hashes are kept: texts would take more.
+                if len(self._places) > 1:
+                    mark = hash(item.uri)
+                    if mark in seen:
+                        continue
+                    seen.add(mark)
+                yield item
+            self._done.append(place)
+
+    @property
+    def skipped(self) -> int:
+        """How many files were left out, so far."""
+        return self.other_formats + self.ignored
+
+    @property
+    def other_formats(self) -> int:
+        """How many files were left out because nothing here reads their format."""
+        return self._passed.other_formats
+
+    @property
+    def ignored(self) -> int:
+        """How many files and folders an ignore file or the user's patterns left out."""
+        return self._passed.ignored
+
+    def covers(self, uri: str) -> bool:
+        """Say whether a stored document that was not among these things has vanished.
+
+        That is only said of places that were listed to their end, and of nothing below a folder or
+        in a container that could not be looked into.
+        """
+        return any(place.covers(uri) for place in self._done) and not self._passed.has_lost(uri)

@@ -1,0 +1,42 @@
+"""What a listing passed over, and what it could not look into.
+
+It is written by the one thread that lists and unpacks.
+"""
+
+from __future__ import annotations
+
+
+class Passed:
+    """Counts of what was left out, and URIs below which something may be that was not seen."""
+
+    def __init__(self) -> None:
+        self.other_formats = self.ignored = 0
+        self._lost: set[str] = set()
+
+    def other_format(self) -> None:
+        """Count a file whose format is not known."""
+        self.other_formats += 1
+
+    def ignore(self) -> None:
+        """Count a file or folder that a pattern leaves out."""
+        self.ignored += 1
+
+    def lose(self, uri: str) -> None:
+        """Note what could not be looked into."""
+        self._lost.add(uri)
+
+    def has_lost(self, uri: str) -> bool:
+        """Say whether a URI lies in what could not be looked into."""
+        return any(is_in(uri, lost) for lost in self._lost)
+
+
+def is_in(uri: str, place: str) -> bool:
+    """Say whether a URI is a place, or a file, member or record below it.
+
+    >>> is_in("/a/b.zip!/c.md", "/a/b.zip"), is_in("/a/bc", "/a/b")
+    (True, False)
+    """
+    if not uri.startswith(place):
+        return False
+    rest = uri[len(place) :]
+    return not rest or place.endswith("/") or rest.startswith(("/", "!/", "#"))

@@ -1,0 +1,200 @@
+"""Files in a remote store: S3, GCS, Azure, SFTP and whatever else fsspec has a driver for.
+
+fsspec does the work. Credentials are the driver's affair, and never part of an address: addresses
+are stored.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, BinaryIO, Final, TypeVar, cast
+
+from ragkit.errors import IngestError, NotFoundError, UsageError
+from ragkit_ingest.sources.listing import Place
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.single import Single
+from ragkit_ingest.sources.sizes import read_bounded
+from ragkit_ingest.sources.walk import Folder
+
+# What fsspec calls file systems and are none, or would read what another address names.
+_OTHERS: Final = frozenset(
+    "asynclocal async_wrapper asyncwrapper blockcache cached data dask dir file filecache generic"
+    " http https libarchive local reference root simplecache tar zip".split()
+)
+_DRIVERS: Final = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "adl": "adlfs",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+    "smb": "smbprotocol",
+    "hdfs": "pyarrow",
+    "oss": "ossfs",
+    "webdav": "webdav4",
+    "dropbox": "dropboxdrivefs",
+    "box": "boxfs",
+    "oci": "ocifs",
+}
+_HAS_PORT: Final = frozenset({"ftp", "hdfs", "sftp", "smb", "ssh", "webdav", "webhdfs", "lakefs"})
+_SECRET: Final = re.compile(
+    r"[?&][^=&]*(sig|signature|token|secret|password|credential|key)[^=&]*=", re.IGNORECASE
+)
+_MAX_REASON_CHARS: Final = 300
+
+T = TypeVar("T")
+
+
+class RemoteTree:
+    """A folder in a remote store, as its driver shows it; `url` has no "/" at its end."""
+
+    def __init__(self, driver: Any, url: str, path: str) -> None:
+        self._driver = driver
+        self._url = url
+        self._path = path
+
+    def names(self, folder: str) -> tuple[list[str], list[str]]:
+        """List folders and files, a folder at a time: what the driver remembers is dropped."""
+        path = self._full(folder)
+        found = _asked(lambda: list(self._driver.ls(path, detail=True)))
+        _asked(lambda: self._driver.invalidate_cache(path))
+        names: dict[bool, set[str]] = {True: set(), False: set()}
+        for entry in found:
+            full = str(entry.get("name", "")).rstrip("/")
+            name = full.rpartition("/")[2]
+            # A key such as a//b would show a folder in itself; a store may also show the folder.
+            inside = full.lstrip("/") == f"{path}/{name}".lstrip("/")
+            if name in {"", ".", ".."} or not inside:
+                continue
+            names[entry.get("type") == "directory"].add(name)
+        return sorted(names[True]), sorted(names[False] - names[True])
+
+    def uri(self, path: str) -> str:
+        """Name a file by the address of the place and what is below it."""
+        between = "" if self._url.endswith("/") else "/"
+        return f"{self._url}{between}{path}" if path else self._url
+
+    def read(self, path: str, max_bytes: int) -> bytes:
+        """Read a file; of one that is too large only what shows that."""
+        with self.open(path) as file:
+            return read_bounded(file, max_bytes)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file."""
+        opened = _asked(lambda: self._driver.open(self._full(path), "rb"))
+        return cast("BinaryIO", _Stream(opened))
+
+    def _full(self, path: str) -> str:
+        return f"{self._path.rstrip('/')}/{path}" if path else self._path
+
+
+class _Stream(io.RawIOBase):
+    """A file of a driver's, whose errors are IngestErrors."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self._file.seekable())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(_asked(lambda: self._file.seek(offset, whence)))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so much or, less, all that there is: drivers may give less at a time."""
+        parts: list[bytes] = []
+        while size and (part := bytes(_asked(partial(self._file.read, size)))):
+            parts.append(part)
+            size -= len(part) if size > 0 else 0
+        return b"".join(parts)
+
+    def readinto(self, buffer: Any) -> int:
+        data = _asked(lambda: self._file.read(len(buffer)))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def remote(url: str, scheme: str, options: SourceOptions) -> Place:
+    """Take a remote address as a place. Raises UsageError, NotFoundError."""
+    check_address(url, scheme)
+    driver, path = _opened(url, scheme)
+    try:
+        found = _asked(lambda: driver.info(path))
+    except IngestError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise NotFoundError(f"There is no {url!r}: check the address.") from error
+        raise UsageError(f"{url!r} cannot be reached: {error.reason}.") from error
+    bare = scheme + "://" + url.partition("://")[2].rstrip("/")
+    if found.get("type") == "directory":
+        if options.title:
+            raise UsageError(f"A title is for a single document: {url!r} is a folder.")
+        return Folder(RemoteTree(driver, bare, path), options)
+    folder, _, name = bare.rpartition("/")
+    return Single(RemoteTree(driver, folder, path.rpartition("/")[0]), name, options)
+
+
+def check_address(url: str, scheme: str) -> None:
+    """Refuse an address with credentials, which would be stored. Raises UsageError."""
+    if "::" in url or scheme in _OTHERS:
+        raise UsageError(f"{scheme}:// is no place to take files from: name the files' own place.")
+    authority = url.partition("://")[2].partition("/")[0]
+    user, _, host = authority.rpartition("@")
+    port = host.rpartition(":")[2] if ":" in host else ""
+    has_port = scheme in _HAS_PORT and (not port or port.isdecimal())
+    if ":" in user or (":" in host and not has_port) or _SECRET.search(url):
+        raise UsageError(
+            f"The {scheme}:// address seems to hold credentials, which would be stored with every"
+            " document: leave them out, and give them to the driver by its environment variables"
+            " or configuration file."
+        )
+
+
+def _opened(url: str, scheme: str) -> tuple[Any, str]:
+    """Find the driver for an address, and the path that it goes by there."""
+    import fsspec
+
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except ValueError as error:
+        raise UsageError(
+            f"{scheme}:// is not known: give a path, -, http(s)://, s3://, gs://, az://, sftp://"
+            " or what else fsspec has a driver for."
+        ) from error
+    except ImportError as error:
+        package = _DRIVERS.get(scheme)
+        remedy = f"pip install {package}" if package else " ".join(str(error).split())
+        raise UsageError(f"{scheme}:// needs a driver that is not here: {remedy}.") from error
+    try:
+        driver, path = _asked(lambda: fsspec.core.url_to_fs(url))
+    except IngestError as error:
+        raise UsageError(f"{scheme}:// cannot be opened: {error.reason}.") from error
+    return driver, str(path)
+
+
+def _asked(call: Callable[[], T]) -> T:
+    """Ask a driver. Raises IngestError("read") for whatever goes wrong."""
+    try:
+        return call()
+    except FileNotFoundError as error:
+        raise IngestError("read", "it is not there any more") from error
+    except Exception as error:  # a plug-in, which raises whatever its library does
+        said = " ".join(str(error).split())[:_MAX_REASON_CHARS]
+        raise IngestError("read", f"{type(error).__name__}: {said}".rstrip(": ")) from error

@@ -1,0 +1,56 @@
+"""One file that the user named himself: taken even where it is hidden or ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ragkit.errors import IngestError
+from ragkit_ingest.items import Item
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.passed import is_in
+from ragkit_ingest.sources.taking import File, Taking, beside, broken, suffix_of
+from ragkit_ingest.sources.tree import Tree
+from ragkit_ingest.sources.walk import Chosen, uri_name
+
+
+class Single:
+    """A file in a folder as a place that things are taken from."""
+
+    def __init__(self, tree: Tree, name: str, options: SourceOptions) -> None:
+        self._tree = tree
+        self._name = name
+        self._title = options.title
+        self._chosen = Chosen(options)
+
+    def items(self, taking: Taking) -> Iterator[Item]:
+        """Yield the file, or what it holds."""
+        uri = self._tree.uri(self._name)
+        if not self._chosen.has(self._name):
+            taking.passed.ignore()
+            return
+        if suffix_of(self._name) == ".parquet" and taking.options.records is None:
+            yield broken(uri, "records without a text: say which field it is with --text")
+            return
+        sidecar = beside(self._name, _Beside(self._tree), self._tree.read)
+        read, opened = partial(self._tree.read, self._name), partial(self._tree.open, self._name)
+        file = File(uri, uri_name(uri), read, opened, sidecar=sidecar)
+        yield from taking.items(file, title=self._title)
+
+    def covers(self, uri: str) -> bool:
+        """Say whether a URI is this file, or a record or member of it."""
+        return is_in(uri, self._tree.uri(self._name))
+
+
+class _Beside:
+    """The names in a folder, asked for one by one: it may have many that do not matter."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self._tree.open(str(name)).close()
+        except IngestError:
+            return False
+        return True

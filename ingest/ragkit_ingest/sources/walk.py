@@ -1,0 +1,162 @@
+"""Walk a folder: what of it is taken, in an order that is always the same, a folder at a time.
+
+It knows ignore files, hidden files and the user's patterns, not where the folder lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from ragkit.errors import IngestError
+from ragkit_ingest.items import Item
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.passed import is_in
+from ragkit_ingest.sources.patterns import Pattern, decide, pattern, patterns
+from ragkit_ingest.sources.sizes import TooLargeError
+from ragkit_ingest.sources.taking import File, Taking, beside, broken, has_hidden
+from ragkit_ingest.sources.tree import Tree
+
+IGNORE_FILE: Final = ".ragkitignore"
+_MAX_IGNORE_BYTES: Final = 1 << 16  # arbitrary, as the next
+_MAX_DEPTH: Final = 200  # on Linux a path of that many folders is hardly longer than it may be
+
+_Rules = tuple[str, tuple[Pattern, ...]]  # and the folder that they were written for
+
+
+class Folder:
+    """A folder as a place that things are taken from."""
+
+    def __init__(self, tree: Tree, options: SourceOptions) -> None:
+        self._tree = tree
+        self._hidden = options.hidden
+        self._chosen = Chosen(options)
+
+    def items(self, taking: Taking) -> Iterator[Item]:
+        """Yield what is in the folder and below it: a folder's files first, then its folders."""
+        waiting: list[tuple[str, tuple[_Rules, ...]]] = [("", ())]
+        while waiting:
+            folder, rules = waiting.pop()
+            try:
+                if folder.count("/") >= _MAX_DEPTH:
+                    raise IngestError("read", f"more than {_MAX_DEPTH} folders in each other")
+                folders, files = self._tree.names(folder)
+                if IGNORE_FILE in files:
+                    rules += (self._rules(folder),)
+            except IngestError as error:
+                uri = self._tree.uri(folder)
+                taking.passed.lose(uri)
+                yield broken(uri, error.reason)
+                continue
+            yield from self._files(folder, files, rules, taking)
+            for name in reversed(folders):
+                if self._is_shown(name):
+                    path = _join(folder, name)
+                    if self._is_left_out(path, rules, is_folder=True):
+                        taking.passed.ignore()
+                    else:
+                        waiting.append((path, rules))
+
+    def covers(self, uri: str) -> bool:
+        """Say whether a URI belongs here and is not left out by the user's patterns.
+
+        What an ignore file leaves out belongs here all the same: it is to be forgotten.
+        """
+        root = self._tree.uri("")
+        if not is_in(uri, root) or uri == root:
+            return False
+        rest = uri[len(root) :].lstrip("/")
+        return self._chosen.has_uri(rest) and (self._hidden or not has_hidden(rest))
+
+    def _files(
+        self, folder: str, files: Sequence[str], rules: tuple[_Rules, ...], taking: Taking
+    ) -> Iterator[Item]:
+        names = frozenset(files)
+        for name in files:
+            path = _join(folder, name)
+            if not self._is_shown(name) or name == IGNORE_FILE:
+                continue
+            if self._is_left_out(path, rules, is_folder=False):
+                taking.passed.ignore()
+                continue
+            sidecar = beside(name, names, partial(self._beside, folder))
+            read, opened = partial(self._tree.read, path), partial(self._tree.open, path)
+            uri = self._tree.uri(path)
+            yield from taking.items(File(uri, uri_name(uri), read, opened, sidecar=sidecar))
+
+    def _beside(self, folder: str, name: str, max_bytes: int) -> bytes:
+        return self._tree.read(_join(folder, name), max_bytes)
+
+    def _rules(self, folder: str) -> _Rules:
+        """Read a folder's ignore file; one that cannot be read must not let everything through."""
+        try:
+            data = self._tree.read(_join(folder, IGNORE_FILE), _MAX_IGNORE_BYTES)
+        except IngestError as error:
+            said = (
+                f"over {_MAX_IGNORE_BYTES >> 10} KB"
+                if isinstance(error, TooLargeError)
+                else error.reason
+            )
+            reason = f"left out, because its {IGNORE_FILE} cannot be read: {said}"
+            raise IngestError("read", reason) from error
+        return folder, patterns(data.decode("utf-8", "surrogateescape"))
+
+    def _is_shown(self, name: str) -> bool:
+        return self._hidden or not name.startswith(".")
+
+    def _is_left_out(self, path: str, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
+        """Ask the nearest ignore file that has something to say, and the user's patterns."""
+        for base, own in reversed(rules):
+            said = decide(own, path[len(base) + 1 if base else 0 :], is_folder=is_folder)
+            if said is not None:
+                if said:
+                    return True
+                break
+        return not (self._chosen.may_go_into(path) if is_folder else self._chosen.has(path))
+
+
+class Chosen:
+    """Which paths the user's own patterns let through."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._include = _read(options.include)
+        self._exclude = _read(options.exclude)
+
+    def may_go_into(self, folder: str) -> bool:
+        """Say whether there may be something to take in a folder."""
+        return not decide(self._exclude, folder, is_folder=True)
+
+    def has(self, path: str) -> bool:
+        """Say whether a file is let through: what is said of a folder goes for what is in it."""
+        if decide(self._exclude, path, is_folder=False):
+            return False
+        return not self._include or _any(self._include, path)
+
+    def has_uri(self, path: str) -> bool:
+        """Say the same of what is stored, which may be a record or a member of a file."""
+        cut = {path, path.partition("!/")[0], path.partition("#")[0]}
+        if any(_any(self._exclude, one) for one in cut):
+            return False
+        return not self._include or any(_any(self._include, one) for one in cut)
+
+
+def uri_name(uri: str) -> str:
+    """Return the name of the file that a URI is about."""
+    return uri.rstrip("/").rpartition("/")[2]
+
+
+def _any(rules: Sequence[Pattern], path: str) -> bool:
+    """Say whether a file or a folder above it is picked."""
+    if decide(rules, path, is_folder=False):
+        return True
+    folders = (path[:at] for at in range(len(path)) if path[at] == "/")
+    return any(decide(rules, folder, is_folder=True) for folder in folders)
+
+
+def _read(given: Sequence[str]) -> tuple[Pattern, ...]:
+    return tuple(rule for text in given if (rule := pattern(text)) is not None)
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,98 @@
+"""A web page that the user named: this one, nothing that it links to.
+
+robots.txt, which speaks to programs that follow links, is not asked.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from ragkit.errors import IngestError
+from ragkit_ingest.items import Item
+from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
+from ragkit_ingest.sources.options import SourceOptions
+from ragkit_ingest.sources.sizes import in_hand
+from ragkit_ingest.sources.taking import (
+    RECORD_SUFFIXES,
+    File,
+    Taking,
+    broken,
+    suffix_of,
+)
+
+if TYPE_CHECKING:
+    from ragkit_ingest.sources.fetch import Access, Fetched
+
+# Beside those that name one format each: what servers say for want of something better.
+_VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
+# Arbitrary; --watch looks every few seconds, and no server wants to be asked that often.
+_KEPT_S: Final = 600
+_ALSO: Final = {
+    "application/zip": ".zip",
+    "application/x-zip-compressed": ".zip",
+    "text/x-markdown": ".md",
+    "application/jsonl": ".jsonl",
+    "application/vnd.apache.parquet": ".parquet",
+}
+
+
+class Page:
+    """A page as a place that things are taken from; kept for a while for whoever asks again."""
+
+    def __init__(self, url: str, options: SourceOptions, access: Access | None) -> None:
+        self._url = url
+        self._title = options.title
+        self._access = access
+        self._kept: Fetched | IngestError | None = None
+        self._kept_until = 0.0
+
+    def items(self, taking: Taking) -> Iterator[Item]:
+        """Yield the page, by the URL that it came from in the end."""
+        try:
+            fetched = self._fetched()
+            suffix = _suffix(fetched, has_records=taking.options.records is not None)
+        except IngestError as error:
+            taking.passed.lose(self._url)
+            yield broken(self._url, error.reason)
+            return
+        path = unquote(urlsplit(fetched.url).path).rstrip("/")
+        name = path.rpartition("/")[2] or urlsplit(fetched.url).netloc
+        opened = partial(io.BytesIO, fetched.data)
+        file = File(fetched.url, name, in_hand(fetched.data), opened, suffix)
+        yield from taking.items(file, title=self._title)
+
+    def covers(self, uri: str) -> bool:
+        """Nothing: a page that is not answered today may be there tomorrow."""
+        return False
+
+    def _fetched(self) -> Fetched:
+        from ragkit_ingest.sources.fetch import fetch
+
+        if self._kept is None or time.monotonic() > self._kept_until:
+            try:
+                self._kept = fetch(self._url, self._access)
+            except IngestError as error:
+                self._kept = error
+            self._kept_until = time.monotonic() + _KEPT_S
+        if isinstance(self._kept, IngestError):
+            raise self._kept
+        return self._kept
+
+
+def _suffix(fetched: Fetched, *, has_records: bool) -> str:
+    """Tell a page's format by what the server says, or by its name where that says nothing."""
+    said = fetched.media_type
+    known = MEDIA_TYPES.keys() | CONTAINERS.keys() | (RECORD_SUFFIXES if has_records else set())
+    by_name = suffix_of(unquote(urlsplit(fetched.url).path))
+    if said in _VAGUE and by_name in known:
+        return by_name
+    by_type = next((suffix for suffix, media_type in MEDIA_TYPES.items() if media_type == said), "")
+    suffix = by_type or _ALSO.get(said, "")
+    if suffix not in known:
+        raise IngestError("read", f"a page of type {said[:100] or 'unknown'}, which is not read")
+    return suffix

@@ -1,0 +1,180 @@
+"""The files in archives and mails, in each other too, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ragkit.errors import IngestError
+from ragkit_ingest import parse
+from ragkit_ingest.items import Item
+from ragkit_ingest.sources import (
+    Listing,
+    RecordFields,
+    SourceOptions,
+    containers,
+    expanded,
+    find,
+    taking,
+)
+
+TOO_DEEP = "in more than 2 containers, one in the other: unpack them first"
+Contents = dict[bytes, list[tuple[str, bytes]]]
+
+
+@pytest.fixture(autouse=True)
+def _formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else is read at the time: archives, and mails that have a text besides."""
+    media_types = {".md": "text/markdown", ".eml": "message/rfc822", ".json": "application/json"}
+    for module in (parse, containers, taking):
+        monkeypatch.setattr(module, "CONTAINERS", {".zip": "zip", ".eml": "eml"})
+        monkeypatch.setattr(module, "MEDIA_TYPES", media_types)
+
+
+def test_members_are_named_by_their_path_in_the_container(tmp_path: Path) -> None:
+    members = [("a.md", b"1"), ("sub/b.md", b"2"), ("c.bin", b"3"), ("__MACOSX/a.md", b"4")]
+    listing, found = _expanded(tmp_path / "x.zip", {b"x": [*members, ("sub/.d.md", b"5")]})
+    assert [(item.uri, item.name, item.read(9)) for item in found] == [
+        (f"{tmp_path}/x.zip!/a.md", "a", b"1"),
+        (f"{tmp_path}/x.zip!/sub/b.md", "b", b"2"),
+    ]
+    assert listing.skipped == 1
+    assert listing.covers(f"{tmp_path}/x.zip!/gone.md")
+    with pytest.raises(IngestError, match="RAGKIT_MAX_FILE_MB"):
+        found[0].read(0)
+
+
+def test_names_that_lead_elsewhere_or_come_twice(tmp_path: Path) -> None:
+    names = ["../../etc/a.md", "/a.md", "C:\\x\\a.md", "a.md", "a.md", "a (2).md", "..", "b/./a.md"]
+    _, found = _expanded(tmp_path / "x.zip", {b"x": [(name, b"1") for name in names]})
+    assert [item.uri.removeprefix(f"{tmp_path}/x.zip!/") for item in found] == [
+        "etc/a.md",
+        "a.md",
+        "C:/x/a.md",
+        "a (2).md",
+        "a (3).md",
+        "a (2) (2).md",
+        "b/a.md",
+    ]
+
+
+def test_an_archive_in_a_mail_is_unpacked_when_its_turn_has_come(tmp_path: Path) -> None:
+    contents = {
+        b"x": [("x.zip", b"zip"), ("y.eml", b"eml")],
+        b"zip": [("a.md", b"1")],
+        b"eml": [("b.md", b"2"), ("z.zip", b"zip")],
+    }
+    _, found = _expanded(tmp_path / "m.eml", contents)
+    root = f"{tmp_path}/m.eml!"
+    assert [(item.uri, _reason(item)) for item in found] == [
+        (f"{root}/x.zip!/a.md", ""),
+        (f"{root}/y.eml", ""),
+        (f"{root}/y.eml!/b.md", ""),
+        (f"{root}/y.eml!/z.zip!/a.md", TOO_DEEP),
+    ]
+
+
+def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
+    contents = {b"x": [("in.zip", b"zip"), ("y.eml", b"eml")], b"eml": [("z.zip", b"zip")]}
+    listing, found = _expanded(tmp_path / "x.zip", contents)
+    reason = "an archive in an archive: unpack the outer one first"
+    assert [(item.uri, _reason(item)) for item in found] == [
+        (f"{tmp_path}/x.zip!/in.zip", reason),
+        (f"{tmp_path}/x.zip!/y.eml", ""),
+        (f"{tmp_path}/x.zip!/y.eml!/z.zip", reason),
+    ]
+    assert not listing.covers(f"{tmp_path}/x.zip!/in.zip!/a.md")
+
+
+def test_a_container_that_cannot_be_unpacked_answers_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(b"x")
+    listing = find([str(tmp_path)])
+    (item,) = listing
+    with pytest.raises(IngestError, match="damaged"):
+        expanded(item, b"x", _unpack({}))
+    assert not listing.covers(f"{tmp_path}/x.zip!/gone.md")
+    assert listing.covers(f"{tmp_path}/gone.md")
+
+
+def test_a_container_that_cannot_be_read_answers_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").symlink_to(tmp_path / "nowhere")
+    listing = find([str(tmp_path)])
+    (item,) = listing
+    with pytest.raises(IngestError, match="No such file"):
+        item.read(9)
+    assert not listing.covers(f"{tmp_path}/x.zip!/gone.md")
+
+
+def test_one_inside_that_is_damaged_fails_by_itself(tmp_path: Path) -> None:
+    contents = {b"x": [("in.zip", b"torn"), ("a.md", b"1"), ("y.eml", b"torn")]}
+    listing, found = _expanded(tmp_path / "m.eml", contents)
+    root = f"{tmp_path}/m.eml!"
+    assert [(item.uri, _reason(item)) for item in found] == [
+        (f"{root}/in.zip", "damaged"),
+        (f"{root}/a.md", ""),
+        (f"{root}/y.eml", ""),  # a mail has a text, whose parser says what is wrong
+    ]
+    assert not listing.covers(f"{root}/in.zip!/gone.md")
+    assert not listing.covers(f"{root}/y.eml!/gone.md")
+
+
+def test_sidecars_records_and_metadata_go_on_inside(tmp_path: Path) -> None:
+    (tmp_path / "x.zip.meta.json").write_text('{"project": "blue", "year": 1}')
+    members = [
+        ("a.md", b"1"),
+        ("a.md.meta.json", b'{"title": "A", "year": 2020}'),
+        ("r.jsonl", b'{"body": "x"}'),
+    ]
+    options = SourceOptions(records=RecordFields(("body",)))
+    _, found = _expanded(tmp_path / "x.zip", {b"x": members}, options)
+    assert [(item.uri.rpartition("/")[2], item.title, item.metadata) for item in found] == [
+        ("a.md", "A", {"project": "blue", "year": 2020}),
+        ("r.jsonl#1", "", {"project": "blue", "year": 1}),
+    ]
+
+
+def test_only_one_container_inside_is_unpacked_at_a_time(tmp_path: Path) -> None:
+    asked: list[bytes] = []
+
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+        asked.append(data)
+        names = [("1.zip", b"one"), ("2.zip", b"two")] if data == b"x" else [("a.md", b"1")]
+        return names
+
+    (tmp_path / "m.eml").write_bytes(b"x")
+    (item,) = find([str(tmp_path)])
+    found = expanded(item, b"x", unpack)
+    next(found)
+    assert asked == [b"x", b"one"]
+
+
+def test_an_item_of_another_source_is_taken_with_the_defaults() -> None:
+    item = Item("upload:x.zip", ".zip", lambda max_bytes: b"x")
+    found = list(expanded(item, b"x", _unpack({b"x": [("a.md", b"1")]})))
+    assert [one.uri for one in found] == ["upload:x.zip!/a.md"]
+
+
+def _expanded(
+    file: Path, contents: Contents, options: SourceOptions | None = None
+) -> tuple[Listing, list[Item]]:
+    file.write_bytes(b"x")
+    listing = find([str(file)], options)
+    (item,) = listing
+    return listing, list(expanded(item, item.read(9), _unpack(contents)))
+
+
+def _unpack(contents: Contents) -> Callable[[bytes, str], list[tuple[str, bytes]]]:
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+        if data not in contents:
+            raise IngestError("parse", "damaged")
+        return contents[data]
+
+    return unpack
+
+
+def _reason(item: Item) -> str:
+    try:
+        item.read(100)
+    except IngestError as error:
+        return error.reason
+    return ""
