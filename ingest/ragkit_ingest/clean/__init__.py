@@ -1,0 +1,31 @@
+"""What is done to a parsed text before it is cut: characters made uniform, private data masked.
+
+Everything moves blocks and pages truly. It knows nothing of file formats, or of other files but
+through what boilerplate and near take from each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragkit.types import ParsedText
+    from ragkit_ingest.parse.options import ParseOptions
+
+
+def cleaned(parsed: ParsedText, options: ParseOptions) -> ParsedText:
+    """Make a parsed text's characters uniform, then mask what is private in it, as the options say.
+
+    In this order, so that an invisible character hides nothing from the mask.
+    Raises ValueError for a kind to mask that there is not.
+    """
+    from ragkit.mask_kinds import mask_kinds
+    from ragkit_ingest.clean.unicode import normalised
+
+    uniform = normalised(parsed, options.unicode)
+    kinds = mask_kinds(options.mask)
+    if not kinds:
+        return uniform
+    from ragkit_ingest.clean.mask import masked
+
+    return masked(uniform, kinds)

@@ -1,0 +1,87 @@
+"""Mask private data in a parsed text, its title, metadata and page labels.
+
+What was masked is counted by kind; no value is kept, told or logged. What a kind looks like is its
+own file's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from ragkit.mask_kinds import PLACEHOLDERS
+from ragkit.types import ParsedText, Span
+from ragkit_ingest.clean.edits import Edit, edited, replaced
+from ragkit_ingest.clean.kinds import api_key, card, cn_id, email, iban, phone, private_key
+from ragkit_ingest.clean.kinds.candidates import runs
+from ragkit_ingest.clean.kinds.reading import plain
+
+_OF_TEXT: Final[dict[str, Callable[[str], Iterator[Span]]]] = {
+    "private_key": private_key.find,
+    "api_key": api_key.find,
+    "email": email.find,
+    "iban": iban.find,
+}
+_OF_RUNS: Final = {"cn_id": cn_id.find, "card": card.find, "phone": phone.find}
+
+
+def masked(parsed: ParsedText, kinds: Collection[str]) -> ParsedText:
+    """Put a placeholder in the place of everything of these kinds, and count it in `notes`."""
+    counts: Counter[str] = Counter()
+    text = edited(parsed, _edits(parsed.text, kinds, counts))
+
+    def line(text: str) -> str:
+        return replaced(text, _edits(text, kinds, counts))
+
+    result = replace(
+        text,
+        title=line(text.title),
+        metadata={line(key): line(value) for key, value in text.metadata.items()},
+        pages=tuple(
+            replace(page, label=line(page.label)) if page.label else page for page in text.pages
+        ),
+    )
+    told = {f"masked {kind}": counts[kind] for kind in PLACEHOLDERS if counts[kind]}
+    return replace(result, notes={**parsed.notes, **told}) if told else result
+
+
+def found(text: str, kinds: Collection[str]) -> list[tuple[Span, str]]:
+    """List the stretches of a text that are of these kinds, in order and not overlapping.
+
+    Where two overlap, a key wins over an address, and an address over a number.
+
+    >>> found("write to a@example.com", {"email"})
+    [(Span(start=9, end=22), 'email')]
+    """
+    seen = plain(text)
+    taken: list[tuple[Span, str]] = []
+    numbers = runs(seen) if not _OF_RUNS.keys().isdisjoint(kinds) else []
+    for kind in [*_OF_TEXT, *_OF_RUNS]:
+        if kind in kinds:
+            spans = _OF_RUNS[kind](seen, numbers) if kind in _OF_RUNS else _OF_TEXT[kind](seen)
+            taken = _merged(taken, spans, kind)
+    return taken
+
+
+def _edits(text: str, kinds: Collection[str], counts: Counter[str]) -> list[Edit]:
+    every = found(text, kinds) if text else []
+    counts.update(kind for _, kind in every)
+    return [Edit(span.start, span.end, PLACEHOLDERS[kind]) for span, kind in every]
+
+
+def _merged(
+    taken: list[tuple[Span, str]], spans: Iterable[Span], kind: str
+) -> list[tuple[Span, str]]:
+    """Add a kind's stretches, the longer of two that begin together, save where one is taken."""
+    added: list[tuple[Span, str]] = []
+    place = end = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        while place < len(taken) and taken[place][0].end <= span.start:
+            place += 1
+        free = place == len(taken) or span.end <= taken[place][0].start
+        if free and end <= span.start:
+            added.append((span, kind))
+            end = span.end
+    return sorted([*taken, *added], key=lambda one: one[0].start)
