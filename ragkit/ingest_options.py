@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ragkit.errors import UsageError
+from ragkit.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
 
+SPLITTERS: Final = ("structural", "fixed", "sentences", "parent-child", "semantic", "code")
+LANGCHAIN: Final = "langchain"  # a prefix: what follows names a class of langchain_text_splitters
 KEY: Final = "ingest"  # under which a collection's settings keep its own options
 
 
@@ -44,12 +47,11 @@ class IngestOptions:
 NAMES: Final = tuple(field.name for field in fields(IngestOptions))
 
 
-def options_of(settings: Settings, kept: Mapping[str, Any]) -> IngestOptions:
-    """Put together a collection's options; `kept` is what its row keeps of settings.
+def options_of(settings: Settings, own: Mapping[str, Any]) -> IngestOptions:
+    """Put together a collection's options; `own` are those that it keeps.
 
     Raises SettingsError for a kept value that cannot be used.
     """
-    own = kept.get(KEY, {})
     if own:
         settings = type(settings)(**{**dict(settings), **own})
     return IngestOptions(**{name: getattr(settings, name) for name in NAMES})
@@ -63,3 +65,23 @@ def checked(name: str, value: object, settings: Settings) -> Any:
     if name not in NAMES:
         raise UsageError(f"There is no option {name!r}: these are {', '.join(NAMES)}.")
     return getattr(type(settings)(**{**dict(settings), name: value}), name)
+
+
+def check_splitter(name: str) -> str:
+    """Return the name of a splitter, if there is one of that name.
+
+    Raises SettingsError naming the close ones. Of `langchain:CLASS` the class is looked up when it
+    is used: the core does not know what is installed.
+    """
+    kind, colon, inner = name.partition(":")
+    if (name in SPLITTERS and not colon) or (kind == LANGCHAIN and inner.isidentifier()):
+        return name
+    if kind == LANGCHAIN:
+        raise SettingsError(
+            f"{name!r} names no text splitter: say which, as in"
+            f" {LANGCHAIN}:RecursiveCharacterTextSplitter."
+        )
+    near = get_close_matches(name, SPLITTERS, n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else "there are "
+    known = "" if near else f"{', '.join(SPLITTERS)} and {LANGCHAIN}:CLASS."
+    raise SettingsError(f"There is no splitter {name!r}: {hint}{known}")

@@ -7,7 +7,8 @@ import pytest
 
 from ragkit.errors import SettingsError
 from ragkit.types import Block, Chunk, Page, ParsedText, Span
-from ragkit_ingest.chunk import chunk, default_sizes
+from ragkit_ingest.split.sizes import Sizes, default_sizes
+from ragkit_ingest.split.structural import Structural
 
 
 def words(text: str) -> Sequence[Span]:
@@ -20,7 +21,7 @@ def cut(parsed: ParsedText, size: int = 16, overlap: int = 0) -> list[str]:
 
 
 def chunks(parsed: ParsedText, size: int = 16, overlap: int = 0) -> tuple[Chunk, ...]:
-    return chunk(parsed, words, max_tokens=size, overlap_tokens=overlap)
+    return Structural(words, Sizes(size, overlap)).split(parsed, words(parsed.text))
 
 
 def markdown(text: str) -> ParsedText:
@@ -156,7 +157,7 @@ def test_before_the_first_page_there_is_none() -> None:
     assert chunks(ParsedText("a", pages=(Page(1, 1),)))[0].page is None
 
 
-@pytest.mark.parametrize(("size", "overlap"), [(4, 0), (16, 5), (16, -1)])
+@pytest.mark.parametrize(("size", "overlap"), [(4, 0), (16, 9), (16, -1)])
 def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(SettingsError, match="make no sense"):
         chunks(ParsedText("a"), size, overlap)

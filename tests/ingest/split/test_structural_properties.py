@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from ragkit.embed.find import find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.text.normalise import clean
+from ragkit.text.passage import words_of
 from ragkit.types import Block, BlockKind, Chunk, Page, ParsedText
-from ragkit_ingest.chunk import chunk
-from ragkit_ingest.ruler import STRETCH_CHARS
+from ragkit_ingest.split.ruler import STRETCH_CHARS
+from ragkit_ingest.split.sizes import Sizes
+from ragkit_ingest.split.structural import Structural
 
 
 @lru_cache
@@ -75,7 +77,19 @@ PIECES = [
         "3.14",
         "a,b; c: d",
     ),
-    *("| a | b |\n", "word ", "w" * 120, "-" * 70, " " * 70, "﷽", "[SEP]", "# ", "1. "),
+    *(
+        "| a | b |\n",
+        "| - | - |\n",
+        "def f():\n",
+        "word ",
+        "w" * 120,
+        "-" * 70,
+        " " * 70,
+        "﷽",
+        "[SEP]",
+        "# ",
+        "1. ",
+    ),
 ]
 TEXTS = st.lists(
     st.one_of(st.sampled_from(PIECES), st.text(st.characters(), max_size=8)), max_size=60
@@ -98,14 +112,14 @@ def parsed_texts(draw: st.DrawFn) -> ParsedText:
 
 def check(parsed: ParsedText, tokens: Tokens, size: int, overlap: int) -> tuple[Chunk, ...]:
     text = parsed.text
-    chunks = chunk(parsed, tokens.spans, max_tokens=size, overlap_tokens=overlap)
+    chunks = Structural(tokens.spans, Sizes(size, overlap)).split(parsed, tokens.spans(text))
     covered = 0
     for ordinal, piece in enumerate(chunks):
         own = text[piece.start : piece.end]
         assert piece.ordinal == ordinal
         assert 0 <= piece.start < piece.end <= len(text)
         assert own == own.strip()
-        assert piece.tokens == len(tokens.spans(own)) <= size
+        assert piece.tokens == len(tokens.spans(words_of(text, piece))) <= size
         assert not text[covered : piece.start].strip()
         assert piece.end > covered
         covered = piece.end
@@ -147,7 +161,8 @@ def test_a_character_that_nothing_tokenises_is_in_a_chunk() -> None:
 
 def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> None:
     text = line * (size_bytes // len(line.encode()))
-    chunks = chunk(ParsedText(text), tokens.spans, max_tokens=254, overlap_tokens=25)
+    splitter = Structural(tokens.spans, Sizes(254, 25))
+    chunks = splitter.split(ParsedText(text), tokens.spans(text))
     covered = 0
     for piece in chunks:
         assert piece.tokens <= 254

@@ -10,9 +10,11 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ragkit.text.sentences import sentences
 from ragkit.types import Block
+from ragkit_ingest.split.leads import Leads
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LINE = re.compile(r"\n")
@@ -28,10 +30,10 @@ _JOINER = "\u200d"
 
 
 class Breaks:
-    """The cuts of one text. Tables and code are cut at lines only, if at all."""
+    """The cuts of one text. Tables and code are cut at lines, if at all, and below their heads."""
 
-    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        self._text = text
+    def __init__(self, text: str, blocks: Sequence[Block], leads: Leads) -> None:
+        self.text = text
         self._solid = [block for block in blocks if block.kind in ("table", "code")]
         self._solid_starts = [block.start for block in self._solid]
         paragraphs = {edge for block in blocks for edge in (block.start, block.end)}
@@ -43,7 +45,8 @@ class Breaks:
             else:
                 paragraphs.update(start + match.end() for match in _BLANK_LINE.finditer(piece))
                 lines.update(start + sentence.start for sentence in sentences(piece))
-        self._barred = frozenset(self._under_headings(blocks))
+        under = self._under_headings(blocks)
+        self._barred = frozenset(chain(under, chain.from_iterable(leads.heads())))
         self._paragraphs = sorted(paragraphs - self._barred)
         self._sentences = sorted((lines | paragraphs) - self._barred)
 
@@ -54,7 +57,7 @@ class Breaks:
             if place > low:
                 return place
         for pattern in _WITHIN_SENTENCE:
-            ends = [match.end() for match in pattern.finditer(self._text, low, high)]
+            ends = [match.end() for match in pattern.finditer(self.text, low, high)]
             place = max((end for end in ends if end not in self._barred), default=low)
             if place > low:
                 return place
@@ -70,10 +73,26 @@ class Breaks:
         if first < len(self._sentences) and self._sentences[first] <= end:
             return self._sentences[first]
         for pattern in _WITHIN_SENTENCE:
-            match = pattern.search(self._text, low, end)
+            match = pattern.search(self.text, low, end)
             if match and match.end() < end:
                 return match.end()
         return end
+
+    def within(self, low: int, high: int) -> Sequence[int]:
+        """Return the ends of sentences, and of lines in tables and code, in (low, high]."""
+        places = self._sentences
+        return places[bisect_right(places, low) : bisect_right(places, high)]
+
+    def units(self) -> Iterator[tuple[int, int]]:
+        """Divide the text into sentences, list items, and tables and code as wholes.
+
+        A heading is one with the sentence below it.
+        """
+        start = 0
+        for place in (*self._sentences, len(self.text)):
+            if place > start and not self.solid_at(place):
+                yield start, place
+                start = place
 
     def solid_at(self, position: int) -> Block | None:
         """Return the table or code block that a position lies strictly inside of."""
@@ -93,23 +112,23 @@ class Breaks:
             yield done, block.start, False
             yield block.start, block.end, True
             done = block.end
-        yield done, len(self._text), False
+        yield done, len(self.text), False
 
     def _list_items(self, blocks: Sequence[Block]) -> Iterator[int]:
         for block in blocks:
             if block.kind == "list":
-                for match in _LINE.finditer(self._text, block.start, block.end):
+                for match in _LINE.finditer(self.text, block.start, block.end):
                     yield match.end()
 
     def _under_headings(self, blocks: Sequence[Block]) -> Iterator[int]:
         """Yield the places between a heading and what it stands over, which is its own."""
         for block in blocks:
             if block.kind == "heading":
-                yield from range(block.end, _next_word(self._text, block.end) + 1)
+                yield from range(block.end, _next_word(self.text, block.end) + 1)
 
     def _character(self, low: int, high: int) -> int:
         for place in range(high, max(low, high - _MAX_GRAPHEME_CHARS), -1):
-            if not _joins(self._text, place):
+            if not _joins(self.text, place):
                 return place
         return high
 

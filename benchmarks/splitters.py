@@ -1,0 +1,213 @@
+"""What each splitter finds: recall, precision and IoU of the excerpts that answer a question.
+
+The measures of "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, Chroma, 2024),
+by characters as their code counts them, over chunks ranked by the cosine of one model. BENCH_HOME
+keeps vectors, so that a long run can be continued. BENCH_SPLITTERS names splitters, BENCH_CORPORA
+texts, with commas between: all of them take the model through 6 million tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.data import chunking
+from benchmarks.excerpts import Measures, Stretch, measures
+from ragkit.embed.local import LocalEmbedder
+from ragkit.ingest_options import IngestOptions
+from ragkit.text.passage import words_of
+from ragkit.types import Chunk, ParsedText
+from ragkit_eval.sets import LabelledSet
+from ragkit_ingest.parse import markdown
+from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.split import splitter
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+
+HEAD = """## Splitters
+
+chunking_evaluation: {questions} questions about {texts}, put into one collection, with the
+excerpts that answer them. Chunks are ranked by the cosine of all-MiniLM-L6-v2. By characters, in
+the first 5 chunks: *recall* of the excerpts, *precision* of what is shown, *IoU* of the two;
+*bound*: precision if exactly the chunks that hold part of an excerpt were shown. *Shown*: tokens of
+the first 5. *Recall in 1,000*: of as many chunks, best first, as fit into 1,000 tokens, which is
+what compares small chunks with large ones fairly. *Splitting*: seconds for all texts, tokenising
+apart; the semantic one runs the model. Parents, where there are any, count in their chunks' place,
+each once. *+ header*: title and headings are embedded before the chunk.
+
+| splitter | size/overlap | chunks | tokens | shown | recall | precision | IoU | bound | recall in 1,000 | splitting |
+|---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501  a table's header
+_WAY = "langchain:RecursiveCharacterTextSplitter"
+DEPTH = 60  # chunks ranked: 1,000 tokens of the smallest
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to split; `header` embeds title and headings before each chunk."""
+
+    name: str
+    tokens: int
+    overlap: int
+    header: bool = False
+
+    @property
+    def options(self) -> IngestOptions:
+        return IngestOptions(
+            splitter=self.name, chunk_tokens=self.tokens, chunk_overlap_tokens=self.overlap
+        )
+
+
+# The sizes are the reference's 200 and 400 where the model reads them, and its halves. The most
+# telling first: a run may be broken off.
+ROWS = (
+    *(Row("structural", tokens, tokens // 10) for tokens in (254, 128)),
+    *(Row("fixed", tokens, tokens // 10) for tokens in (254, 128)),
+    *(Row("structural", tokens, 0) for tokens in (128, 254, 64)),
+    *(Row("parent-child", tokens, 0) for tokens in (512, 254)),
+    *(Row("sentences", tokens, tokens // 10) for tokens in (128, 254)),
+    Row("structural", 200, 0),
+    *(Row(_WAY, tokens, 0) for tokens in (200, 128)),
+    *(Row("structural", tokens, tokens // 10, header=True) for tokens in (128, 200)),
+    Row("semantic", 254, 0),
+    Row("code", 254, 0),
+)
+
+
+def run() -> str:
+    """Measure each row, and tabulate."""
+    embedder = LocalEmbedder()
+    embedder.load()
+    kept = Kept(embedder)
+    labelled = _labelled()
+    queries = np.stack([kept.query(question.text) for question in labelled.questions])
+    texts = ", ".join(labelled.documents)
+    lines = [HEAD.format(questions=len(labelled.questions), texts=texts)]
+    for line in (_line(row, embedder, kept, queries) for row in _wanted()):
+        lines.append(line)
+        print(line, flush=True)
+    return "\n".join(lines) + "\n"
+
+
+def _wanted() -> Sequence[Row]:
+    names = os.environ.get("BENCH_SPLITTERS")
+    return [row for row in ROWS if names is None or row.name in names.split(",")]
+
+
+@lru_cache
+def _labelled() -> LabelledSet:
+    """Return the texts asked for, and the questions about them."""
+    whole, names = chunking(), os.environ.get("BENCH_CORPORA")
+    wanted = names.split(",") if names else list(whole.documents)
+    questions = [q for q in whole.questions if all(e.document in wanted for e in q.excerpts)]
+    documents = {name: whole.documents[name] for name in wanted}
+    return replace(whole, documents=documents, questions=tuple(questions))
+
+
+def _line(row: Row, embedder: LocalEmbedder, kept: Kept, queries: Vectors) -> str:
+    stretches: list[Stretch] = []
+    texts: list[str] = []
+    seconds = 0.0
+    for name, parsed in _parsed().items():
+        spans = embedder.token_spans(parsed.text)
+        reserve = 40 if row.header else 0  # arbitrary: longer headers are left out
+        way = splitter(row.options, embedder, reserve=reserve)
+        started = time.process_time()
+        chunks = way.split(parsed, spans)
+        seconds += time.process_time() - started
+        for chunk in chunks:
+            shown = chunk.parent or chunk
+            tokens = chunk.tokens
+            if chunk.parent:
+                tokens = len(embedder.token_spans(parsed.text[shown.start : shown.end]))
+            stretches.append(Stretch(name, shown.start, shown.end, tokens))
+            texts.append(_header(name, chunk, embedder, row) + words_of(parsed.text, chunk))
+    scores = np.asarray(queries) @ kept.passages(texts).T
+    ranked = np.argsort(-scores, axis=1, kind="stable")[:, : DEPTH * 4]
+    found = measures(_labelled().questions, stretches, ranked.tolist())
+    return _shown(row, len(texts), _mean_tokens(embedder, texts), found, seconds)
+
+
+def _mean_tokens(embedder: LocalEmbedder, texts: Sequence[str]) -> float:
+    return len(embedder.token_spans("\n".join(texts))) / len(texts)
+
+
+def _shown(row: Row, chunks: int, tokens: float, found: Measures, seconds: float) -> str:
+    name = row.name.replace("TextSplitter", "") + (" + header" if row.header else "")
+    cells = [
+        *(name, f"{row.tokens}/{row.overlap}", str(chunks), f"{tokens:.0f}", f"{found.shown:.0f}"),
+        *(f"{value:.3f}" for value in (found.recall, found.precision, found.iou, found.bound)),
+        *(f"{found.recall_in_budget:.3f}", f"{seconds:.2f} s"),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _header(name: str, chunk: Chunk, embedder: LocalEmbedder, row: Row) -> str:
+    if not row.header:
+        return ""
+    header = " > ".join([name.replace("_", " "), *chunk.headings]) + "\n\n"
+    room = embedder.max_tokens - chunk.tokens
+    return header if len(embedder.token_spans(header)) <= room else ""
+
+
+def _parsed() -> dict[str, ParsedText]:
+    options = ParseOptions()
+    return {
+        name: _same(text, markdown.parse(text.encode(), options))
+        for name, text in _labelled().documents.items()
+    }
+
+
+def _same(text: str, parsed: ParsedText) -> ParsedText:
+    """Return what was parsed, if it is the text that the labels count in."""
+    assert parsed.text == text, "the parser changed the text: its offsets are not the labels'"
+    return parsed
+
+
+class Kept:
+    """Vectors by text, embedded once; in a folder of BENCH_HOME between runs, if it is set."""
+
+    def __init__(self, embedder: LocalEmbedder) -> None:
+        self._embedder = embedder
+        home = os.environ.get("BENCH_HOME")
+        self._file = Path(home, "splitters.npz") if home else None
+        self._known: dict[str, Vectors] = {}
+        if self._file and self._file.exists():
+            with np.load(self._file) as table:
+                self._known = dict(zip(table["names"].tolist(), table["vectors"], strict=True))
+
+    def query(self, text: str) -> Vectors:
+        return self._all([text], self._one_query)[0]
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts: shape (len(texts), dimension)."""
+        rows = self._all(texts, self._embedder.embed_passages)
+        if self._file:
+            names = np.array(list(self._known))
+            np.savez(self._file, names=names, vectors=np.stack(list(self._known.values())))
+        return np.stack(rows)
+
+    def _one_query(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._embedder.embed_query(text) for text in texts])
+
+    def _all(self, texts: Sequence[str], embed: object) -> list[Vectors]:
+        assert callable(embed)
+        names = [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
+        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in self._known}
+        for group in _groups(list(missing.items())):
+            vectors = embed([text for _, text in group])
+            self._known.update(zip((name for name, _ in group), vectors, strict=True))
+        return [self._known[name] for name in names]
+
+
+def _groups(items: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    for first in range(0, len(items), 256):
+        yield items[first : first + 256]

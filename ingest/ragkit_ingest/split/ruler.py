@@ -1,0 +1,87 @@
+"""Distances in a text, measured in the embedder's own tokens.
+
+It knows nothing of headings, sentences or what a good place to cut is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ragkit.embed.tokens import TokenSpans, is_apart
+from ragkit.types import Span
+from ragkit_ingest.split.contract import Tokenise
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A token may hide any length of text: WordPiece makes one of ten million letters, and none of
+# control characters. Beyond this many characters a stretch counts as several, so that no chunk
+# grows past max_tokens times this. Ordinary tokens have 1 to 15 characters.
+STRETCH_CHARS = 64
+
+
+class Ruler:
+    """Measure one text by the tokens of the whole of it, which the caller has made once."""
+
+    def __init__(self, text: str, spans: Sequence[Span], token_spans: Tokenise) -> None:
+        import numpy as np
+
+        self._text = text
+        self._token_spans = token_spans
+        starts = _starts(spans)
+        bounds = np.concatenate(([0], starts, [len(text)]))
+        wide = np.flatnonzero(np.diff(bounds) > STRETCH_CHARS)
+        self._separable = isinstance(spans, TokenSpans) and spans.separable and not len(wide)
+        marks = [np.arange(bounds[i] + STRETCH_CHARS, bounds[i + 1], STRETCH_CHARS) for i in wide]
+        # Looked up one by one, an array of Python's is 5 times as quick as one of numpy's.
+        self._starts = array("q")
+        self._starts.frombytes(np.sort(np.concatenate([starts, *marks])).tobytes())
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def index(self, position: int) -> int:
+        """Count the tokens that begin before a position."""
+        return bisect_left(self._starts, position)
+
+    def at(self, index: int) -> int:
+        """Return where a token begins, the text's end after the last one."""
+        return self._starts[index] if index < len(self._starts) else len(self._text)
+
+    def between(self, start: int, end: int) -> int:
+        """Count the tokens that begin within a range."""
+        return self.index(end) - self.index(start)
+
+    def reach(self, position: int, tokens: int) -> int:
+        """Find the furthest position that has no more than `tokens` tokens before it from here."""
+        return self.at(self.index(position) + tokens)
+
+    def back(self, position: int, tokens: int) -> int:
+        """Find where the last `tokens` tokens before a position begin."""
+        first = self.index(position) - tokens
+        return self._starts[first] if first > 0 else 0
+
+    def count(self, start: int, end: int, lead: Span | None = None) -> int:
+        """Count the tokens of `text[start:end]` exactly, below its lead if it has one.
+
+        It is tokenised again unless that is needless.
+        """
+        if self._separable and is_apart(self._text, start) and is_apart(self._text, end):
+            tokens = self.between(start, end)
+            return tokens if lead is None else tokens + self.count(lead.start, lead.end)
+        text = self._text[start:end]
+        if lead is not None:
+            text = f"{self._text[lead.start : lead.end]}\n{text}"
+        return len(self._token_spans(text))
+
+
+def _starts(spans: Sequence[Span]) -> NDArray[np.int64]:
+    import numpy as np
+
+    if isinstance(spans, TokenSpans):
+        return spans.starts
+    return np.fromiter((span.start for span in spans), np.int64, len(spans))
