@@ -15,6 +15,7 @@ from ragkit.cli_confirm import confirm
 if TYPE_CHECKING:
     from ragkit.compare_spaces import Comparison
     from ragkit.embedders import Embedders
+    from ragkit.ingest_options import IngestOptions
     from ragkit.reembed import Built
     from ragkit.store.binding import KeptSpace
     from ragkit.store.postgres import PostgresStore
@@ -147,7 +148,8 @@ class _Command:
         with text.progress_display() as on_progress:
             return build(
                 self.store, self.collection, embedder,
-                source=source_of(to), first=dimension, on_progress=on_progress,
+                source=source_of(to), first=dimension, options=self._options(),
+                on_progress=on_progress,
             )  # fmt: skip
 
     def _switch(self, kept: KeptSpace) -> None:
@@ -155,7 +157,13 @@ class _Command:
 
         with text.progress_display() as on_progress:
             embedder = self.embedders.made_for(kept, self.collection)
-            switch(self.store, self.collection, kept, embedder, on_progress)
+            options = self._options()
+            switch(self.store, self.collection, kept, embedder, on_progress, options=options)
+
+    def _options(self) -> IngestOptions:
+        from ragkit.ingest_options import options_of
+
+        return options_of(self.embedders.settings, self.store.ingest_options(self.collection))
 
     def roll_back(self) -> None:
         from ragkit import render

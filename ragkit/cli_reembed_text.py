@@ -48,7 +48,7 @@ def print_built(collection: str, built: Built, old: EmbeddingSpace) -> None:
     if built.long:
         typer.echo(
             f"{built.long} of them are longer than it reads: their vectors are the means of"
-            " their parts'. Ingesting anew cuts them for it."
+            " their windows'. Ingesting anew cuts them for it."
         )
     if built.space.space == old:
         typer.echo(f"Collection {collection!r} is searched with it already.")

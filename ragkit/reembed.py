@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from ragkit.embed.headers import Headers
+from ragkit.embed.whole import embed_texts
 from ragkit.embedders import source_of
 from ragkit.errors import BusyError, NotFoundError
+from ragkit.ingest_options import IngestOptions, options_of
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder, Vectors
+    from ragkit.contracts import Embedder
+    from ragkit.embed.windows import Pooling
     from ragkit.embedders import Embedders
     from ragkit.store.binding import KeptSpace
     from ragkit.store.gaps import Gaps, Passage
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 # Of one transaction: seconds of a CPU's work, which is what kill -9 costs. Arbitrary.
 BATCH_PASSAGES: Final = 128
 BATCH_TOKENS: Final = 16_384
+DEFAULTS: Final = IngestOptions()
 ROUNDS: Final = 20  # of catching up with documents that come in at the moment of the switch
 
 
@@ -43,7 +48,7 @@ class Built:
     """A space in which every passage has its vector.
 
     `long` of the `embedded` passages had more tokens than the model reads: the vector of such a
-    one is the mean of its parts'.
+    one is pooled over windows (`ragkit.embed.windows`).
     """
 
     space: KeptSpace
@@ -59,17 +64,21 @@ def build(
     *,
     source: str,
     first: int | None,
+    options: IngestOptions = DEFAULTS,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Built:
     """Give every passage of a collection a vector of a model, and index them.
 
-    Raises NotFoundError for an unknown collection, BusyError when another process is at it.
+    What is embedded of a passage is what ingestion embeds with the collection's `options`; one
+    that is too long for the model is never refused. Raises NotFoundError for an unknown
+    collection, BusyError when another process is at it.
     """
     started = perf_counter()
     embedder.load()
     with store.spaces.alone(collection):
         kept = store.spaces.open(collection, embedder.space, source=source, first=first)
-        filling = _Filling(store.spaces.gaps(collection, kept.id), embedder, on_progress)
+        gaps = store.spaces.gaps(collection, kept.id)
+        filling = _Filling(gaps, embedder, options, on_progress)
         filling.run()
         if filling.embedded or kept.state == "building":
             store.finish_load(collection, kept.space)
@@ -84,6 +93,8 @@ def switch(
     kept: KeptSpace,
     embedder: Embedder,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    *,
+    options: IngestOptions = DEFAULTS,
 ) -> None:
     """Search a collection in another space from now on, every passage having its vector there.
 
@@ -97,7 +108,7 @@ def switch(
             if not missing:
                 return
             embedder.load()
-            _Filling(gaps, embedder, on_progress).run()
+            _Filling(gaps, embedder, options, on_progress).run()
     raise BusyError(
         f"documents come into collection {collection!r} faster than they are embedded, {missing}"
         " passages wait: pause ingestion, and run the command again"
@@ -121,7 +132,9 @@ def roll_back(
             f"collection {collection!r} has no earlier model's vectors to go back to: build them"
             " with `ragkit reembed --to MODEL`"
         )
-    switch(store, collection, previous, embedders.made_for(previous, collection), on_progress)
+    embedder = embedders.made_for(previous, collection)
+    options = options_of(embedders.settings, store.ingest_options(collection))
+    switch(store, collection, previous, embedder, on_progress, options=options)
     return previous
 
 
@@ -153,11 +166,17 @@ class _Filling:
     """Fills the gaps of a space until there are none."""
 
     def __init__(
-        self, gaps: Gaps, embedder: Embedder, on_progress: Callable[[Progress], None]
+        self,
+        gaps: Gaps,
+        embedder: Embedder,
+        options: IngestOptions,
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self.embedded = self.long = 0
         self._gaps = gaps
         self._embedder = embedder
+        self._long: Pooling = "mean" if options.long_chunks == "refuse" else options.long_chunks
+        self._headers = Headers(embedder) if options.chunk_header == "on" else None
         self._on_progress = on_progress
         self._started = perf_counter()
 
@@ -166,7 +185,7 @@ class _Filling:
         while missing:
             self._report(total - missing, total)
             for batch in self._batches():
-                vectors, long = embed(self._embedder, [passage.text for passage in batch])
+                vectors, long = embed_texts(self._embedder, self._texts(batch), self._long)
                 added = self._gaps.add([passage.chunk for passage in batch], vectors)
                 self.embedded += added
                 self.long += long
@@ -187,39 +206,16 @@ class _Filling:
             after = found[taken - 1].chunk
             yield found[:taken]
 
+    def _texts(self, passages: Sequence[Passage]) -> list[str]:
+        """Return what is embedded of passages, as ingestion does: each after its header."""
+        headers = self._headers
+        if headers is None:
+            return [passage.text for passage in passages]
+        return [headers.of(one.title, one.headings) + one.text for one in passages]
+
     def _report(self, done: int, total: int) -> None:
         seconds = perf_counter() - self._started
         self._on_progress(Progress(done, total, self.embedded, seconds))
-
-
-def embed(embedder: Embedder, texts: Sequence[str]) -> tuple[Vectors, int]:
-    """Embed passages of any length, shape (len(texts), dimension); count those that were too long.
-
-    Of these the vector is the mean of their parts', of length 1 again: nothing is cut off.
-    """
-    import numpy as np
-
-    parts = [_parts(embedder, text) for text in texts]
-    rows = embedder.embed_passages([part for of_text in parts for part in of_text])
-    vectors = np.empty((len(texts), rows.shape[1]), np.float32)
-    first = 0
-    for n, of_text in enumerate(parts):
-        mean = rows[first : first + len(of_text)].mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        # Parts that point away from each other have no mean: the first speaks for them.
-        vectors[n] = mean / length if length > 1e-6 else rows[first]
-        first += len(of_text)
-    return vectors, sum(len(of_text) > 1 for of_text in parts)
-
-
-def _parts(embedder: Embedder, text: str) -> list[str]:
-    """Halve a text, between tokens, until each part fits the model."""
-    spans = embedder.token_spans(text)
-    if len(spans) <= embedder.max_tokens:
-        return [text]
-    middle = spans[len(spans) // 2].start
-    middle = middle if 0 < middle < len(text) else len(text) // 2
-    return _parts(embedder, text[:middle]) + _parts(embedder, text[middle:])
 
 
 def _kept(store: PostgresStore, collection: str, space_id: int) -> KeptSpace:

@@ -6,13 +6,13 @@ It knows nothing of documents, chunks or databases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.embed.find import DEFAULT_MODEL, ModelFiles, find_model
 from ragkit.embed.models import model_card, readable_share
+from ragkit.embed.running import one_thread, run
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
 from ragkit.errors import ModelError
 from ragkit.types import EmbeddingSpace
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     import torch
 
     from ragkit.contracts import Vectors
+    from ragkit.embed.contract import Row
 
     Encoder = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
 
-# Padded tokens per batch. On two CPU cores MiniLM peaks between 1,000 and 4,000 and loses a tenth
-# to a fifth by 16,000; the figure for GPUs is arbitrary: enough to fill one, little memory.
-_CPU_BATCH_TOKENS = 4096
+# Padded tokens per batch. On two CPU cores with AMX MiniLM peaks between 1,000 and 4,000 and loses
+# a tenth to a fifth by 16,000; in float32 without it, on one busy core, 1,024, 2,048 and 4,096 gave
+# 2,260, 2,130 and 1,990 tokens a second. Smaller batches also pad less: 128 chunks 1.7% at 2,048
+# and 3% at 4,096, which is all that packing rows without padding could gain. The figure for GPUs is
+# arbitrary: enough to fill one, little memory.
+_CPU_BATCH_TOKENS = 2048
 _GPU_BATCH_TOKENS = 65536
 
 
@@ -79,29 +83,45 @@ class LocalEmbedder:
 
         Raises ModelError for a text of more than `max_tokens` tokens.
         """
+        ready = self._ready
+        rows = self.passage_ids(texts)
+        for text, row in zip(texts, rows, strict=True):
+            ready.check(row, f"passage {text[:40]!r}")
+        return self.embed_ids(rows)
+
+    def prefix_ids(self) -> Row:
+        """Return the tokens of the passage prefix; none where there is no prefix."""
+        return self._ready.prefix
+
+    def passage_ids(self, texts: Sequence[str]) -> list[Row]:
+        """Tokenise passages of any length, each as a row with the prefix before it."""
+        prefix = self._ready.space.passage_prefix
+        return self._ready.tokens.ids([prefix + text for text in texts])
+
+    def embed_ids(self, rows: Sequence[Row]) -> Vectors:
+        """Embed passages by their tokens, shape (len(rows), dimension), in the given order.
+
+        Rows are as `passage_ids` makes them; the special tokens are added here. Raises ModelError
+        for a row of more than `max_tokens` tokens besides its prefix.
+        """
         import numpy as np
 
         ready = self._ready
-        prefix, limit = ready.space.passage_prefix, ready.tokens.limit
-        rows = ready.tokens.ids([prefix + text for text in texts])
-        for text, row in zip(texts, rows, strict=True):
-            if len(row) > limit:
-                raise ModelError(
-                    f"passage {text[:40]!r} has {len(row)} tokens where {ready.space.model} takes "
-                    f"{limit}: make chunks of at most {ready.max_tokens} tokens"
-                )
-        vectors = np.empty((len(texts), ready.space.dimension), dtype=np.float32)
-        for batch in batches([len(row) for row in rows], ready.batch_tokens):
+        for row in rows:
+            ready.check(row, "a passage")
+        vectors = np.empty((len(rows), ready.space.dimension), dtype=np.float32)
+        lengths = [len(row) + ready.tokens.special for row in rows]
+        for batch in batches(lengths, ready.batch_tokens):
             vectors[batch] = ready.encode([rows[index] for index in batch])
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Embed one query, shape (dimension,); a query over the limit is cut."""
         ready = self._ready
-        ids = ready.tokens.cut_ids(ready.space.query_prefix + text)
-        with _one_thread():
-            row: Vectors = ready.encode([ids])[0]
-        return row
+        row = ready.tokens.cut_ids(ready.space.query_prefix + text)
+        with one_thread():
+            vector: Vectors = ready.encode([row])[0]
+        return vector
 
     def reads(self, text: str) -> float:
         """Estimate the share of a text's terms that the model can read; needs no `load`."""
@@ -122,13 +142,26 @@ class _Loaded:
     encoder: Encoder
     device: str
     batch_tokens: int
-    max_tokens: int
+    prefix: Row
 
-    def encode(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        """Run one batch of token ids, (b, d) float32 of length 1."""
+    @property
+    def max_tokens(self) -> int:
+        return self.tokens.limit - self.tokens.special - len(self.prefix)
+
+    def check(self, row: Row, name: str) -> None:
+        """Raise ModelError for a row that is too long for the model."""
+        tokens, limit = len(row) + self.tokens.special, self.tokens.limit
+        if tokens > limit:
+            raise ModelError(
+                f"{name} has {tokens} tokens where {self.space.model} takes {limit}: make chunks "
+                f"of at most {self.max_tokens} tokens"
+            )
+
+    def encode(self, rows: Sequence[Row]) -> Vectors:
+        """Run one batch of rows, (b, d) float32 of length 1."""
         import torch
 
-        vectors = run(self.encoder, rows, self.device)[:, : self.space.dimension]
+        vectors = run(self.encoder, rows, self.device, self.tokens.frame)[:, : self.space.dimension]
         unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit
 
@@ -147,38 +180,6 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
-
-
-def run(encoder: Encoder, rows: Sequence[Sequence[int]], device: str) -> torch.Tensor:
-    """Pad rows of ids to one length and encode them; padding is masked, so its id is any."""
-    import torch
-
-    longest = max(len(row) for row in rows)
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    mask = torch.zeros((len(rows), longest), dtype=torch.bool)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row)
-        mask[index, : len(row)] = True
-    padded = not bool(mask.all())
-    with torch.inference_mode():
-        return encoder(ids.to(device), mask.to(device) if padded else None)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep one query on one thread.
-
-    Its products are too small to share out: beside another busy process, two threads on two cores
-    took 600 to 790 ms waiting for each other, one thread 20 to 26 ms.
-    """
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def identify(model: str) -> EmbeddingSpace:
@@ -211,7 +212,7 @@ def _load(
     encoder: Encoder = load_bert(files.folder, device, dtype) or load_pipeline(
         files.folder, device, dtype
     )
-    own = run(encoder, [tokens.cut_ids("a")], device).shape[1]
+    own = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
     if dimension is not None and dimension > own:
         raise ModelError(
             f"embedding model {files.name} has {own} dimensions where the first {dimension} are"
@@ -224,5 +225,5 @@ def _load(
         encoder=encoder,
         device=device,
         batch_tokens=batch_tokens or (_CPU_BATCH_TOKENS if device == "cpu" else _GPU_BATCH_TOKENS),
-        max_tokens=tokens.limit - tokens.special - len(tokens.spans(space.passage_prefix)),
+        prefix=tokens.ids([space.passage_prefix.rstrip()])[0],
     )

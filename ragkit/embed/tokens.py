@@ -6,13 +6,14 @@ It needs the `tokenizers` package alone, so that text can be measured without lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from ragkit.embed.find import read_json
+from ragkit.embed.words import PIECE_CHARS, WordTokens
 from ragkit.errors import ModelError
 from ragkit.types import Span
 
@@ -21,18 +22,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-# Tokenizers slow down on long strings: 1.2 MB/s on one of 1.4 MB, 5 to 6 MB/s in pieces of this.
-_PIECE_CHARS = 8000
+    from ragkit.embed.words import Table
+
 _PIECES_AT_ONCE = 64
+_WORDS_CHARS = 1 << 16  # looked up at once: a few milliseconds, for which other threads wait
 _CHARS_PER_TOKEN = 100  # more than this and WordPiece calls a word unknown anyway
-# BERT's tokenizer splits beside each of these, whatever stands around it.
-APART = re.compile(r"[ \t\n!-/:-@\[-`{-~。，！？；：、…\u3400-\u4dbf\u4e00-\u9fff]")
+# BERT's tokenizer splits beside each of these, whatever stands around it: white space, ASCII's
+# punctuation, general punctuation, CJK's, and ideographs.
+_MARKS = (
+    r" \t\n!-/:-@\[-`{-~\u2010-\u2027\u3001-\u3003\u3008-\u3011"
+    r"\u3400-\u4dbf\u4e00-\u9fff！（），：；？"
+)
+APART = re.compile(f"[{_MARKS}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSpans(Sequence[Span]):
-    """Tokens as two arrays of offsets, read as a sequence of spans.
+    """Tokens as two arrays of offsets, read as a sequence of spans, and their ids.
 
     `separable`: a text cut beside an `APART` character falls into the same tokens as the whole
     does. That holds for BERT's WordPiece.
@@ -40,6 +47,7 @@ class TokenSpans(Sequence[Span]):
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    ids: NDArray[np.int32]
     separable: bool = False
 
     def __len__(self) -> int:
@@ -51,8 +59,27 @@ class TokenSpans(Sequence[Span]):
     def __getitem__(self, index: slice) -> TokenSpans: ...
     def __getitem__(self, index: int | slice) -> Span | TokenSpans:
         if isinstance(index, slice):
-            return TokenSpans(self.starts[index], self.ends[index], self.separable)
+            return TokenSpans(self.starts[index], self.ends[index], self.ids[index], self.separable)
         return Span(int(self.starts[index]), int(self.ends[index]))
+
+    def ids_of(self, text: str, start: int, end: int) -> NDArray[np.int32] | None:
+        """Return the ids of `text[start:end]`, or None where the cuts may make other tokens.
+
+        `text` is the whole that these are the tokens of.
+        """
+        if not (self.separable and is_apart(text, start) and is_apart(text, end)):
+            return None
+        first, last = self.starts.searchsorted((start, end)).tolist()
+        return self.ids[first:last]
+
+
+def is_apart(text: str, position: int) -> bool:
+    """Tell whether a position lies beside an `APART` character, or at an end of the text."""
+    return (
+        position in (0, len(text))
+        or APART.match(text, position) is not None
+        or APART.match(text, position - 1) is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +90,8 @@ class Tokens:
     limit: int
     special: int
     separable: bool
+    frame: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # before and behind a text
+    _words: list[WordTokens] = field(default_factory=list)  # one, as soon as it is needed
 
     def spans(self, text: str) -> TokenSpans:
         """Return the tokens of a text of any length, without special tokens.
@@ -72,33 +101,54 @@ class Tokens:
         """
         import numpy as np
 
-        parts: list[NDArray[np.int64]] = []
-        pieces = list(_pieces(_storable(text)))
+        text = _storable(text)
+        pieces = list(_pieces(text, PIECE_CHARS))
         torn = any(start and not APART.match(piece) for start, piece in pieces)
+        separable = self.separable and not torn
+        starts, ends, ids = self._by_word(text) if separable else self._by_piece(pieces)
+        # Some tokenizers reorder combining marks; the order of starts is promised to callers.
+        starts = np.maximum.accumulate(starts)
+        return TokenSpans(starts, np.maximum(starts, ends), ids, separable)
+
+    def ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Return each text's ids without special tokens, however many they are."""
+        import numpy as np
+
+        if self.separable:
+            return [self.spans(text).ids for text in texts]
+        encodings = self.tokenizer.encode_batch_fast(
+            [_storable(text) for text in texts], add_special_tokens=False
+        )
+        return [np.array(encoding.ids, np.int32) for encoding in encodings]
+
+    def cut_ids(self, text: str) -> NDArray[np.int32]:
+        """Return a text's ids without special tokens, cut to what the model takes."""
+        import numpy as np
+
+        text = _storable(text[: self.limit * _CHARS_PER_TOKEN])
+        ids = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return np.array(ids[: self.limit - self.special], np.int32)
+
+    def _by_word(self, text: str) -> Table:
+        if not self._words:
+            self._words.append(WordTokens(_MARKS, self._by_piece))
+        words = self._words[0]
+        pieces = _pieces(text, _WORDS_CHARS)
+        return _joined((start, words.look_up(piece)) for start, piece in pieces)
+
+    def _by_piece(self, pieces: Sequence[tuple[int, str]]) -> Table:
+        return _joined(self._tables(pieces))
+
+    def _tables(self, pieces: Sequence[tuple[int, str]]) -> Iterator[tuple[int, Table]]:
+        import numpy as np
+
         for first in range(0, len(pieces), _PIECES_AT_ONCE):
             group = pieces[first : first + _PIECES_AT_ONCE]
             encodings = self.tokenizer.encode_batch([p for _, p in group], add_special_tokens=False)
             for (start, _), encoding in zip(group, encodings, strict=True):
                 flat = chain.from_iterable(encoding.offsets)
-                parts.append(np.fromiter(flat, np.int64, 2 * len(encoding)).reshape(-1, 2) + start)
-        table = np.concatenate(parts) if parts else np.empty((0, 2), np.int64)
-        # Some tokenizers reorder combining marks; the order of starts is promised to callers.
-        starts = np.maximum.accumulate(table[:, 0])
-        ends = np.maximum(starts, table[:, 1])
-        return TokenSpans(starts, ends, self.separable and not torn)
-
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return each text's ids with special tokens, however many they are."""
-        encodings = self.tokenizer.encode_batch_fast([_storable(text) for text in texts])
-        return [encoding.ids for encoding in encodings]
-
-    def cut_ids(self, text: str) -> list[int]:
-        """Return a text's ids with special tokens, cut to the model's limit."""
-        text = _storable(text[: self.limit * _CHARS_PER_TOKEN])
-        encoding = self.tokenizer.encode(text, add_special_tokens=False)
-        encoding.truncate(self.limit - self.special)
-        ids: list[int] = self.tokenizer.post_process(encoding).ids
-        return ids
+                table = np.fromiter(flat, np.int64, 2 * len(encoding)).reshape(-1, 2)
+                yield start, (table[:, 0], table[:, 1], np.array(encoding.ids, np.int32))
 
 
 def load_tokens(folder: Path) -> Tokens:
@@ -126,6 +176,7 @@ def load_tokens(folder: Path) -> Tokens:
         limit=_limit(folder),
         special=tokenizer.num_special_tokens_to_add(False),
         separable=_is_separable(tokenizer),
+        frame=_frame(tokenizer),
     )
 
 
@@ -134,7 +185,17 @@ def _is_separable(tokenizer: Tokenizer) -> bool:
         type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
         and type(tokenizer.model).__name__ == "WordPiece"
         and all(added.special for added in tokenizer.get_added_tokens_decoder().values())
+        # Some are told to leave ideographs among letters.
+        and tokenizer.encode("a中文").ids == tokenizer.encode("a 中 文").ids
     )
+
+
+def _frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Find the special tokens that a single text stands between."""
+    framed = tokenizer.encode("a")
+    inner = [n for n, special in enumerate(framed.special_tokens_mask) if not special]
+    first, last = (inner[0], inner[-1] + 1) if inner else (len(framed), len(framed))
+    return tuple(framed.ids[:first]), tuple(framed.ids[last:])
 
 
 def _limit(folder: Path) -> int:
@@ -161,13 +222,24 @@ def _storable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a text into pieces of bounded length, each with its offset."""
+def _joined(tables: Iterable[tuple[int, Table]]) -> Table:
+    """Put the tokens of pieces together, each with its offset in the whole."""
+    import numpy as np
+
+    none = np.empty(0, np.int64)
+    parts = [(0, (none, none, np.empty(0, np.int32))), *tables]
+    starts = np.concatenate([table[0] + start for start, table in parts])
+    ends = np.concatenate([table[1] + start for start, table in parts])
+    return starts, ends, np.concatenate([table[2] for _, table in parts])
+
+
+def _pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
+    """Cut a text into pieces of at most `size` characters, each with its offset."""
     start = 0
     while start < len(text):
-        end = start + _PIECE_CHARS
+        end = start + size
         if end < len(text):
-            end = _piece_end(text, start + _PIECE_CHARS // 2, end)
+            end = _piece_end(text, start + size // 2, end)
         yield start, text[start:end]
         start = end
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from pydantic import SecretStr
@@ -26,7 +27,7 @@ from ragkit.embedders import Embedders
 from ragkit.errors import BusyError, NotFoundError, OtherModelError, RagkitError, UsageError
 from ragkit.knowledge import KnowledgeBase
 from ragkit.library import Caller, Library
-from ragkit.reembed import Progress, build, drop, embed, roll_back, switch
+from ragkit.reembed import Progress, build, drop, roll_back, switch
 from ragkit.settings import Settings
 from ragkit.store.binding import KeptSpace
 from ragkit.store.calibration import Calibration, Calibrations, CurrentCutoff
@@ -331,16 +332,24 @@ def test_a_cut_off_is_looked_up_in_one_transaction_and_loads_no_model(
     assert current("dense") == cutoff
 
 
-def test_a_passage_longer_than_the_model_reads_is_the_mean_of_its_parts(models: Path) -> None:
-    short = LocalEmbedder(str(models / "short"))
+def test_a_passage_longer_than_the_model_reads_is_the_mean_of_its_windows(bench: Bench) -> None:
+    short = LocalEmbedder(str(bench.models / "short"))
     assert short.max_tokens == 10
-    texts = ["one two three", "one two three four five six seven eight nine ten eleven twelve"]
-    vectors, long = embed(short, texts)
-    assert long == 1
-    assert vectors[0] == pytest.approx(short.embed_passages(texts[:1])[0], abs=1e-6)
-    halves = ["one two three four five six ", "seven eight nine ten eleven twelve"]
+    bench.store.put_document(
+        "c",
+        new_document("long.txt", "one two three four five six seven eight nine ten eleven twelve"),
+        bench.embedders.default.space,
+        np.ones((1, 32), np.float32),
+    )
+    built = build(bench.store, "c", short, source=short.model, first=None)
+    assert built.long >= 1
+    halves = [
+        "one two three four five six seven eight nine ten",
+        "three four five six seven eight nine ten eleven twelve",
+    ]
     mean = short.embed_passages(halves).mean(axis=0)
-    assert vectors[1] == pytest.approx(mean / (mean @ mean) ** 0.5, abs=1e-5)
+    found = bench.store.spaces.nearest("c", built.space.space, mean / (mean @ mean) ** 0.5, 1)
+    assert found[0][1] == pytest.approx(1, abs=1e-3)
 
 
 def test_the_comparison_knows_better_from_worse(bench: Bench, tmp_path: Path) -> None:

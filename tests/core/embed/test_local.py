@@ -9,6 +9,7 @@ import pytest
 
 from ragkit.contracts import Embedder
 from ragkit.embed import find
+from ragkit.embed.contract import TokenEmbedder
 from ragkit.embed.find import read_json
 from ragkit.embed.local import LocalEmbedder, batches
 from ragkit.errors import ModelError
@@ -61,6 +62,22 @@ def test_a_passage_over_the_limit_is_refused_and_never_cut(embedder: LocalEmbedd
     assert embedder.embed_passages(["x " * 254]).shape == (1, 384)
     with pytest.raises(ModelError, match="has 257 tokens where all-MiniLM-L6-v2 takes 256"):
         embedder.embed_passages(["fine", "x " * 255])
+
+
+def test_ids_are_embedded_as_the_texts_they_are_of(embedder: LocalEmbedder) -> None:
+    contract: TokenEmbedder = embedder  # which mypy checks
+    rows = contract.passage_ids(TEXTS)
+    assert [len(row) for row in rows] == [7, 0, 210, 4, 1]
+    assert rows[4].tolist() == [4937]
+    assert np.array_equal(contract.embed_ids(rows), contract.embed_passages(TEXTS))
+    assert contract.embed_ids([]).shape == (0, 384)
+    assert contract.prefix_ids().tolist() == []
+
+
+def test_too_many_ids_are_refused(embedder: LocalEmbedder) -> None:
+    assert embedder.embed_ids([np.full(254, 4937, np.int32)]).shape == (1, 384)
+    with pytest.raises(ModelError, match="a passage has 257 tokens where all-MiniLM-L6-v2 takes"):
+        embedder.embed_ids([np.full(255, 4937, np.int32)])
 
 
 def test_a_long_query_is_cut(embedder: LocalEmbedder) -> None:
@@ -161,6 +178,8 @@ def test_a_prefix_takes_its_room(tmp_path: Path) -> None:
     folder.symlink_to(embedder_folder(), target_is_directory=True)
     embedder = LocalEmbedder(str(folder))
     assert embedder.max_tokens == 252  # 256 less two special tokens, "passage" and ":"
+    assert embedder.prefix_ids().tolist() == [6019, 1024]
+    assert embedder.passage_ids(["cat"])[0].tolist() == [6019, 1024, 4937]
     assert embedder.embed_passages(["x " * 252]).shape == (1, 384)
     with pytest.raises(ModelError, match="at most 252 tokens"):
         embedder.embed_passages(["x " * 253])
