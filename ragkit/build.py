@@ -115,12 +115,15 @@ def distinct(settings: Settings) -> Refinement | None:
 
 
 def widening(settings: Settings, store: Store) -> list[Refinement]:
-    """Return what shows more of a document around each hit; nothing unless the settings say so."""
-    if settings.expand == "none":
-        return []
-    from ragkit.retrieve.expand import Widen
+    """Return what shows more of a document around each hit: its parent, and what is set."""
+    from ragkit.retrieve.parents import Parents
 
-    return [Widen(store, settings.expand, max_tokens=settings.expand_tokens)]
+    steps: list[Refinement] = [Parents(store)]
+    if settings.expand != "none":
+        from ragkit.retrieve.expand import Widen
+
+        steps.append(Widen(store, settings.expand, max_tokens=settings.expand_tokens))
+    return steps
 
 
 def plan(

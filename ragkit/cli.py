@@ -14,6 +14,7 @@ from ragkit.cli_lazy import Entry, lazy_group
 COMMANDS = {
     "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
     "worker": Entry("ragkit_ingest.cli_worker:worker", "Take in uploaded files as they come."),
+    "jobs": Entry("ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
     "why": Entry("ragkit.cli_why:why", "Tell which stage lost a document that was not cited."),
@@ -28,7 +29,7 @@ COMMANDS = {
     "documents": Entry("ragkit.cli_documents:app", "List, show, share and delete documents."),
     "collections": Entry(
         "ragkit.cli_collections:app",
-        "List, create, share and delete collections; declare metadata keys.",
+        "List, create, share and delete collections; their metadata keys and options.",
     ),
     "reembed": Entry(
         "ragkit.cli_reembed:reembed", "Move a collection to another embedding model, and back."

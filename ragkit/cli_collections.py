@@ -1,4 +1,4 @@
-"""`ragkit collections`: list, create and delete collections; share them, and declare their keys."""
+"""`ragkit collections`: list, create, share and delete them; their metadata keys and options."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,8 @@ from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ragkit.filters import KeyType
     from ragkit.store.sharing import Change, Sharing
 
@@ -153,6 +155,69 @@ def declare(
     rows = [[one.key, one.type, str(one.documents), str(one.others)] for one in found]
     columns = ["key", "type", "documents", "of another type"]
     render.print_table(columns, rows, empty=f"Collection {name!r} declares no keys.")
+
+
+@app.command()
+def options(
+    name: NameArgument,
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE...", help="How its files become passages."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option(help="An option to leave to the settings again; several one by one."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Choose how a collection's files are read and split; show its options, its own marked.
+
+    They win over the settings. Files that are there already are made anew at the next `ragkit
+    ingest`.
+    """
+    from ragkit import ingest_options
+    from ragkit.store.open import open_database
+
+    settings = load_settings()
+    wanted = dict(_option(text) for text in changes or ())
+    new = {key: ingest_options.checked(key, value, settings) for key, value in wanted.items()}
+    _check_unset(unset or (), new)
+    with open_database(settings) as database:
+        store = database.store(settings.tenant)
+        if new or unset:
+            own = store.set_ingest_options(name, new, unset=unset or ())
+        else:
+            own = store.ingest_options(name)
+    every = ingest_options.options_of(settings, own).as_json()
+    if json:
+        render.print_json({"collection": name, "own": own, "options": every})
+        return
+    rows = [
+        [key, "" if value is None else str(value), "its own" if key in own else ""]
+        for key, value in every.items()
+    ]
+    render.print_table(["option", "value", ""], rows, empty="")
+
+
+def _option(text: str) -> tuple[str, str]:
+    """Read KEY=VALUE."""
+    from ragkit.errors import UsageError
+
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"{text!r} sets nothing: write KEY=VALUE, such as splitter=structural")
+    return key, value
+
+
+def _check_unset(unset: "Sequence[str]", new: "Mapping[str, object]") -> None:
+    from ragkit.errors import UsageError
+    from ragkit.ingest_options import NAMES
+
+    for key in unset:
+        if key not in NAMES:
+            raise UsageError(f"There is no option {key!r}: these are {', '.join(NAMES)}.")
+        if key in new:
+            raise UsageError(f"{key!r} is set and unset at once: do one of both")
 
 
 def _declared(text: str) -> "tuple[str, KeyType]":

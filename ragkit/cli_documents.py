@@ -11,6 +11,9 @@ from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragkit.store.copies import FileCopy
     from ragkit.store.sharing import Change
 
 app = typer.Typer(
@@ -30,11 +33,15 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
     settings = load_settings()
     name = collection or settings.collection
     with open_database(settings) as database:
-        found = database.store(settings.tenant).documents(name)
+        store = database.store(settings.tenant)
+        found, copies = store.documents(name), store.copies(name)
         shared = Shares(database.pool, settings.tenant).documents(name)
     sharing = [shared.get(one.id, Sharing()) for one in found]
     if json:
-        listed = [asdict(one) | sharing_json(its) for one, its in zip(found, sharing, strict=True)]
+        listed = [
+            asdict(one) | sharing_json(its) | {"copies": _copies(copies.get(one.id, ()))}
+            for one, its in zip(found, sharing, strict=True)
+        ]
         render.print_json({"documents": listed})
         return
     columns = ["id", "title", "language", "version", "chunks", "chars", "uri"]
@@ -43,6 +50,14 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
         for one, its in zip(found, sharing, strict=True)
     ]
     render.print_table([*columns, "owner", "readers"], rows, empty="The collection is empty.")
+    if copies:
+        typer.echo("\nStored once, for these files have a document's content:")
+        table = [
+            [str(one.document), f"{one.similarity:.2f}", one.uri]
+            for some in copies.values()
+            for one in some
+        ]
+        render.print_table(["document", "similarity", "uri"], table, empty="")
 
 
 @app.command()
@@ -54,8 +69,14 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
     with open_database(settings) as database:
         store = database.store(settings.tenant)
         found, text = store.document(document), store.text(document)
+        copies = store.copies(found.collection, document).get(document, ())
+        pages = store.pages(document)
     if json:
-        render.print_json(asdict(found) | {"text": text})
+        paged = [
+            {"start": page.start, "page": page.number, "page_label": page.label} for page in pages
+        ]
+        more = {"text": text, "pages": paged, "copies": _copies(copies)}
+        render.print_json(asdict(found) | more)
     else:
         typer.echo(render.printable(text) if sys.stdout.isatty() else text)
 
@@ -111,21 +132,33 @@ def restore(
 def delete(
     documents: Annotated[list[int], typer.Argument(help="The documents' numbers, as listed.")],
     collection: CollectionOption = None,
+    copies: Annotated[
+        bool, typer.Option("--copies", help="Also where other files have the same content.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Delete documents everywhere at once: text, vectors, words, old versions."""
+    """Delete documents everywhere at once: text, vectors, words, old versions.
+
+    A document whose content another file has as well stays for that file, unless --copies is given.
+    """
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
         found = [store.document(number) for number in documents]  # all, before one is deleted
-        for document in found:
-            store.delete_document(collection or document.collection, document.id)
+        heirs = {
+            one.id: store.remove_document(collection or one.collection, one.id, with_copies=copies)
+            for one in found
+        }
+    kept = {number: uri for number, uri in heirs.items() if uri is not None}
     if json:
-        render.print_json({"deleted": documents})
-    else:
-        typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
+        render.print_json({"deleted": documents, "kept_for": {str(n): u for n, u in kept.items()}})
+        return
+    typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
+    for number, uri in kept.items():
+        said = f"Its content stays as document {number}: {uri} has the same (--copies deletes it)."
+        typer.echo(render.printable(said))
 
 
 @app.command()
@@ -161,6 +194,10 @@ def owner(document: DocumentArgument, principal: Owner, json: JsonOption = False
     from ragkit.store.sharing import Change
 
     _change(document, Change(owner=principal), json=json)
+
+
+def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:
+    return [{"uri": one.uri, "similarity": round(one.similarity, 4)} for one in copies]
 
 
 def _change(document: int, change: "Change", *, json: bool) -> None:

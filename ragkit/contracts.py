@@ -150,11 +150,16 @@ class Store(Protocol):
         ...
 
     def pages(self, document: int) -> Sequence[Page]:
-        """Return where a document's pages begin, in order; none for one without pages."""
+        """Return where a document's pages begin and what they are called, in order."""
         ...
 
-    def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
-        """Map each document's URI to its content hash and pipeline fingerprint."""
+    def known(
+        self, collection: str, uris: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[str, str]]:
+        """Map URIs to the content hash and pipeline fingerprint of what was made of them.
+
+        Of these that there are, of all for None; files that are stored as copies included.
+        """
         ...
 
     def snapshot(self) -> AbstractContextManager[Reader]:
@@ -236,9 +241,9 @@ class Reader(Protocol):
         ...
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
-        """Fetch chunks by id with text and document, in the given order, score 0.
+        """Fetch chunks by id with text, lead, parent and document, in the given order, score 0.
 
-        Chunks that are gone are left out.
+        Chunks that are gone are left out. The words of a lead are the chunk's in the word index.
         """
         ...
 

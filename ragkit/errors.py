@@ -17,6 +17,7 @@ RagkitError
 ├── ServerGoneError       (ragkit_eval) no question can be answered by the server any more
 ├── ServerError           a server of ragkit's cannot be reached, or failed
 │   └── OverloadedError   it takes no more at the moment, or the key's quota is used up
+├── LeaseLostError        a job is no longer whose that works on it: nothing was written
 └── IngestError           one file could not be taken in; names the stage at which it failed
 
 Every message is one line: what failed, on which value, and what to do about it.
@@ -97,6 +98,10 @@ class OverloadedError(ServerError):
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class LeaseLostError(RagkitError):
+    """A job is no longer whose that works on it: cancelled, renewed, or taken by another."""
 
 
 class IngestError(RagkitError):

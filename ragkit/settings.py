@@ -23,6 +23,8 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ragkit.errors import SettingsError
+from ragkit.ingest_options import check_splitter
+from ragkit.mask_kinds import mask_kinds
 from ragkit.masking import is_database_url
 from ragkit.settings_errors import PREFIX, explained
 
@@ -205,8 +207,9 @@ class Settings(BaseSettings):
     infer_filters: Literal["off", "on"] = "off"
 
     # A toolkit was seen to need 1.18 GB for a hostile .docx of 449 KiB: such a file is refused.
-    # The rest is arbitrary: an office document takes about a second and tens of MB.
-    parse_memory_mb: int = Field(default=1024, ge=64, le=1_000_000)
+    # OCR reserves 1.0 to 1.2 GB, of which it uses 0.4. The rest is arbitrary: an office document
+    # takes about a second and tens of MB.
+    parse_memory_mb: int = Field(default=1536, ge=64, le=1_000_000)
     parse_cpu_s: Seconds = 60
     parse_wall_s: Seconds = 120
     parse_unzipped_mb: Count = 256
@@ -253,6 +256,21 @@ class Settings(BaseSettings):
                 " the password as %40 for @"
             )
         return url
+
+    @field_validator("mask")
+    @classmethod
+    def _check_mask(cls, kinds: str | None) -> str | None:
+        mask_kinds(kinds)
+        return kinds
+
+    @field_validator("splitter")
+    @classmethod
+    def _check_splitter(cls, name: str) -> str:
+        try:
+            check_splitter(name)
+        except SettingsError as error:
+            raise ValueError(str(error)) from error
+        return name
 
     @field_validator("llm_url")
     @classmethod

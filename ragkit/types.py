@@ -96,7 +96,11 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A parsed and chunked document on its way into the store."""
+    """A parsed and chunked document on its way into the store.
+
+    Nearly equal texts are found by `bands`, 64-bit numbers with sign, of which they have one or
+    more in common, and compared by `signature`; both are empty where they are not looked for.
+    """
 
     uri: str
     content_hash: str
@@ -106,8 +110,10 @@ class NewDocument:
     title: str = ""
     language: str = ""
     media_type: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     pages: tuple[Page, ...] = ()
+    signature: bytes = b""
+    bands: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How the taking in of a file stands: queued, running, done, or failed at a stage."""
+    """How a file stands on its way in: queued, running, done, cancelled, or failed at a stage."""
 
     uri: str
     state: str

@@ -228,7 +228,8 @@ def source_block(number: int, hit: Hit) -> str:
     if hit.headings:
         attributes.append(("section", " > ".join(hit.headings)))
     shown = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes)
-    return f'<source id="{number}"{shown}>\n{neutralise(hit.text)}\n</source>'
+    text = f"{hit.lead}\n{hit.text}" if hit.lead else hit.text
+    return f'<source id="{number}"{shown}>\n{neutralise(text)}\n</source>'
 
 
 def _attribute(value: str) -> str:

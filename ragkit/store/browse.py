@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import NotFoundError
 from ragkit.store.access import COUNTS, listed
-from ragkit.store.documents import collection_id
+from ragkit.store.documents import collection_id, pages_of
 from ragkit.store.lending import snapshot
 from ragkit.store.where import Readers
 from ragkit.text.normalise import clean
@@ -66,7 +66,7 @@ _SOME = f"{_DOCUMENTS} AND d.id = ANY(%(ids)s) ORDER BY array_position(%(ids)s, 
 _ONE = f"{_DOCUMENTS} AND d.id = %(document)s"
 _EXCERPT = """
     SELECT version, title, language, chars, substr(text, %(start)s + 1, %(chars)s),
-        page_starts, page_numbers
+        page_starts, page_numbers, page_labels
     FROM document d WHERE tenant = %(tenant)s AND id = %(document)s
         AND may_read(owner, readers, %(readers)s::text[]) AND EXISTS (
             SELECT 1 FROM collection c WHERE c.tenant = d.tenant AND c.id = d.collection_id
@@ -222,9 +222,8 @@ class Browser:
                 ChunkSpan(chunk, ordinal, first, end, page, tuple(headings))
                 for chunk, ordinal, first, end, page, headings in cursor.execute(_CHUNKS, values)
             ]
-        version, title, language, all_chars, text, starts, numbers = row
-        pages = [Page(*page) for page in zip(starts, numbers, strict=True)]
-        seen = _within(pages, start, start + len(text))
+        version, title, language, all_chars, text, *paged = row
+        seen = _within(pages_of(*paged), start, start + len(text))
         return Excerpt(version, title, language, all_chars, start, text, seen, tuple(spans))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from psycopg import Cursor
 
 from ragkit.store.loading import loading
-from ragkit.types import Chunk, Hit
+from ragkit.types import Hit, NewDocument, Span
 
 _COLUMNS = {
     "tenant": "text",
@@ -26,32 +26,56 @@ _COLUMNS = {
     "headings": "text[]",
     "tokens": "int4",
     "terms": "int4",
+    "lead_start": "int4",
+    "lead_end": "int4",
+    "parent_start": "int4",
+    "parent_end": "int4",
+    "start_byte": "int4",
+    "end_byte": "int4",
 }
-HITS = """
+# A chunk's own text. PostgreSQL counts characters from the beginning: at the end of 700,000 of them
+# that took 9 ms, of Chinese 11 ms. All of the text as bytes took 0.4 and 2.1 ms wherever the chunk
+# is (the least of 100 tries each), which pays from about an eighth on, or half of a Chinese text.
+TEXT = """CASE WHEN c.start_byte IS NULL
+            OR c.start_char < d.chars / CASE c.start_byte WHEN c.start_char THEN 8 ELSE 2 END
+        THEN substr(d.text, c.start_char + 1, c.end_char - c.start_char)
+        ELSE convert_from(substring(convert_to(d.text, 'UTF8')
+            FROM c.start_byte + 1 FOR c.end_byte - c.start_byte), 'UTF8') END"""
+# What stands over it.
+LEAD = """CASE WHEN c.lead_start IS NULL THEN ''
+        ELSE substr(d.text, c.lead_start + 1, c.lead_end - c.lead_start) END"""
+HITS = f"""
     SELECT c.id, d.id, d.uri, d.title, c.page, c.start_char, c.end_char, c.headings,
-        substr(d.text, c.start_char + 1, c.end_char - c.start_char), d.version, d.metadata
+        {TEXT}, d.version, d.metadata, {LEAD}, c.parent_start, c.parent_end
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %s AND c.id = ANY(%s)
-"""
+"""  # noqa: S608  built from constants only
 
 
 def copy_chunks(
     cursor: Cursor[Any],
     tenant: str,
     collection: int,
-    chunks: Sequence[tuple[int, Chunk]],
+    documents: Sequence[tuple[int, NewDocument]],
     terms: Sequence[int],
 ) -> list[int]:
-    """Add chunks, each with its document; return their ids.
+    """Add the chunks of documents, each with its number; return their ids, in that order.
 
     `terms` counts each one's analyser terms.
     """
+    chunks = [
+        (number, chunk, at)
+        for number, new in documents
+        for chunk, at in zip(new.chunks, byte_spans(new), strict=True)
+    ]
     cursor.execute("SELECT nextval('chunk_id') FROM generate_series(1, %s)", (len(chunks),))
     ids = [int(row[0]) for row in cursor]
     with loading(cursor, "chunk", _COLUMNS) as load:
-        for number, (document, chunk), length in zip(ids, chunks, terms, strict=True):
+        for number, (document, chunk, at), length in zip(ids, chunks, terms, strict=True):
             place = (chunk.ordinal, chunk.start, chunk.end, chunk.page, list(chunk.headings))
-            load.write_row((tenant, number, collection, document, *place, chunk.tokens, length))
+            beside = (*_ends(chunk.lead), *_ends(chunk.parent), *at)
+            of = (tenant, number, collection, document)
+            load.write_row((*of, *place, chunk.tokens, length, *beside))
     return ids
 
 
@@ -67,6 +91,33 @@ def hits(cursor: Cursor[Any], tenant: str, chunks: Sequence[int]) -> list[Hit]:
     return [_hit(*found[chunk]) for chunk in chunks if chunk in found]
 
 
+def byte_spans(new: NewDocument) -> list[tuple[int, int]]:
+    """Find where each chunk begins and ends in the text's UTF-8.
+
+    >>> from ragkit.types import Chunk
+    >>> byte_spans(NewDocument("a", "", "", "航空 ab", (Chunk(0, 0, 2, 1), Chunk(1, 3, 5, 1))))
+    [(0, 6), (7, 9)]
+    """
+    if new.text.isascii():
+        return [(chunk.start, chunk.end) for chunk in new.chunks]
+    places = sorted({place for chunk in new.chunks for place in (chunk.start, chunk.end)})
+    at, before, counted = {}, 0, 0
+    for place in places:
+        counted += len(new.text[before:place].encode("utf-8", "surrogatepass"))
+        at[place] = counted
+        before = place
+    return [(at[chunk.start], at[chunk.end]) for chunk in new.chunks]
+
+
+def span(start: int | None, end: int | None) -> Span | None:
+    """Return a stretch as it is kept: two numbers, or NULL twice for none."""
+    return None if start is None or end is None else Span(start, end)
+
+
+def _ends(stretch: Span | None) -> tuple[int | None, int | None]:
+    return (None, None) if stretch is None else (stretch.start, stretch.end)
+
+
 def _hit(
     chunk: int,
     document: int,
@@ -79,6 +130,9 @@ def _hit(
     text: str,
     version: int,
     metadata: Mapping[str, Any],
+    lead: str,
+    parent_start: int | None,
+    parent_end: int | None,
 ) -> Hit:
     return Hit(
         document=document,
@@ -93,4 +147,6 @@ def _hit(
         headings=tuple(headings),
         version=version,
         metadata=metadata,
+        lead=lead,
+        parent=span(parent_start, parent_end),
     )

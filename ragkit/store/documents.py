@@ -29,13 +29,15 @@ _CREATE_COLLECTION = """
 """
 PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
-        language, media_type, metadata, page_starts, page_numbers, chars, text, source_id, owner)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        language, media_type, metadata, page_starts, page_numbers, page_labels, chars, text,
+        signature, source_id, owner)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
         metadata = excluded.metadata, page_starts = excluded.page_starts,
-        page_numbers = excluded.page_numbers, chars = excluded.chars, text = excluded.text,
+        page_numbers = excluded.page_numbers, page_labels = excluded.page_labels,
+        chars = excluded.chars, text = excluded.text, signature = excluded.signature,
         source_id = excluded.source_id, version = document.version + 1,
         updated_at = greatest(now(), document.updated_at + interval '1 microsecond')
     -- An upload never gives way to an earlier one that was slower, and replaces nothing that its
@@ -82,13 +84,30 @@ _LOCK = f"""
     SELECT 1 FROM document d WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s
         AND d.id = %(id)s {_READABLE} FOR UPDATE
 """  # noqa: S608
+_KEY = f"""
+    SELECT d.uri_key FROM document d WHERE d.tenant = %(tenant)s
+        AND d.collection_id = %(collection)s AND d.id = %(id)s {_READABLE}
+"""  # noqa: S608
+# Copies come first: a file that is a document of its own by now goes by that.
 _NAMED = f"""
+    SELECT k.uri, k.document_id FROM document_copy k
+    JOIN document d ON d.tenant = k.tenant AND d.id = k.document_id
+    WHERE k.tenant = %(tenant)s AND k.collection_id = %(collection)s
+        AND (%(keys)s::bytea[] IS NULL OR k.uri_key = ANY(%(keys)s)) {_READABLE}
+    UNION ALL
     SELECT uri, id FROM document d WHERE tenant = %(tenant)s AND collection_id = %(collection)s
         AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
 """  # noqa: S608
+# Copies come first: a file that is a document of its own by now is known by that.
 _KNOWN = f"""
+    SELECT k.uri, k.content_hash, k.fingerprint FROM document_copy k
+    JOIN document d ON d.tenant = k.tenant AND d.id = k.document_id
+    WHERE k.tenant = %(tenant)s AND k.collection_id = %(collection)s
+        AND (%(keys)s::bytea[] IS NULL OR k.uri_key = ANY(%(keys)s)) {_READABLE}
+    UNION ALL
     SELECT uri, content_hash, fingerprint FROM document d
-    WHERE tenant = %(tenant)s AND collection_id = %(collection)s {_READABLE}
+    WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+        AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
 """  # noqa: S608
 
 
@@ -184,7 +203,8 @@ def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[
         *(new.language, new.media_type, Jsonb(dict(new.metadata))),
         [page.start for page in new.pages],
         [page.number for page in new.pages],
-        *(len(new.text), new.text),
+        [page.label for page in new.pages] if any(page.label for page in new.pages) else None,
+        *(len(new.text), new.text, new.signature or None),
     )
 
 
@@ -232,10 +252,30 @@ def text(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None)
 
 def pages(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> list[Page]:
     values = {"tenant": tenant, "id": number, "readers": listed(readers)}
-    row = cursor.execute("SELECT d.page_starts, d.page_numbers" + _SEEN, values).fetchone()
+    query = "SELECT d.page_starts, d.page_numbers, d.page_labels" + _SEEN
+    row = cursor.execute(query, values).fetchone()
     if row is None:
         raise _no_document(number)
-    return [Page(start, page) for start, page in zip(*row, strict=True)]
+    return pages_of(*row)
+
+
+def pages_of(
+    starts: Sequence[int], numbers: Sequence[int], labels: Sequence[str] | None
+) -> list[Page]:
+    """Put pages together as they are kept; no labels at all: each is called by its number."""
+    named = labels or [""] * len(starts)
+    return [Page(*page) for page in zip(starts, numbers, named, strict=True)]
+
+
+def key_of(
+    cursor: Cursor[Any], tenant: str, collection: int, number: int, readers: Readers = None
+) -> bytes:
+    """Return what a document's URI is looked up by. Raises NotFoundError as `lock_document`."""
+    which = {"tenant": tenant, "collection": collection, "id": number}
+    row = cursor.execute(_KEY, {**which, "readers": listed(readers)}).fetchone()
+    if row is None:
+        raise _no_document(number)
+    return bytes(row[0])
 
 
 def lock_document(
@@ -256,10 +296,15 @@ def delete_document(cursor: Cursor[Any], tenant: str, number: int) -> None:
 
 
 def known(
-    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    uris: Sequence[str] | None = None,
+    readers: Readers = None,
 ) -> Mapping[str, tuple[str, str]]:
-    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
-    rows = cursor.execute(_KNOWN, values)
+    keys = None if uris is None else [uri_key(uri) for uri in uris]
+    values = {"tenant": tenant, "collection": collection, "keys": keys}
+    rows = cursor.execute(_KNOWN, {**values, "readers": listed(readers)})
     return {uri: (content_hash, fingerprint) for uri, content_hash, fingerprint in rows}
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 from psycopg import sql
 
 from ragkit.store import documents, vectors
+from ragkit.store.chunks import LEAD, TEXT
 from ragkit.store.lending import transaction
 from ragkit.store.rows import first_value
+from ragkit.text.passage import indexed_text
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -22,21 +24,22 @@ if TYPE_CHECKING:
 
     from ragkit.contracts import Vectors
 
-_BATCH: Final = """
-    SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char), c.tokens
+_PASSAGE: Final = f"SELECT c.id, {TEXT}, {LEAD}, d.title, c.headings, c.tokens"
+_BATCH: Final[LiteralString] = f"""
+    {_PASSAGE}
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND c.id > %(after)s
-        AND {missing}
+        AND {{missing}}
     ORDER BY c.id LIMIT %(limit)s
 """
-_SAMPLE: Final = """
-    SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char), c.tokens
+_SAMPLE: Final = f"""
+    {_PASSAGE}
     FROM (
         SELECT * FROM chunk WHERE tenant = %(tenant)s AND collection_id = %(collection)s
         ORDER BY md5(id::text) LIMIT %(limit)s
     ) c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     ORDER BY md5(c.id::text)
-"""
+"""  # noqa: S608  built from constants only
 _COUNT: Final = """
     SELECT count(*) FROM chunk c
     WHERE c.tenant = %(tenant)s AND c.collection_id = %(collection)s AND {missing}
@@ -54,11 +57,14 @@ _HAS_NONE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk without a vector: its id, its text, its tokens as they were counted when stored."""
+    """A chunk without a vector: its id, its text after its lead, its tokens as they were counted
+    when stored; and its document's title and the headings it stands under."""
 
     chunk: int
     text: str
     tokens: int
+    title: str = ""
+    headings: tuple[str, ...] = ()
 
 
 class Gaps:
@@ -88,7 +94,7 @@ class Gaps:
         with self._in() as (cursor, collection_id):
             values = {**self._named(collection_id), "after": after, "limit": limit}
             query = _with_missing(_BATCH, self._space_id)
-            return [Passage(*row) for row in cursor.execute(query, values)]
+            return [_passage(*row) for row in cursor.execute(query, values)]
 
     def add(self, chunks: Sequence[int], rows: Vectors) -> int:
         """Add vectors of passages that are still there and have none; return how many.
@@ -112,7 +118,7 @@ class Gaps:
         """Draw passages, always the same as long as the collection does not change."""
         with self._in() as (cursor, collection_id):
             values = {**self._named(collection_id), "limit": count}
-            return [Passage(*row) for row in cursor.execute(_SAMPLE, values)]
+            return [_passage(*row) for row in cursor.execute(_SAMPLE, values)]
 
     def _named(self, collection_id: int) -> dict[str, object]:
         return {"tenant": self._tenant, "collection": collection_id}
@@ -121,6 +127,12 @@ class Gaps:
     def _in(self) -> Iterator[tuple[Cursor[Any], int]]:
         with transaction(self._pool, self._tenant) as cursor:
             yield cursor, documents.collection_id(cursor, self._tenant, self._collection)
+
+
+def _passage(
+    chunk: int, text: str, lead: str, title: str, headings: Sequence[str], tokens: int
+) -> Passage:
+    return Passage(chunk, indexed_text(text, lead), tokens, title, tuple(headings))
 
 
 def count_missing(cursor: Cursor[Any], tenant: str, collection: int, space_id: int) -> int:

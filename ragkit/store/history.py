@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ragkit.store import documents, versions
+from ragkit.store import copies, documents, versions
 from ragkit.store.lending import transaction
 from ragkit.store.versions import Version
 from ragkit.store.where import Readers
@@ -61,4 +61,5 @@ class History:
                 analyse=analyser(settings.get("analyser", ANALYSER)),
                 index=settings.get("lexical_index", "ragkit"),
             )
+            copies.drop_stale(cursor, tenant, [document])
             return documents.document(cursor, tenant, document, readers)

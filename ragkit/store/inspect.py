@@ -22,7 +22,7 @@ _HALF_EMPTY = """
 """
 _OUT_OF_TEXT = """
     SELECT count(*) FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
-    WHERE c.tenant = %s AND c.end_char > d.chars
+    WHERE c.tenant = %s AND greatest(c.end_char, c.lead_end, c.parent_end) > d.chars
 """
 _TRUNCATED = "SELECT count(*) FROM chunk WHERE tenant = %s AND tokens > %s"
 _UNCOUNTED = """

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from psycopg import Cursor
 
+from ragkit.store.chunks import span
 from ragkit.types import Chunk, Span
 
 _AROUND: Final = """
-    SELECT own.id, n.ordinal, n.start_char, n.end_char, n.tokens, n.page, n.headings
+    SELECT own.id, n.ordinal, n.start_char, n.end_char, n.tokens, n.page, n.headings,
+        n.lead_start, n.lead_end, n.parent_start, n.parent_end
     FROM chunk own JOIN chunk n ON n.tenant = own.tenant AND n.document_id = own.document_id
         AND n.ordinal BETWEEN own.ordinal::bigint - %(reach)s AND own.ordinal::bigint + %(reach)s
     WHERE own.tenant = %(tenant)s AND own.id = ANY(%(chunks)s)
@@ -35,8 +37,9 @@ def around(
     """Map each chunk to those of its document at most `reach` ordinals away, itself included."""
     found: dict[int, list[Chunk]] = {}
     values = {"tenant": tenant, "chunks": list(chunks), "reach": reach}
-    for own, ordinal, start, end, tokens, page, headings in cursor.execute(_AROUND, values):
-        chunk = Chunk(ordinal, start, end, tokens, page, tuple(headings))
+    for own, ordinal, start, end, tokens, page, headings, *over in cursor.execute(_AROUND, values):
+        lead, parent = span(*over[:2]), span(*over[2:])
+        chunk = Chunk(ordinal, start, end, tokens, page, tuple(headings), lead, parent)
         found.setdefault(int(own), []).append(chunk)
     return found
 

@@ -16,11 +16,10 @@ from psycopg import Connection, Cursor
 
 from ragkit.errors import UsageError
 from ragkit.store import (
-    attempts,
+    copies,
     documents,
     extensions,
-    jobs,
-    naming,
+    holding,
     postings,
     sent,
     vectors,
@@ -30,25 +29,28 @@ from ragkit.store import (
 from ragkit.store.as_of import AsOfReader
 from ragkit.store.binding import bind, hold
 from ragkit.store.extensions import LexicalIndex
-from ragkit.store.lending import lent, snapshot, transaction
+from ragkit.store.ledger import Ledger
+from ragkit.store.lending import lent, snapshot
+from ragkit.store.lookups import Lookups
 from ragkit.store.reader import PostgresReader
 from ragkit.store.sharing import Sharing, own
 from ragkit.store.spaces import Spaces
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import analyser
-from ragkit.types import Attempt, Collection, Document, EmbeddingSpace, NewDocument, Page
+from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
     from ragkit.contracts import Vectors
+    from ragkit.store.holding import Held
     from ragkit.store.replica import Replica
 
 MAX_NAME_CHARS = 200  # arbitrary: a name is typed by people
 
 
-class PostgresStore:
+class PostgresStore(Lookups):
     """Keep one tenant's collections in PostgreSQL.
 
     `durable=False` lets a commit return before it is on disk: after a crash of the machine the
@@ -75,16 +77,13 @@ class PostgresStore:
         keep_versions: int = 0,
         replica: Replica | None = None,
     ) -> None:
+        super().__init__(pool, tenant, durable=durable, readers=readers)
         self._keep_versions = keep_versions
         self._as_of: datetime | None = None
         self._replica = replica
         self._analyser = analyser
         self._lexical_index = lexical_index
         self._layout = layout
-        self._pool = pool
-        self._readers = readers
-        self._tenant = tenant
-        self._durable = durable
         self._owner = owner or partial(lent, pool)
 
     def create_collection(self, name: str) -> Collection:
@@ -129,16 +128,21 @@ class PostgresStore:
         space: EmbeddingSpace,
         vectors: Vectors,
         *,
-        job: int | None = None,
+        job: Held | None = None,
         source: int | None = None,
+        figures: Mapping[str, object] | None = None,
     ) -> Document:
         """Add or replace a document; a job given is marked done in the same transaction.
 
-        `source` is the upload it was made of. Raises NotFoundError when a later upload has taken
-        its place, IngestError when its sender may not put it there by now, OtherModelError for
-        vectors of another space than the collection's.
+        `figures` are kept with the job. `source` is the upload it was made of. What it replaces
+        stays where another file has the same content: see `ragkit.store.copies`. Raises
+        LeaseLostError when the job is no longer its holder's, NotFoundError when a later upload has
+        taken its place, IngestError when its sender may not put it there by now, OtherModelError
+        for vectors of another space than the collection's.
         """
-        return self._put(collection, [(document, vectors)], space, job=job, source=source)[0]
+        entries = [(document, vectors)]
+        done = None if job is None else (job, figures)
+        return self._put(collection, entries, space, done=done, source=source)[0]
 
     def put_documents(
         self,
@@ -158,7 +162,7 @@ class PostgresStore:
         entries: writing.Entries,
         space: EmbeddingSpace,
         *,
-        job: int | None = None,
+        done: tuple[Held, Mapping[str, object] | None] | None = None,
         source: int | None = None,
     ) -> list[Document]:
         writing.check(entries, space)
@@ -175,14 +179,18 @@ class PostgresStore:
         with self._transaction() as cursor:
             if self._collection(cursor, collection, lock=True) != collection_id:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
+            if done is not None:
+                holding.hold(cursor, tenant, done[0])
             hold(cursor, tenant, collection_id, space_id, space)
             stored = writing.write(
                 *(cursor, tenant, collection_id, space_id, batch),
                 keep_versions=keep_versions,
                 source=source,
             )
-            if job is not None:
-                jobs.finish(cursor, tenant, job, stored[0][0])
+            if done is not None:
+                job, figures = done
+                content = batch.documents[0].content_hash
+                holding.finish(cursor, tenant, job, stored[0][0], content, figures)
         made = {
             one.uri: documents.stored(one, collection, number, version)
             for one, (number, version) in zip(batch.documents, stored, strict=True)
@@ -190,31 +198,91 @@ class PostgresStore:
         return [made[document.uri] for document, _ in entries]
 
     def put_source(
-        self, collection: str, known: tuple[str, str], *, source: int, job: int
+        self, collection: str, known: tuple[str, str], *, source: int, job: Held
     ) -> int | None:
         """Keep the document as it is, if it is what would be made of an upload, and finish its job.
 
         `known` are the content hash and the pipeline's fingerprint. Return the document's id, or
-        None when it has to be made. Raises NotFoundError when a later upload has taken its place.
+        None when it has to be made. Raises NotFoundError when a later upload has taken its place,
+        LeaseLostError when the job is no longer its holder's.
         """
         with self._transaction() as cursor:
             collection_id = self._collection(cursor, collection, lock=True)
+            holding.hold(cursor, self._tenant, job)
             number = sent.put_source(cursor, self._tenant, collection_id, source, known)
             if number is not None:
-                jobs.finish(cursor, self._tenant, job, number)
+                holding.finish(cursor, self._tenant, job, number, known[0])
         return number
 
-    def delete_document(self, collection: str, document: int) -> None:
+    def put_copy(
+        self,
+        collection: str,
+        uri: str,
+        known: tuple[str, str],
+        document: int,
+        *,
+        similarity: float = 1.0,
+        job: Held | None = None,
+        figures: Mapping[str, object] | None = None,
+    ) -> bool:
+        """Note that a file's content is a document's, and finish its job; tell whether it could be.
+
+        `known` are the file's content hash and the pipeline's fingerprint; `similarity` below 1 is
+        that of a near duplicate. It cannot be where the document is gone or has other content, is
+        an upload's, or is shared otherwise than the file's own document: then nothing is done.
+        Raises LeaseLostError when the job is no longer its holder's.
+        """
         with self._transaction() as cursor:
             collection_id = self._collection(cursor, collection, lock=True)
+            if job is not None:
+                holding.hold(cursor, self._tenant, job)
+            noted = copies.put_copy(
+                cursor, self._tenant, collection_id, uri, known, document, similarity
+            )
+            if noted and job is not None:
+                holding.finish(cursor, self._tenant, job, document, known[0], figures)
+        return noted
+
+    def delete_document(self, collection: str, document: int) -> None:
+        self.remove_document(collection, document)
+
+    def remove_document(
+        self, collection: str, document: int, *, with_copies: bool = False
+    ) -> str | None:
+        """Delete a document; whoever works on its file is refused to store it again.
+
+        Where another file has the same content, that file takes the document over, unless
+        `with_copies`; return its URI then.
+        """
+        with self._transaction() as cursor:
+            collection_id = self._collection(cursor, collection, lock=True)
+            key = documents.key_of(cursor, self._tenant, collection_id, document, self._readers)
+            holding.cancel(cursor, self._tenant, collection_id, [key])
             documents.lock_document(cursor, self._tenant, collection_id, document, self._readers)
-            versions.drop_beyond(cursor, self._tenant, [document], 0)
-            postings.bury(cursor, self._tenant, [document])
-            documents.delete_document(cursor, self._tenant, document)
+            heir = copies.remove(cursor, self._tenant, document, with_copies=with_copies)
             tidy = postings.has_many_empty(cursor, self._tenant, collection_id)
         if tidy:
-            with lent(self._pool) as conn:
-                postings.merge(conn, self._tenant, collection_id, wait=False)
+            self._tidy(collection_id)
+        return heir
+
+    def delete_uris(self, collection: str, uris: Sequence[str]) -> int:
+        """Delete what was made of these files, copies included; return of how many.
+
+        Whoever works on one of them is refused to store it.
+        """
+        with self._transaction() as cursor:
+            collection_id = self._collection(cursor, collection, lock=True)
+            keys = [documents.uri_key(uri) for uri in uris]
+            holding.cancel(cursor, self._tenant, collection_id, keys)
+            gone = copies.remove_uris(cursor, self._tenant, collection_id, keys, self._readers)
+            tidy = postings.has_many_empty(cursor, self._tenant, collection_id)
+        if tidy:
+            self._tidy(collection_id)
+        return gone
+
+    def _tidy(self, collection: int) -> None:
+        with lent(self._pool) as conn:
+            postings.merge(conn, self._tenant, collection, wait=False)
 
     def as_of(self, moment: datetime) -> Self:
         """Return this store whose snapshots are searched as of a moment: see `AsOfReader`.
@@ -227,52 +295,6 @@ class PostgresStore:
         other = copy(self)
         other._as_of = moment
         return other
-
-    def documents(self, collection: str) -> Sequence[Document]:
-        with self._transaction() as cursor:
-            collection_id = self._collection(cursor, collection)
-            return documents.documents(cursor, self._tenant, collection_id, self._readers)
-
-    def document(self, document: int) -> Document:
-        with self._transaction() as cursor:
-            return documents.document(cursor, self._tenant, document, self._readers)
-
-    def named(self, collection: str, uris: Sequence[str] | None = None) -> Mapping[str, int]:
-        """Map those of these URIs that the collection has to their documents; all for None."""
-        with self._transaction() as cursor:
-            collection_id = self._collection(cursor, collection)
-            return documents.named(cursor, self._tenant, collection_id, uris, self._readers)
-
-    def ending(self, collection: str | None, name: str, limit: int = 6) -> Sequence[Document]:
-        """List up to `limit` of the documents that a name fits best; None: of all collections."""
-        with self._transaction() as cursor:
-            collection_id = None if collection is None else self._collection(cursor, collection)
-            return naming.ending(cursor, self._tenant, collection_id, name, limit, self._readers)
-
-    def near(self, collection: str, name: str) -> Sequence[str]:
-        """List a few URIs of documents that are called nearly so, the closest first."""
-        with self._transaction() as cursor:
-            collection_id = self._collection(cursor, collection)
-            return naming.near(cursor, self._tenant, collection_id, name, self._readers)
-
-    def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
-        """List the files on their way in that a name fits, best first, then latest first."""
-        with self._transaction() as cursor:
-            collection_id = self._collection(cursor, collection)
-            return attempts.ending(cursor, self._tenant, collection_id, name, self._readers)
-
-    def text(self, document: int) -> str:
-        with self._transaction() as cursor:
-            return documents.text(cursor, self._tenant, document, self._readers)
-
-    def pages(self, document: int) -> Sequence[Page]:
-        with self._transaction() as cursor:
-            return documents.pages(cursor, self._tenant, document, self._readers)
-
-    def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
-        with self._transaction() as cursor:
-            collection_id = self._collection(cursor, collection)
-            return documents.known(cursor, self._tenant, collection_id, self._readers)
 
     def finish_load(
         self,
@@ -331,9 +353,9 @@ class PostgresStore:
         )
 
     @property
-    def job_ledger(self) -> jobs.Ledger:
+    def job_ledger(self) -> Ledger:
         """The ledger of this tenant's jobs."""
-        return jobs.Ledger(self._pool, self._tenant)
+        return Ledger(self._pool, self._tenant)
 
     def _space(self, space: EmbeddingSpace) -> int:
         """Return a space's number; one that is new is made by the owner of the tables."""
@@ -352,19 +374,7 @@ class PostgresStore:
             with self._owner() as conn:
                 extensions.ensure_index(conn, index)
 
-    def _collection(self, cursor: Cursor[Any], name: str, *, lock: bool = False) -> int:
-        """Look a collection up that is there for who asks."""
-        readers = self._readers
-        return documents.collection_id(cursor, self._tenant, name, lock=lock, readers=readers)
-
     def _snapshot(self) -> AbstractContextManager[Cursor[Any]]:
         if self._replica is not None:
             return self._replica.snapshot(self._tenant)
         return snapshot(self._pool, self._tenant)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Cursor[Any]]:
-        with transaction(self._pool, self._tenant) as cursor:
-            if not self._durable:
-                cursor.execute("SET LOCAL synchronous_commit = off")
-            yield cursor

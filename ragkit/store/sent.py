@@ -12,6 +12,7 @@ from typing import Any
 from psycopg import Cursor
 
 from ragkit.errors import IngestError, NotFoundError
+from ragkit.store.copies import hand_over, share
 from ragkit.store.documents import PUT_DOCUMENT, drop_replaced, row_of, uri_key
 from ragkit.types import NewDocument
 
@@ -45,7 +46,11 @@ def put_upload(
     sent = _lock_source(cursor, tenant, source)
     for key in dict.fromkeys((sent.key, own_key(sent.uri, sent.principal))):
         values = (*row_of(tenant, collection, new, key), source, sent.owner, sent.principals)
+        content = {key: new.content_hash}
+        readers = None if sent.principals is None else tuple(sent.principals)
+        left = hand_over(cursor, tenant, collection, content, readers=readers, source=source)
         row = cursor.execute(PUT_DOCUMENT, values).fetchone()
+        share(cursor, tenant, collection, left)
         if row is not None:
             if key != sent.key:  # later uploads look it up by that
                 query = "UPDATE source SET uri_key = %s WHERE tenant = %s AND id = %s"

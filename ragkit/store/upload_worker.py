@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg import Connection, Cursor
 
-from ragkit.store import documents, jobs
+from ragkit.store import documents, holding, jobs
 from ragkit.store.access import listed
 from ragkit.store.lending import EVERYBODY, begun
 from ragkit.store.rows import first_value
@@ -32,24 +32,28 @@ _JOB = """
 """
 _TAKE = """
     UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, done = 0,
-        total = 0, lease_until = now() + make_interval(secs => %(lease)s), updated_at = now()
+        total = 0, token = nextval('job_token'), host = %(host)s, stage = '',
+        lease_until = now() + make_interval(secs => %(lease)s), started_at = now(),
+        finished_at = NULL, updated_at = now()
     WHERE tenant = %(tenant)s AND id = %(id)s
+    RETURNING token
 """
 _PROGRESS = """
     UPDATE job SET done = %s, total = %s, lease_until = now() + make_interval(secs => %s),
         updated_at = now()
-    WHERE tenant = %s AND id = %s AND worker = %s AND state = 'running'
+    WHERE tenant = %s AND id = %s AND token = %s AND state = 'running'
 """
 _RETRY = """
-    UPDATE job SET state = 'queued', worker = NULL, lease_until = NULL, updated_at = now()
+    UPDATE job SET state = 'queued', worker = NULL, token = NULL, lease_until = NULL,
+        updated_at = now()
     WHERE tenant = %s AND id = %s
 """
 _GIVE_BACK = "SELECT ragkit_give_back(%s)"
 # Whoever sent the file is told the number of a document only if he may read it: in the place of the
 # URI may be another's, and his own beside that.
 _REPLACED = """
-    UPDATE job SET state = 'done', worker = NULL, lease_until = NULL, stage = '',
-        reason = 'a later file has taken its place', updated_at = now(),
+    UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
+        reason = 'a later file has taken its place', finished_at = now(), updated_at = now(),
         document_id = (SELECT d.id FROM document d WHERE d.tenant = job.tenant
             AND d.collection_id = job.collection_id AND d.uri_key = ANY(%(keys)s::bytea[])
             AND may_read(d.owner, d.readers, %(readers)s::text[])
@@ -63,9 +67,10 @@ JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
 
 @dataclass(frozen=True, slots=True)
 class TakenUpload:
-    """An upload that a worker has taken; `attempts` counts this one.
+    """An upload that a worker has taken, held for as long as `token` is the job's own.
 
-    `readers` are the principals that its sender went by; None: an operator.
+    `attempts` counts this one. `readers` are the principals that its sender went by; None: an
+    operator.
     """
 
     tenant: str
@@ -76,6 +81,7 @@ class TakenUpload:
     source: int
     attempts: int
     readers: Readers
+    token: int
 
 
 class UploadWorker:
@@ -111,31 +117,38 @@ class UploadWorker:
         collection, uri, name, source, attempts, readers = row
         if attempts >= jobs.MAX_ATTEMPTS:
             said = f"the program ended while at work on this file, {attempts} times"
-            _fail(cursor, tenant, job, source, "worker", said)
+            holding.set_aside(cursor, tenant, job, "worker", said)
+            if source is not None:
+                documents.drop_source(cursor, tenant, source)
             return None
         taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
-        cursor.execute(_TAKE, taken)
+        token = int(first_value(cursor, _TAKE, {**taken, "host": jobs.host()}))
         owner = _collection(cursor, tenant, collection)
         known = None if readers is None else tuple(readers)
-        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1, known)
+        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1, known, token)
 
     def progress(self, job: TakenUpload, done: int, total: int) -> bool:
         """Record that `done` of `total` chunks are embedded, and renew the lease.
 
         False when the job is no longer this worker's: deleted, or taken by another.
         """
-        values = (done, total, jobs.LEASE_S, job.tenant, job.id, self.number)
+        values = (done, total, jobs.LEASE_S, job.tenant, job.id, job.token)
         with self._lock, begun(self._conn, job.tenant) as cursor:
             return cursor.execute(_PROGRESS, values).rowcount > 0
 
     def fail(self, job: TakenUpload, stage: str, reason: str) -> None:
-        """Record why an upload failed; its bytes are deleted."""
+        """Record why an upload failed; its bytes are deleted.
+
+        Raises LeaseLostError, here and below, when the job is no longer this worker's.
+        """
         with self._lock, begun(self._conn, job.tenant) as cursor:
-            _fail(cursor, job.tenant, job.id, job.source, stage, reason)
+            holding.fail(cursor, job.tenant, job, stage, reason)
+            documents.drop_source(cursor, job.tenant, job.source)
 
     def replaced(self, job: TakenUpload) -> None:
         """Record that a later upload has taken this one's place."""
         with self._lock, begun(self._conn, job.tenant) as cursor:
+            holding.hold(cursor, job.tenant, job)
             row = cursor.execute(_SENDER, (job.tenant, job.id)).fetchone()
             keys = [] if row is None else [own_key(job.uri, row[0]), documents.uri_key(job.uri)]
             values = {"keys": keys, "tenant": job.tenant, "id": job.id}
@@ -148,6 +161,7 @@ class UploadWorker:
             self.fail(job, stage, reason)
             return False
         with self._lock, begun(self._conn, job.tenant) as cursor:
+            holding.hold(cursor, job.tenant, job)
             cursor.execute(_RETRY, (job.tenant, job.id))
         return True
 
@@ -166,14 +180,6 @@ class UploadWorker:
         self.give_back([self.number])
         with self._lock:
             jobs.unregister(self._conn, self.number)
-
-
-def _fail(
-    cursor: Cursor[Any], tenant: str, job: int, source: int | None, stage: str, reason: str
-) -> None:
-    jobs.fail(cursor, tenant, job, stage, reason)
-    if source is not None:
-        documents.drop_source(cursor, tenant, source)
 
 
 def _collection(cursor: Cursor[Any], tenant: str, number: int) -> str:

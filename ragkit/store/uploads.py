@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
 
-JobState = Literal["queued", "running", "done", "failed"]
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 # A job is there for whoever sent the file, and for those who may read what it makes: one whose
 # document is gone, or is for others, is not.

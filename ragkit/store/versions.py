@@ -16,8 +16,9 @@ from psycopg.sql import SQL, Identifier
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.store import documents, metadata, postings, vectors
 from ragkit.store.access import listed
-from ragkit.store.chunks import delete_chunks
+from ragkit.store.chunks import LEAD, TEXT, delete_chunks
 from ragkit.store.where import Readers
+from ragkit.text.passage import indexed_text
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -46,12 +47,12 @@ _MOVE_CHUNKS: Final = """
     WHERE c.tenant = %(tenant)s AND old.tenant = %(tenant)s AND c.document_id = old.version_of
         AND old.id = ANY(%(kept)s) AND c.document_id = ANY(%(of)s)
 """
-_TEXTS: Final = """
-    SELECT c.id, substr(d.text, c.start_char + 1, c.end_char - c.start_char)
+_TEXTS: Final = f"""
+    SELECT c.id, {TEXT}, {LEAD}
     FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %(tenant)s AND c.document_id = ANY(%(of)s)
         AND d.tenant = %(tenant)s AND d.id = ANY(%(of)s) ORDER BY c.id
-"""
+"""  # noqa: S608  built from constants only
 # By document and without a join, whose plan goes wrong where the planner knows nothing of a tenant.
 _MOVE_VECTORS: Final = SQL("""
     UPDATE {} SET collection_id = %s, document_id = %s, generation = %s
@@ -83,7 +84,8 @@ _TAKE_BACK: Final = """
     UPDATE document d SET content_hash = old.content_hash, fingerprint = old.fingerprint,
         title = old.title, language = old.language, media_type = old.media_type,
         metadata = old.metadata, page_starts = old.page_starts, page_numbers = old.page_numbers,
-        chars = old.chars, text = old.text, source_id = NULL, version = d.version + 1,
+        page_labels = old.page_labels, signature = old.signature, chars = old.chars,
+        text = old.text, source_id = NULL, version = d.version + 1,
         updated_at = greatest(now(), d.updated_at + interval '1 microsecond')
     FROM document old WHERE d.tenant = %(tenant)s AND d.id = %(id)s
         AND old.tenant = %(tenant)s AND old.id = %(old)s
@@ -92,9 +94,11 @@ _TAKE_BACK: Final = """
 _SOURCE: Final = "SELECT source_id FROM document WHERE tenant = %s AND id = %s"
 _COPY_CHUNKS: Final = """
     INSERT INTO chunk (tenant, id, collection_id, document_id, ordinal, start_char, end_char, page,
-        headings, tokens, terms)
+        headings, tokens, terms, lead_start, lead_end, parent_start, parent_end,
+        start_byte, end_byte)
     SELECT c.tenant, n.id, %(collection)s, %(document)s, c.ordinal, c.start_char, c.end_char,
-        c.page, c.headings, c.tokens, c.terms
+        c.page, c.headings, c.tokens, c.terms, c.lead_start, c.lead_end, c.parent_start,
+        c.parent_end, c.start_byte, c.end_byte
     FROM chunk c JOIN unnest(%(from)s::bigint[], %(to)s::bigint[]) AS n (was, id) ON n.was = c.id
     WHERE c.tenant = %(tenant)s
 """
@@ -155,7 +159,7 @@ def move(
     old = list(kept.values())
     cursor.execute(_MOVE_CHUNKS, {"tenant": tenant, "kept": old, "of": list(kept)})
     texts = cursor.execute(_TEXTS, {"tenant": tenant, "of": old}).fetchall()
-    chunks = [int(chunk) for chunk, _ in texts]
+    chunks = [int(row[0]) for row in texts]
     place = beside(cursor, tenant, collection)
     assert place is not None, "a version was kept in it"
     for table in _tables(cursor, tenant, collection):
@@ -163,7 +167,8 @@ def move(
         cursor.executemany(_MOVE_VECTORS.format(Identifier(table.name)), rows)
     query = "DELETE FROM lexical_text WHERE tenant = %s AND chunk_id = ANY(%s)"
     cursor.execute(query, (tenant, chunks))
-    postings.add_segment(cursor, tenant, place, chunks, [analyse(text) for _, text in texts])
+    terms = [analyse(indexed_text(text, lead)) for _, text, lead in texts]
+    postings.add_segment(cursor, tenant, place, chunks, terms)
 
 
 def drop_beyond(cursor: Cursor[Any], tenant: str, of: Sequence[int], number: int) -> None:
@@ -222,14 +227,14 @@ def restore(
         "tenant": tenant,
         "collection": collection,
         "document": document,
-        "from": [chunk for chunk, _ in texts],
+        "from": [row[0] for row in texts],
         "to": chunks,
     }
     cursor.execute(_COPY_CHUNKS, values)
     for table in _tables(cursor, tenant, collection):
         named = _COPY_VECTORS.format(Identifier(table.name))
         cursor.execute(named, {**values, "generation": table.written})
-    terms = [analyse(text) for _, text in texts]
+    terms = [analyse(indexed_text(text, lead)) for _, text, lead in texts]
     postings.add_segment(cursor, tenant, collection, chunks, terms, index=index)
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
-from ragkit.store import documents, metadata, postings, sent, vectors, versions
+from ragkit.store import copies, documents, metadata, postings, sent, vectors, versions
 from ragkit.store.chunks import copy_chunks
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.analysers import analyser
+from ragkit.text.passage import words_of
 from ragkit.types import EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
     return Batch(
         new,
         np.concatenate([rows for _, rows in entries]),
-        [analyse(one.text[chunk.start : chunk.end]) for one in new for chunk in one.chunks],
+        [analyse(words_of(one.text, chunk)) for one in new for chunk in one.chunks],
         analyse,
         settings.get("lexical_index", "ragkit"),
     )
@@ -92,7 +93,10 @@ def write(
         versions.keep(cursor)
     new = batch.documents
     if source is None:
+        content = {documents.uri_key(one.uri): one.content_hash for one in new}
+        left = copies.hand_over(cursor, tenant, collection, content)
         stored = documents.put_documents(cursor, tenant, collection, new)
+        copies.share(cursor, tenant, collection, left)
     else:
         stored = [sent.put_upload(cursor, tenant, collection, new[0], source)]
     numbers = [number for number, _ in stored]
@@ -101,9 +105,11 @@ def write(
     if replaced:
         versions.move(cursor, tenant, collection, replaced, batch.analyse)
         versions.drop_beyond(cursor, tenant, replaced, keep_versions)
-    chunks = [(of, chunk) for of, one in zip(numbers, new, strict=True) for chunk in one.chunks]
+        copies.drop_stale(cursor, tenant, replaced)
+    copies.add_bands(cursor, tenant, collection, numbers, new)
     lengths = [len(of_chunk) for of_chunk in batch.terms]
-    ids = copy_chunks(cursor, tenant, collection, chunks, lengths)
+    numbered = list(zip(numbers, new, strict=True))
+    ids = copy_chunks(cursor, tenant, collection, numbered, lengths)
     vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors)
     postings.add_segment(cursor, tenant, collection, ids, batch.terms, index=batch.index)
     return stored

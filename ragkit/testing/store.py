@@ -18,6 +18,7 @@ from ragkit.errors import NotFoundError, OtherModelError, UsageError
 from ragkit.filters import METADATA, Filter, comparisons, key_of, matches, texts_of, unknown
 from ragkit.postings import Posting, Postings, Segment, Term
 from ragkit.text.analyse import ANALYSER, analyse
+from ragkit.text.passage import words_of
 from ragkit.types import (
     Chunk,
     Collection,
@@ -147,9 +148,15 @@ class FakeStore:
     def pages(self, document: int) -> Sequence[Page]:
         return self._state.find(document).new.pages
 
-    def known(self, collection: str) -> Mapping[str, tuple[str, str]]:
+    def known(
+        self, collection: str, uris: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[str, str]]:
         news = [stored.new for stored in self._state.within(collection)]
-        return {new.uri: (new.content_hash, new.fingerprint) for new in news}
+        return {
+            new.uri: (new.content_hash, new.fingerprint)
+            for new in news
+            if uris is None or new.uri in uris
+        }
 
     @contextmanager
     def snapshot(self) -> Iterator[FakeReader]:
@@ -260,7 +267,7 @@ class FakeReader:
 
     def _terms(self, collection: str) -> dict[int, list[str]]:
         return {
-            number: analyse(stored.new.text[chunk.start : chunk.end])
+            number: analyse(words_of(stored.new.text, chunk))
             for stored in self._state.within(collection)
             for number, chunk in zip(stored.chunks, stored.new.chunks, strict=True)
         }
@@ -285,6 +292,8 @@ class FakeReader:
                 headings=chunk.headings,
                 version=stored.document.version,
                 metadata=dict(stored.new.metadata),
+                lead=_cut(stored.new.text, chunk.lead),
+                parent=chunk.parent,
             )
             for number, (stored, chunk) in ((n, place[n]) for n in chunks if n in place)
         ]
@@ -314,6 +323,10 @@ class FakeReader:
             keys=dict.fromkeys(keys),
             values={k: _commonest([one.get(METADATA + k, "") for one in every]) for k in keys},
         )
+
+
+def _cut(text: str, span: Span | None) -> str:
+    return "" if span is None else text[span.start : span.end]
 
 
 def _active_space(state: _State, collection: str) -> EmbeddingSpace | None:

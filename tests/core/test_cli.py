@@ -116,7 +116,7 @@ def test_search_shows_more_of_a_document_and_how_it_went(ragkit: Commands) -> No
     (hit,) = found["hits"]
     assert hit["text"] == HANDBOOK["leave.md"].strip()
     stages = {stage["name"]: stage for stage in found["trace"]}
-    assert list(stages)[-2:] == ["duplicates", "expand"]
+    assert list(stages)[-2:] == ["parents", "expand"]
     assert stages["dense"]["ranked"][0][1] == pytest.approx(hit["scores"]["dense"], abs=1e-5)
     assert ragkit.error("search", "leave", "--rerank", code=2).endswith("such as to cosine")
 
@@ -134,7 +134,7 @@ def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
     assert (listed["title"], listed["collection"], listed["version"]) == ("extra", "extra", 1)
     assert set(listed) == {
         *("id", "uri", "title", "collection", "language", "version", "chunks", "chars"),
-        *("owner", "readers"),
+        *("owner", "readers", "copies"),
     }
     ragkit("documents", "delete", str(listed["id"]))
     assert ragkit.json("documents", "list", "--collection", "extra") == {"documents": []}
@@ -224,6 +224,8 @@ def test_a_failing_file_gives_exit_code_3_and_a_table(ragkit: Commands) -> None:
         "updated": 0,
         "unchanged": 0,
         "deleted": 0,
+        "copies": 0,
+        "lost": 0,
         "failed": 1,
     }
     (failure,) = report["failures"]

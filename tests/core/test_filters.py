@@ -168,7 +168,7 @@ def test_postgresql_finds_what_the_definition_says(
                 "title": new.title,
                 "language": new.language,
                 "media_type": new.media_type,
-                **{f"metadata.{key}": value for key, value in new.metadata.items()},
+                **{f"metadata.{key}": str(value) for key, value in new.metadata.items()},
             }
             if matches(where, fields):
                 expected.add(uri)

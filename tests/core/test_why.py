@@ -22,7 +22,7 @@ from ragkit.planner import Planner
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.expand import Widen
 from ragkit.settings import Settings
-from ragkit.store.jobs import Ledger
+from ragkit.store.ledger import Ledger
 from ragkit.store.open import open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeReranker, FakeStore, fill
@@ -337,7 +337,7 @@ def test_in_the_database(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -
             worker.enqueue(uris)
             for job in worker.claim(uris, limit=3):
                 if job.uri == uris[0]:
-                    worker.fail(job.id, "parse", "it is encrypted")
+                    worker.fail(job, "parse", "it is encrypted")
         fill(store, FakeEmbedder(), [replace(CATS, uri="in/dogs.md")], "animals")
         kb = KnowledgeBase.over(database, settings, embedder=FakeEmbedder())
         # Nobody's collection is listed for one name.

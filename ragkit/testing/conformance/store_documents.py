@@ -22,13 +22,59 @@ from ragkit.testing.conformance.store_steps import (
     unit,
 )
 from ragkit.testing.corpus import new_document
-from ragkit.types import Chunk, Document, NewDocument, Page
+from ragkit.types import Chunk, Document, NewDocument, Page, Span
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
 
 
 class DocumentRules:
+    def test_what_stands_over_a_chunk_and_what_is_shown_for_it(self, store: Store) -> None:
+        store.create_collection("notes")
+        text = "| 零件 | weight |\n| wing | 7 |\n| tail 🛩 | 9 |"
+        lead = Span(0, 15)
+        chunks = (
+            Chunk(0, 0, 28, 4, parent=Span(0, len(text))),
+            Chunk(1, 29, len(text), 4, lead=lead, parent=Span(0, len(text))),
+        )
+        new = replace(new_document("a", text), chunks=chunks)
+        put(store, "notes", new)
+        with store.snapshot() as reader:
+            first, second = sorted(chunk_ids(store, "notes"))
+            one, two = reader.hits([first, second])
+            assert (one.lead, one.parent) == ("", Span(0, len(text)))
+            assert (two.lead, two.parent) == ("| 零件 | weight |", Span(0, len(text)))
+            assert two.text == "| tail 🛩 | 9 |"
+            assert tuple(reader.around([second], 5)[second]) == chunks
+        of = postings(store, "notes", "weight", "tail", "wing").terms
+        assert {term: one.containing for term, one in of.items()} == {
+            "weight": 2,
+            "tail": 1,
+            "wing": 1,
+        }
+
+    def test_chunks_all_over_a_long_text(self, store: Store) -> None:
+        store.create_collection("notes")
+        for uri, unit_ in (("plain", "wing "), ("mixed", "wing 航空🛩 "), ("late", "wing ")):
+            text = unit_ * 2000 + ("é" if uri == "late" else "")
+            last = len(text) // 100 - 1
+            chunks = tuple(Chunk(n, n * 100, n * 100 + 90, 9) for n in range(last))
+            end = Chunk(last, last * 100, len(text), 9)
+            put(store, "notes", replace(new_document(uri, text), chunks=(*chunks, end)))
+            with store.snapshot() as reader:
+                hits = [hit for hit in reader.hits(chunk_ids(store, "notes")) if hit.uri == uri]
+            assert len(hits) == last + 1
+            assert all(hit.text == text[hit.start : hit.end] for hit in hits)
+
+    def test_pages_keep_their_labels(self, store: Store) -> None:
+        store.create_collection("notes")
+        pages = (Page(0, 1, "iv"), Page(4, 2), Page(9, 3, "附录"))
+        labelled = put(store, "notes", replace(new_document("a", "some text here"), pages=pages))
+        assert tuple(store.pages(labelled.id)) == pages
+        plain = tuple(replace(page, label="") for page in pages)
+        put(store, "notes", replace(new_document("a", "some text here"), pages=plain))
+        assert tuple(store.pages(labelled.id)) == plain
+
     def test_stored_document_is_what_was_given(self, store: Store) -> None:
         store.create_collection("notes")
         text = "🛩 Ünï\u0301 航空公司\ttab\n\n\u202eאבג \ufffd"
@@ -63,6 +109,8 @@ class DocumentRules:
         assert store.text(stored.id) == text
         assert list(store.pages(stored.id)) == [Page(0, 7), Page(9, 8)]
         assert dict(store.known("notes")) == {new.uri: ("hash", "print")}
+        assert dict(store.known("notes", ["other", new.uri])) == {new.uri: ("hash", "print")}
+        assert dict(store.known("notes", ["other"])) == dict(store.known("notes", [])) == {}
         with store.snapshot() as reader:
             ids = [chunk for chunk, _ in reader.nearest("notes", SPACE, unit(0), 2)]
             first, second = sorted(reader.hits(ids), key=lambda hit: hit.start)

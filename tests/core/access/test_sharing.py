@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -31,9 +32,24 @@ from tests.core.access.conftest import ADA, HR, SHOWN, Place
 def test_nobody_deletes_what_he_may_not_read(place: Place) -> None:
     with pytest.raises(NotFoundError, match="There is no document"):
         place.store(ADA).delete_document("open", place.hidden[0])
+    with pytest.raises(NotFoundError, match="There is no document"):
+        place.store(ADA).remove_document("open", place.hidden[0], with_copies=True)
+    assert place.store(ADA).delete_uris("open", ["hidden0.md"]) == 0
     with pytest.raises(NotFoundError, match="There is no collection"):
         place.store(ADA).delete_collection("closed")
     assert place.store(None).document(place.hidden[0]).uri == "hidden0.md"
+
+
+def test_the_copies_of_a_hidden_document_are_hidden(place: Place) -> None:
+    store = place.database.store("copied")
+    (one,) = fill(store, place.embedder, [new_document("one.md", "The wombat digs.")], "c")
+    (known,) = store.known("c").values()
+    assert store.put_copy("c", "two.md", known, one.id)
+    Shares(place.database.pool, "copied").document(one.id, to_readers(["group:hr"]))
+    assert place.database.store("copied", readers=ADA).copies("c") == {}
+    assert place.database.store("copied", readers=ADA).known("c") == {}
+    (seen,) = place.database.store("copied", readers=HR).copies("c").values()
+    assert [copy.uri for copy in seen] == ["two.md"]
 
 
 def test_a_name_that_is_taken_cannot_be_used(place: Place) -> None:
@@ -96,7 +112,7 @@ def test_uploads_are_those_of_whoever_may_know_of_them(place: Place) -> None:
             document = new_document(taken.uri, text)
             vectors = place.embedder.embed_passages([text])
             made = store.put_document(
-                "c", document, place.embedder.space, vectors, job=job, source=taken.source
+                "c", document, place.embedder.space, vectors, job=taken, source=taken.source
             )
             worker.close()
         return made.id
@@ -146,12 +162,12 @@ def test_a_waiting_upload_replaces_nothing_that_its_sender_may_not_read_any_more
             assert taken is not None
             document = replace(new_document(taken.uri, text), content_hash=text)
             known = (document.content_hash, document.fingerprint)
-            same = store.put_source("c", known, source=taken.source, job=taken.id)
+            same = store.put_source("c", known, source=taken.source, job=taken)
             try:
                 if same is not None:
                     return same
                 vectors = place.embedder.embed_passages([text])
-                which = {"job": taken.id, "source": taken.source}
+                which: dict[str, Any] = {"job": taken, "source": taken.source}
                 made = store.put_document("c", document, place.embedder.space, vectors, **which)
                 return made.id
             except IngestError as error:
@@ -206,7 +222,7 @@ def test_who_sent_a_file_that_a_later_one_replaced_is_told_of_what_his_groups_ma
         def make(taken: TakenUpload, text: str) -> int:
             document, space = new_document(taken.uri, text), place.embedder.space
             vectors = place.embedder.embed_passages([text])
-            which = {"job": taken.id, "source": taken.source}
+            which: dict[str, Any] = {"job": taken, "source": taken.source}
             return store.put_document("c", document, space, vectors, **which).id
 
         number = make(send("first"), "first")

@@ -8,7 +8,8 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import DatabaseError
 from ragkit.store.connect import connect
-from ragkit.store.jobs import MAX_ATTEMPTS, Ledger, Outcome, Worker
+from ragkit.store.jobs import MAX_ATTEMPTS, Outcome, Worker
+from ragkit.store.ledger import Ledger
 from ragkit.store.postgres import PostgresStore
 from tests.core.store.conftest import die
 
@@ -60,7 +61,7 @@ def test_a_failure_keeps_its_stage_and_reason_until_the_next_try(ledger: Ledger)
     with ledger.worker(1, "ingest") as worker:
         worker.enqueue(["x"])
         (job,) = worker.claim(["x"], limit=1)
-        worker.fail(job.id, "parse", "truncated")
+        worker.fail(job, "parse", "truncated")
         assert worker.outcomes(["x"]) == {"x": Outcome("failed", "parse", "truncated")}
         worker.enqueue(["x"])
         assert worker.outcomes(["x"]) == {"x": Outcome("queued", "", "")}

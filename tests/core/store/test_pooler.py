@@ -24,7 +24,7 @@ from ragkit import keys
 from ragkit.errors import DatabaseError
 from ragkit.settings import Settings
 from ragkit.store.acting import PooledConnection
-from ragkit.store.jobs import Ledger
+from ragkit.store.ledger import Ledger
 from ragkit.store.lending import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
@@ -119,7 +119,7 @@ def test_a_document_is_stored_searched_replaced_and_deleted(database: Database) 
         worker.enqueue(["a"])
         (job,) = worker.claim(["a"], limit=1)
         new = document("a", "the canary sings", "bells at noon")
-        stored = store.put_document("c", new, SPACE, random_vectors(2), job=job.id)
+        stored = store.put_document("c", new, SPACE, random_vectors(2), job=job)
         assert worker.outcomes(["a"])["a"].state == "done"
     for n in range(12):  # enough segments for a merge
         store.put_document("c", document(f"m{n}", "a raven"), SPACE, random_vectors(1, seed=n))

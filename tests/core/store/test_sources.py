@@ -10,7 +10,7 @@ import pytest
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.errors import BusyError, NotFoundError, UsageError
+from ragkit.errors import BusyError, LeaseLostError, NotFoundError, UsageError
 from ragkit.store.connect import connect
 from ragkit.store.jobs import MAX_ATTEMPTS
 from ragkit.store.postgres import PostgresStore
@@ -57,7 +57,7 @@ def store(pool: Pool, job: TakenUpload, text: str) -> Document:
         made(text, job.uri),
         SPACE,
         np.array([[1, 0]], np.float32),
-        job=job.id,
+        job=job,
         source=job.source,
     )
 
@@ -197,8 +197,8 @@ def test_the_same_bytes_again_change_nothing_but_the_file(pool: Pool, worker: Up
     known = (hashlib.sha256(b"one").hexdigest(), "f")
     put_source = PostgresStore(pool).put_source
     other = (known[0], "another pipeline")
-    assert put_source("c", other, source=job.source, job=job.id) is None
-    assert put_source("c", known, source=job.source, job=job.id) == document.id
+    assert put_source("c", other, source=job.source, job=job) is None
+    assert put_source("c", known, source=job.source, job=job) == document.id
     assert PostgresStore(pool).document(document.id).version == 1
     assert UploadJobs(pool, "default").get(job.id).state == "done"
     assert kept(pool) == [job.source]
@@ -218,7 +218,8 @@ def test_deleting_a_document_or_collection_deletes_its_file(
     PostgresStore(pool).delete_collection("c")
     assert kept(pool) == []
     assert not worker.progress(job, 0, 1)
-    worker.replaced(job)  # there is nothing left to say it of
+    with pytest.raises(LeaseLostError, match="nothing was written"):
+        worker.replaced(job)
 
 
 def test_a_failed_upload_keeps_its_reason_and_not_its_bytes(

@@ -73,7 +73,7 @@ class Site:
                 document,
                 SPACE,
                 np.eye(2, dtype=np.float32),
-                job=job.id,
+                job=job,
                 source=job.source,
             )
             worker.close()

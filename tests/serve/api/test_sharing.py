@@ -95,7 +95,7 @@ def site(database_url: str, loaded_embedder: Embedder) -> Iterator[Site]:
                 document,
                 embedder.space,
                 embedder.embed_passages([MERGER]),
-                job=job,
+                job=taken,
                 source=taken.source,
             )
             row = conn.execute("SELECT id FROM chunk WHERE document_id = %s", (hidden.id,))

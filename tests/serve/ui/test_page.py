@@ -165,7 +165,7 @@ def test_a_search_shows_what_each_stage_returned(acts: Acts, caller: Caller) -> 
     assert hits[0][5] == hits[0][7] == "1"
     assert [row[0] for row in times] == [
         *("embed the query", "search by meaning", "search by words", "fuse both"),
-        *("fetch passages", "collapse duplicates"),
+        *("fetch passages", "collapse duplicates", "show whole parents"),
     ]
     assert re.fullmatch(r"\d passages in \d+ ms", said)
 

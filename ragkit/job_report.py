@@ -1,0 +1,156 @@
+"""What a run of ingestion did, file by file: a value, and a page of HTML that needs nothing else.
+
+It knows nothing of how the ledger keeps them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from ragkit.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ragkit.store.ledger import Ledger, LedgerJob, Run
+
+STAGES: Final = ("parse", "split", "embed")  # of one file; files are written together
+_PAGE: Final = 1000  # jobs asked for together; arbitrary
+_POINTS: Final = 60  # of the plot; arbitrary: as many as can be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class FileFigures:
+    """One file's: bytes read, chunks, seconds by stage, what was left out or masked, by kind."""
+
+    job: int
+    uri: str
+    state: str
+    bytes: int
+    chunks: int
+    seconds: Mapping[str, float]
+    notes: Mapping[str, int]
+    stage: str
+    reason: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A run's files, what they add up to, and chunks finished in equal stretches of its time."""
+
+    run: int
+    collection: str
+    host: str
+    started_at: datetime
+    ended_at: datetime | None
+    figures: Mapping[str, Any]
+    files: tuple[FileFigures, ...]
+    throughput: tuple[tuple[float, float], ...] = field(default=())  # (seconds, chunks/s)
+
+    @property
+    def notes(self) -> dict[str, int]:
+        """Add up what was left out or masked, by kind."""
+        total: Counter[str] = Counter()
+        for file in self.files:
+            total.update(file.notes)
+        return dict(sorted(total.items()))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the shape that `ragkit jobs report --json` prints."""
+        return {
+            "run": self.run,
+            "collection": self.collection,
+            "host": self.host,
+            "started_at": self.started_at.isoformat(),
+            "ended_at": None if self.ended_at is None else self.ended_at.isoformat(),
+            "figures": dict(self.figures),
+            "notes": self.notes,
+            "throughput": [{"seconds": at, "chunks_per_s": rate} for at, rate in self.throughput],
+            "files": [
+                {
+                    "job": file.job,
+                    "uri": file.uri,
+                    "state": file.state,
+                    "bytes": file.bytes,
+                    "chunks": file.chunks,
+                    "seconds": dict(file.seconds),
+                    "notes": dict(file.notes),
+                    "stage": file.stage,
+                    "reason": file.reason,
+                    "host": file.host,
+                }
+                for file in self.files
+            ],
+        }
+
+
+def report(run: Run, jobs: Iterable[LedgerJob]) -> JobReport:
+    """Put together what a run's jobs tell."""
+    listed = list(jobs)
+    files = tuple(sorted((_file(job) for job in listed), key=lambda file: file.uri))
+    return JobReport(
+        run=run.id,
+        collection=run.collection,
+        host=run.host,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        figures=run.figures,
+        files=files,
+        throughput=tuple(_throughput(run.started_at, listed)),
+    )
+
+
+def _file(job: LedgerJob) -> FileFigures:
+    told = job.figures
+    return FileFigures(
+        job=job.id,
+        uri=job.uri,
+        state=job.state,
+        bytes=int(told.get("bytes", 0)),
+        chunks=int(told.get("chunks", 0)),
+        seconds=dict(told.get("seconds", {})),
+        notes=dict(told.get("notes", {})),
+        stage=job.stage,
+        reason=job.reason,
+        host=job.host,
+    )
+
+
+def _throughput(start: datetime, jobs: Sequence[LedgerJob]) -> list[tuple[float, float]]:
+    """Divide the time until the last file was done into equal stretches; chunks/s of each.
+
+    A file's chunks count when it is done.
+    """
+    done = [
+        ((job.finished_at - start).total_seconds(), int(job.figures.get("chunks", 0)))
+        for job in jobs
+        if job.state == "done" and job.finished_at is not None
+    ]
+    whole = max((at for at, _ in done), default=0.0)
+    if whole <= 0:
+        return []
+    step = whole / _POINTS
+    counts = [0] * _POINTS
+    for at, chunks in done:
+        counts[min(_POINTS - 1, max(0, int(at / step)))] += chunks
+    return [(round((n + 1) * step, 3), round(count / step, 2)) for n, count in enumerate(counts)]
+
+
+def of_run(ledger: Ledger, run: int | None, collection: str | None = None) -> JobReport:
+    """Read a run's report; None: the latest's. Raises NotFoundError where there is none."""
+    if run is None:
+        latest = ledger.runs(collection=collection, limit=1)
+        if not latest:
+            raise NotFoundError("Nothing was taken in yet: `ragkit ingest PATH` does it.")
+        found = latest[0]
+    else:
+        found = ledger.run(run)
+    jobs: list[LedgerJob] = []
+    while page := ledger.jobs(run=found.id, before=jobs[-1].id if jobs else None, limit=_PAGE):
+        jobs += page
+    return report(found, jobs)

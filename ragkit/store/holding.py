@@ -1,0 +1,127 @@
+"""Who holds a job: what a worker writes takes effect only while its token is the job's own.
+
+Each function runs in the caller's transaction and locks the job's row to its end, so that nobody
+can take the job away between the check and the commit. It knows nothing of how jobs are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from psycopg.types.json import Jsonb
+
+from ragkit.errors import LeaseLostError
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+_HOLD: Final = """
+    SELECT 1 FROM job WHERE tenant = %s AND id = %s AND state = 'running' AND token = %s FOR UPDATE
+"""
+_FINISH: Final = """
+    UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
+        reason = '', document_id = %s, content_hash = %s, figures = figures || %s,
+        finished_at = now(), updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
+_FAIL: Final = """
+    UPDATE job SET state = 'failed', worker = NULL, token = NULL, lease_until = NULL, stage = %s,
+        reason = %s, figures = figures || %s, finished_at = now(), updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
+# An upload's job is found by the file that was sent, for jobs of the same document are many.
+_CANCEL: Final = """
+    WITH mine AS (
+        SELECT id FROM job WHERE tenant = %(tenant)s AND collection_id = %(collection)s
+            AND uri_key = ANY(%(keys)s)
+        UNION
+        SELECT j.id FROM source s JOIN job j ON j.tenant = s.tenant AND j.source_id = s.id
+        WHERE s.tenant = %(tenant)s AND s.collection_id = %(collection)s
+            AND s.uri_key = ANY(%(keys)s)),
+    locked AS (
+        SELECT id FROM job WHERE tenant = %(tenant)s AND id IN (SELECT id FROM mine)
+        ORDER BY id FOR UPDATE)
+    UPDATE job SET state = CASE WHEN state IN ('queued', 'running') THEN 'cancelled' ELSE state END,
+        reason = CASE WHEN state IN ('queued', 'running') THEN 'the document was deleted'
+            ELSE reason END,
+        finished_at = CASE WHEN state IN ('queued', 'running') THEN now() ELSE finished_at END,
+        worker = NULL, token = NULL, lease_until = NULL, seen_at = now(), updated_at = now()
+    WHERE tenant = %(tenant)s AND id IN (SELECT id FROM locked)
+    RETURNING source_id, state
+"""
+_DROP_SOURCES: Final = """
+    DELETE FROM source s WHERE s.tenant = %s AND s.id = ANY(%s) AND NOT EXISTS (
+        SELECT FROM document d WHERE d.tenant = s.tenant AND d.source_id = s.id)
+"""
+
+
+class Held(Protocol):
+    """A job as its holder knows it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def uri(self) -> str: ...
+    @property
+    def token(self) -> int: ...
+
+
+def hold(cursor: Cursor[Any], tenant: str, job: Held) -> None:
+    """Keep a job to the end of the transaction. Raises LeaseLostError when it is another's."""
+    if cursor.execute(_HOLD, (tenant, job.id, job.token)).fetchone() is None:
+        raise LeaseLostError(
+            f"the job of {job.uri!r} was cancelled, begun anew or taken by another worker: nothing"
+            " was written for it"
+        )
+
+
+def finish(
+    cursor: Cursor[Any],
+    tenant: str,
+    job: Held,
+    document: int | None,
+    content_hash: str,
+    figures: Mapping[str, object] | None = None,
+) -> None:
+    """Record that a job that is held is done, inside the transaction that wrote its result."""
+    of = (document, content_hash, Jsonb(dict(figures or {})))
+    cursor.execute(_FINISH, (*of, tenant, job.id))
+
+
+def fail(
+    cursor: Cursor[Any],
+    tenant: str,
+    job: Held,
+    stage: str,
+    reason: str,
+    figures: Mapping[str, object] | None = None,
+) -> None:
+    """Record why a job failed. Raises LeaseLostError when it is another's."""
+    hold(cursor, tenant, job)
+    set_aside(cursor, tenant, job.id, stage, reason, figures)
+
+
+def set_aside(
+    cursor: Cursor[Any],
+    tenant: str,
+    job: int,
+    stage: str,
+    reason: str,
+    figures: Mapping[str, object] | None = None,
+) -> None:
+    """Record why a job failed that the transaction has locked."""
+    cursor.execute(_FAIL, (stage, reason, Jsonb(dict(figures or {})), tenant, job))
+
+
+def cancel(cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[bytes]) -> None:
+    """Cancel the open jobs of files that are deleted, whoever works on them.
+
+    `keys` are what their URIs are looked up by. To be called before documents are locked, as
+    whoever finishes a job locks it first.
+    """
+    values = {"tenant": tenant, "collection": collection, "keys": list(keys)}
+    rows = cursor.execute(_CANCEL, values).fetchall()
+    sources = [source for source, state in rows if source is not None and state == "cancelled"]
+    if sources:
+        cursor.execute(_DROP_SOURCES, (tenant, sources))
