@@ -8,19 +8,22 @@ PACKAGES := ragkit ingest serve eval tests benchmarks examples
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
-.PHONY: demo test test-vllm test-browser soak gate check lint bench bench-large venv venvs clean
+.PHONY: demo test test-vllm test-browser test-faults soak gate check lint bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
 
-test: venv ## all tests that need only pip packages
-	$(BIN)/python -m pytest
+test: venv ## all tests that need only pip packages, two files at once
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest -m vllm
 
 test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
 	$(BIN)/python -m pytest -m browser
+
+test-faults: venv ## ingestions that are killed, stopped, run beside each other, and run out of disk
+	$(BIN)/python -m pytest -m faults
 
 SOAK_S ?= 600
 soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat
@@ -30,7 +33,7 @@ gate: venv ## fail when ragkit finds or answers worse than benchmarks/baseline.j
 	$(BIN)/python -m benchmarks.gate
 
 check: lint ## lint, and the fast tests
-	$(BIN)/python -m pytest -m "not slow and not vllm and not browser"
+	$(BIN)/python -m pytest -m "not slow and not vllm and not browser and not faults"
 
 lint: venv ## format, lint, types, the import star
 	$(BIN)/ruff format --check $(PACKAGES)

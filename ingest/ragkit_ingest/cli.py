@@ -5,57 +5,168 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit_ingest.cli_sources import Records, source_options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.progress import Progress as Bar
 
     from ragkit.store.vectors import BuildProgress
     from ragkit_ingest.report import IngestReport, Progress
+    from ragkit_ingest.sources import SourceOptions
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PLACE...",
+            help="Files, folders, URLs; - for standard input; or the word worker.",
+        ),
+    ],
     collection: Annotated[str | None, typer.Option(help="The collection to fill.")] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Take only what matches, as in .gitignore.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave out what matches, as in .gitignore.")
+    ] = None,
+    hidden: Annotated[bool, typer.Option(help="Take hidden files and folders, too.")] = False,
+    meta: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata of every document.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The title of a single document.")] = "",
+    name: Annotated[str, typer.Option(help="The file name of standard input.")] = "",
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Make each record a document, of this field's text."),
+    ] = None,
+    title_field: Annotated[str, typer.Option(metavar="FIELD", help="A record's title.")] = "",
+    id_field: Annotated[str, typer.Option(metavar="FIELD", help="What names a record.")] = "",
+    metadata_field: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD", help="Metadata of a record.")
+    ] = None,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Delete documents whose files have vanished.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Take unchanged files anew.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and take in what changes, until Ctrl-C.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between looks with --watch.")
+    ] = 5.0,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=64, help="Parser processes; one per core but one.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Take files and folders into a collection; unchanged files are left alone.
+    """Take files, folders and other places into a collection; unchanged files are left alone.
 
-    Exit code 3 when some files failed: the others are stored, and the failures are listed.
+    Several of these commands may run at once, on this machine and others: they share the work.
+    `ragkit ingest worker` takes in what is uploaded, as `ragkit worker` does. Exit code 3 when some
+    files failed: the others are stored, and the failures are listed.
     """
-    from ragkit import render
-    from ragkit_ingest.run import ingest as run
+    if places == ["worker"] and not Path("worker").exists():
+        from ragkit_ingest.cli_worker import worker
 
+        return worker()
+    records = Records(text or [], title_field, id_field, metadata_field or [])
+    sources = source_options(records, include, exclude, meta, hidden=hidden, title=title, name=name)
+    if dry_run:
+        _preview(places, collection, sources, sync=sync, force=force, json=json)
+        return
     try:
-        with _display() as (on_progress, on_index):
-            report = run(
-                paths,
-                collection=collection,
-                jobs=jobs,
-                on_progress=on_progress,
-                on_index=on_index,
-            )
+        report = _run(
+            *(places, collection, sources),
+            jobs=jobs,
+            sync=sync,
+            force=force,
+            every_s=every if watch else None,
+            json=json,
+        )
     except KeyboardInterrupt:
         typer.echo(
             "Broken off: what is stored stays; run the same command again to go on.", err=True
         )
         raise typer.Exit(130) from None
+    _tell(report, json=json)
+    if report.failed:
+        raise typer.Exit(3)
+
+
+def _run(
+    places: Sequence[str],
+    collection: str | None,
+    sources: SourceOptions,
+    *,
+    jobs: int | None,
+    sync: bool,
+    force: bool,
+    every_s: float | None,
+    json: bool,
+) -> IngestReport:
+    """Take everything in, once or, with `every_s`, for good."""
+    from ragkit_ingest.run import ingesting
+    from ragkit_ingest.watch import watched
+
+    with (
+        _display() as (on_progress, on_index),
+        ingesting(
+            *(places, collection),
+            jobs=jobs,
+            sources=sources,
+            sync=sync,
+            force=force,
+            on_progress=on_progress,
+            on_index=on_index,
+        ) as look,
+    ):
+        if every_s is not None:
+            watched(look, partial(_tell, json=json), every_s=every_s)
+        return look()
+
+
+def _preview(
+    places: Sequence[str],
+    collection: str | None,
+    sources: SourceOptions,
+    *,
+    sync: bool,
+    force: bool,
+    json: bool,
+) -> None:
+    from ragkit import render
+    from ragkit_ingest.preview import preview
+
+    found = preview(places, collection=collection, sources=sources, sync=sync, force=force)
+    if json:
+        render.print_json(found.as_json())
+        return
+    rows = [[what, uri, why] for uri, what, why in found.would]
+    render.print_table(["would", "file", "reason"], rows, empty="Nothing would be done.")
+    typer.echo(f"{found.unchanged} unchanged, {found.skipped} skipped. Nothing was done.")
+
+
+def _tell(report: IngestReport, *, json: bool) -> None:
+    from ragkit import render
+
     if json:
         render.print_json(report.as_json())
     else:
         _print(report)
-    if report.failed:
-        raise typer.Exit(3)
 
 
 def _print(report: IngestReport) -> None:
@@ -64,13 +175,25 @@ def _print(report: IngestReport) -> None:
     rate = f", {report.embedded / report.seconds:.0f} chunks/s" if report.embedded else ""
     typer.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged,"
-        f" {report.failed} failed, {report.skipped} skipped (other formats):"
+        f"{_more(report)} {report.failed} failed, {report.skipped} skipped:"
         f" {report.chunks} chunks in {report.seconds:.1f} s{rate}"
     )
+    for kind, count in sorted(report.notes.items()):
+        typer.echo(f"{kind}: {count}")
     if report.failures:
         rows = [[failure.uri, failure.stage, failure.reason] for failure in report.failures]
         typer.echo("\nNot ingested:")
         render.print_table(["file", "stage", "reason"], rows, empty="")
+
+
+def _more(report: IngestReport) -> str:
+    """Say what is not said when there is none of it."""
+    counts = {
+        "copies of others": report.copies,
+        "deleted": report.deleted,
+        "deleted or taken over meanwhile": report.lost,
+    }
+    return "".join(f" {count} {what}," for what, count in counts.items() if count)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from ragkit.ingest_options import IngestOptions
 from ragkit.text.analyse import ANALYSER
 
 if TYPE_CHECKING:
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from ragkit.types import EmbeddingSpace
 
 # To be raised when parsers or chunker come to give other results: documents are then made anew.
-PARSING = 1
-CHUNKING = 1
+PARSING = 2
+CLEANING = 1
+CHUNKING = 2
 
 
 def fingerprint(
     settings: Settings,
+    options: IngestOptions,
     space: EmbeddingSpace | None = None,
     first: int | None = None,
     *,
@@ -38,7 +41,9 @@ def fingerprint(
         space, first = identify(settings.embed_model), settings.embed_dimension
     parts: dict[str, object] = {
         "parsing": PARSING,
-        "chunking": [CHUNKING, settings.chunk_tokens, settings.chunk_overlap_tokens],
+        "cleaning": CLEANING,
+        "chunking": CHUNKING,
+        "options": _chosen(options),
         "analyser": analyser,
         "model": [space.model, space.revision],
         "prefix": space.passage_prefix,
@@ -46,3 +51,9 @@ def fingerprint(
     if first is not None:
         parts["dimension"] = first
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _chosen(options: IngestOptions) -> dict[str, object]:
+    """Return what differs from the defaults, so that a new option makes nothing anew."""
+    defaults = IngestOptions().as_json()
+    return {name: value for name, value in options.as_json().items() if value != defaults[name]}

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragkit.embedders import source_of
+from ragkit.ingest_options import options_of
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.steps import Steps
 
 if TYPE_CHECKING:
     from ragkit.embedders import Embedders
+    from ragkit.ingest_options import IngestOptions
     from ragkit.settings import Settings
     from ragkit.store.postgres import PostgresStore
 
@@ -25,17 +27,32 @@ def steps_of(embedders: Embedders, store: PostgresStore, collection: str, *, str
     is not what it was, or, if `strict`, when the settings name another one on purpose.
     """
     settings = embedders.settings
+    options = options_of(settings, store.ingest_options(collection))
     active = store.spaces.active(collection)
     embedder = (embedders.to_ingest if strict else embedders.of)(active, collection)
     analyser = store.analyser(collection)
-    made = {
-        kept.id: fingerprint(settings, kept.space, kept.first, analyser=analyser)
-        for kept in store.spaces.of(collection)
-    }
-    now = made[active.id] if active else fingerprint(settings, analyser=analyser)
+    made = _made(settings, options, store, collection)
+    now = made[active.id] if active else fingerprint(settings, options, analyser=analyser)
     # A collection from before sources were noted is noted now, if its model is the settings'.
     new = active is None or (not active.source and embedder is embedders.default)
-    return Steps(embedder, now, settings, earlier=frozenset(made.values()), new=new)
+    return Steps(embedder, now, settings, options, earlier=frozenset(made.values()), new=new)
+
+
+def fingerprints_of(embedders: Embedders, store: PostgresStore, collection: str) -> frozenset[str]:
+    """Return the fingerprints of documents that need not be made anew."""
+    options = options_of(embedders.settings, store.ingest_options(collection))
+    return frozenset(_made(embedders.settings, options, store, collection).values())
+
+
+def _made(
+    settings: Settings, options: IngestOptions, store: PostgresStore, collection: str
+) -> dict[int, str]:
+    """Map each space that the collection has or had to the fingerprint of what is made for it."""
+    analyser = store.analyser(collection)
+    return {
+        kept.id: fingerprint(settings, options, kept.space, kept.first, analyser=analyser)
+        for kept in store.spaces.of(collection)
+    }
 
 
 def adopt(steps: Steps, settings: Settings, store: PostgresStore, collection: str) -> None:

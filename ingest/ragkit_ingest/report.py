@@ -1,5 +1,6 @@
 """What an ingestion did or is doing, as values: counts, failures, progress, the JSON shape."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -14,21 +15,35 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one run did; `chunks` were written and `embedded` texts embedded by this run."""
+    """What one run did; `chunks` were written and `embedded` texts embedded by this run.
+
+    `copies` have the content of a document that is stored already, and are listed with it. `lost`
+    were taken over by another process, or deleted, before they were stored. `notes` add up what
+    parsers left out or masked, by kind. `busy` are the seconds that each stage worked.
+    """
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     deleted: int = 0
     skipped: int = 0
+    copies: int = 0
+    lost: int = 0
     chunks: int = 0
     embedded: int = 0
     seconds: float = 0.0
     failures: tuple[Failure, ...] = field(default=())
+    notes: Mapping[str, int] = field(default_factory=dict)
+    busy: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
         return len(self.failures)
+
+    @property
+    def has_changed(self) -> bool:
+        """Say whether anything is stored, copied or deleted that was not before."""
+        return bool(self.added or self.updated or self.copies or self.deleted)
 
     def as_json(self) -> dict[str, object]:
         """Return the shape that `ragkit ingest --json` prints."""
@@ -38,6 +53,8 @@ class IngestReport:
                 "updated": self.updated,
                 "unchanged": self.unchanged,
                 "deleted": self.deleted,
+                "copies": self.copies,
+                "lost": self.lost,
                 "failed": self.failed,
             },
             "failures": [
@@ -48,6 +65,8 @@ class IngestReport:
             "embedded": self.embedded,
             "skipped": self.skipped,
             "seconds": round(self.seconds, 3),
+            "notes": dict(self.notes),
+            "busy": {stage: round(seconds, 3) for stage, seconds in self.busy.items()},
         }
 
 

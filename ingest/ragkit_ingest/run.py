@@ -1,296 +1,230 @@
-"""One ingestion: files that changed become documents in the store, each in one transaction.
+"""One ingestion: what changed becomes documents in the store, each in one transaction.
 
-The loop keeps parser processes, the embedder and the writer busy at once: it reads ahead into the
-parsers, embeds what is parsed in batches across files, and hands the result to a writing thread.
+It opens what the stages need, starts again where the database was away for a while, and reports.
 It knows nothing of formats, tokens or SQL.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import IngestError, OtherModelError
-from ragkit.types import Document, NewDocument, ParsedText
-from ragkit_ingest.discover import discover
-from ragkit_ingest.models import adopt, steps_of
-from ragkit_ingest.report import Failure, IngestReport, Progress
+from ragkit.errors import OtherModelError
+from ragkit_ingest.away import AWAY, is_away, waits_s
+from ragkit_ingest.models import steps_of
+from ragkit_ingest.pipeline import Pipeline
+from ragkit_ingest.repeated import folder_of, repeated_lines
+from ragkit_ingest.report import IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
-from ragkit_ingest.steps import Source, Steps, read
+from ragkit_ingest.sources import SourceOptions, find
+from ragkit_ingest.steps import read
+from ragkit_ingest.tally import Tally
+from ragkit_ingest.unpacking import unpacked
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
+    from ragkit.embedders import Embedders
     from ragkit.settings import Settings
-    from ragkit.store.jobs import Job, Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.vectors import BuildProgress
+    from ragkit_ingest.repeated import Lines
+    from ragkit_ingest.sources import Listing
+    from ragkit_ingest.steps import Steps
 
-JOB_KIND = "ingest"
-_READ_FILES = 16  # claimed together: a claim costs about a millisecond
-_READ_BYTES = 64 << 20  # of changed files held in memory at once, one file at least
-_EMBED_CHUNKS = 128  # embedded together: seconds of work on a CPU, so that progress shows
-_WRITES = 32  # arbitrary: finished documents that may wait for the database
-_HEARTBEAT_S = 60.0
-_WAIT_S = 0.5  # between looks at files that another process is working on
+log = logging.getLogger("ragkit.ingest")
 
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A document that waits for its vectors."""
-
-    job: Job
-    document: NewDocument
+JOB_KIND: Final = "ingest"
 
 
 def ingest(
-    paths: Sequence[Path | str],
+    places: Sequence[Path | str],
     *,
     settings: Settings | None = None,
     collection: str | None = None,
     jobs: int | None = None,
+    sources: SourceOptions | None = None,
+    sync: bool = False,
+    force: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     on_index: Callable[[BuildProgress], None] | None = None,
 ) -> IngestReport:
-    """Take files and folders into a collection; files that did not change cost one hash.
+    """Take files, folders and other places into a collection; what did not change costs one hash.
 
-    `jobs` is the number of parser processes. `on_index` is told, from another thread, how far the
-    vector index is, where one is built at the end. A file that fails is in the report's `failures`
-    and never stops the others. Raises NotFoundError for a missing path, DatabaseError, ModelError,
+    `jobs` is the number of parser processes, `sources` what is taken of the places. With `sync`,
+    documents whose files have vanished from these places are deleted; with `force`, unchanged ones
+    are made anew. `on_index` is told, from another thread, how far the vector index is, where one
+    is built at the end. A file that fails is in the report's `failures` and never stops the others.
+    Raises NotFoundError for a missing path, DatabaseError when the database stays away, ModelError,
     and OtherModelError when the settings name another model than the collection's on purpose.
+    """
+    with ingesting(
+        places,
+        collection,
+        settings=settings,
+        jobs=jobs,
+        sources=sources,
+        sync=sync,
+        force=force,
+        on_progress=on_progress,
+        on_index=on_index,
+    ) as look:
+        return look()
+
+
+@contextmanager
+def ingesting(
+    places: Sequence[Path | str],
+    collection: str | None = None,
+    *,
+    settings: Settings | None = None,
+    jobs: int | None = None,
+    sources: SourceOptions | None = None,
+    sync: bool = False,
+    force: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_index: Callable[[BuildProgress], None] | None = None,
+) -> Iterator[Callable[[], IngestReport]]:
+    """Lend what does what `ingest` does, as often as it is called, with one load of the model.
+
+    The embedded database runs meanwhile.
     """
     from ragkit.embedders import Embedders
     from ragkit.settings import load_settings
     from ragkit.store.open import open_database
 
-    started = time.perf_counter()
     settings = settings or load_settings()
-    name = collection or settings.collection
-    found = discover([Path(path) for path in paths])
+    listing = find([str(place) for place in places], sources, settings=settings)
     embedders = Embedders(settings)
-    with open_database(settings) as database:
-        store = database.store(settings.tenant, durable=False)
-        owner = store.create_collection(name)
-        steps = steps_of(embedders, store, name, strict=True)
-        with (
-            ParserPool(jobs or settings.jobs or parser_count(), limits(settings)) as parsers,
-            store.job_ledger.worker(owner.id, JOB_KIND) as worker,
-            ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragkit-write") as writer,
-        ):
-            run = _Run(store, name, steps, settings, parsers, worker, writer, on_progress)
-            try:
-                run.files(found.files)
-            except OtherModelError as error:
-                raise OtherModelError(
-                    f"collection {name!r} was moved to another embedding model while files were"
-                    " taken in: what is stored stays; run the same command again"
-                ) from error
-        if run.added or run.updated:
-            store.finish_load(name, steps.embedder.space, on_index)
-    return IngestReport(
-        added=run.added,
-        updated=run.updated,
-        unchanged=run.unchanged,
-        skipped=len(found.skipped),
-        chunks=run.chunks,
-        embedded=run.embedded,
-        seconds=time.perf_counter() - started,
-        failures=tuple(sorted(run.failures, key=lambda failure: failure.uri)),
-    )
+    name = collection or settings.collection
+
+    def look() -> IngestReport:
+        return _Run(
+            *(embedders, name, listing),
+            jobs=jobs,
+            sync=sync,
+            force=force,
+            on_progress=on_progress,
+            on_index=on_index,
+        ).report()
+
+    with open_database(settings):
+        yield look
 
 
 class _Run:
-    """The state of one ingestion."""
+    """One ingestion, over as many openings of the database as it takes."""
 
     def __init__(
         self,
-        store: PostgresStore,
+        embedders: Embedders,
         collection: str,
-        steps: Steps,
-        settings: Settings,
-        parsers: ParserPool,
-        worker: Worker,
-        writer: ThreadPoolExecutor,
+        listing: Listing,
+        *,
+        jobs: int | None,
+        sync: bool,
+        force: bool,
         on_progress: Callable[[Progress], None],
+        on_index: Callable[[BuildProgress], None] | None,
     ) -> None:
-        self.added = self.updated = self.unchanged = self.chunks = self.embedded = 0
-        self.failures: list[Failure] = []
-        self._store = store
+        self._embedders = embedders
+        self._settings = embedders.settings
         self._collection = collection
-        self._steps = steps
-        self._settings = settings
-        self._parsers = parsers
-        self._worker = worker
-        self._writer = writer
+        self._listing = listing
+        self._jobs = jobs
+        self._sync = sync
+        self._force = force
         self._on_progress = on_progress
-        self._known = store.known(collection)
-        self._total = 0
-        self._started = self._heartbeat = time.perf_counter()
-        self._parsing: dict[Future[ParsedText], tuple[Job, Source]] = {}
-        self._ready: deque[_Ready] = deque()
-        self._writes: deque[Future[Document]] = deque()
-        self._elsewhere: list[Source] = []
+        self._on_index = on_index
+        self._started = time.perf_counter()
+        self._tally = Tally()
+        self._has_begun = False  # whether the database was there at all
 
-    def files(self, files: Sequence[Path]) -> None:
-        """Work until every file is stored, unchanged or failed."""
-        self._total = len(files)
-        waiting = deque(files)
-        self._work(waiting)
-        while self._elsewhere:
-            # Another process took these files first: see what became of them.
-            sources, self._elsewhere = self._elsewhere, []
-            self._adopt(sources)
-            self._work(waiting)
-            if self._elsewhere:
-                time.sleep(_WAIT_S)
-
-    def _work(self, waiting: deque[Path]) -> None:
-        while waiting or self._parsing or self._ready:
-            if waiting and len(self._parsing) < _READ_FILES:
-                self._take(self._read(waiting))
-            self._collect()
-            if self._ready and (self._ready_chunks() >= _EMBED_CHUNKS or not self._parsing):
-                self._embed()
-            self._report()
-        while self._writes:
-            self._stored(self._writes.popleft())
-        self._report()
-
-    def _read(self, waiting: deque[Path]) -> list[Source]:
-        """Read ahead until a few changed files are in hand."""
-        sources: list[Source] = []
-        size = 0
-        while waiting and len(sources) < _READ_FILES and size < _READ_BYTES:
-            source = read(waiting.popleft(), max_bytes=self._steps.max_file_bytes)
-            if self._is_stored(source):
-                self.unchanged += 1
-            else:
-                sources.append(source)
-                size += len(source.data)
-        return sources
-
-    def _is_stored(self, source: Source) -> bool:
-        """Tell whether the store has the file as it is."""
-        content, made = self._known.get(source.uri, ("", ""))
-        same = content == source.content_hash and made in self._steps.fingerprints
-        return same and not source.error
-
-    def _take(self, sources: Sequence[Source]) -> None:
-        """Open and claim jobs, and start parsing what was claimed."""
-        self._worker.enqueue([source.uri for source in sources])
-        self._start(sources)
-
-    def _adopt(self, sources: Sequence[Source]) -> None:
-        """Settle files that another process had: done, failed, or free because it died."""
-        outcomes = self._worker.outcomes([source.uri for source in sources])
-        rest: list[Source] = []
-        for source in sources:
-            outcome = outcomes[source.uri]
-            if outcome.state == "done":
-                self.unchanged += 1
-            elif outcome.state == "failed":
-                self.failures.append(Failure(source.uri, outcome.stage, outcome.reason))
-            else:
-                rest.append(source)
-        self._start(rest)
-
-    def _start(self, sources: Sequence[Source]) -> None:
-        if not sources:
-            return
-        claimed = {
-            job.uri: job
-            for job in self._worker.claim([source.uri for source in sources], limit=len(sources))
-        }
-        for source in sources:
-            job = claimed.get(source.uri)
-            if job is None:
-                self._elsewhere.append(source)
-            elif source.error:
-                self._fail(job, IngestError("read", source.error))
-            else:
-                future = self._parsers.submit(source.data, source.path.suffix.lower())
-                self._parsing[future] = (job, source)
-
-    def _collect(self) -> None:
-        """Chunk what is parsed; wait for a parser only when there is nothing else to do."""
-        if not self._parsing:
-            return
-        idle = not self._ready
-        done, _ = wait(self._parsing, timeout=None if idle else 0, return_when=FIRST_COMPLETED)
-        for future in done:
-            job, source = self._parsing.pop(future)
+    def report(self) -> IngestReport:
+        """Do it, and say what was done."""
+        waits = waits_s()
+        while True:
             try:
-                self._ready.append(_Ready(job, self._steps.document(source, future.result())))
-            except IngestError as error:
-                self._fail(job, error)
+                self._once()
+                break
+            except AWAY as error:
+                wait_s = next(waits, None)
+                if not self._has_begun or not is_away(error) or wait_s is None:
+                    raise
+                log.warning("waiting for the database: %s", " ".join(str(error).split()))
+                self._tally.begin_again()
+                time.sleep(wait_s)
+        return self._report()
 
-    def _embed(self) -> None:
-        """Embed the documents in hand together; pass each on as soon as its vectors are there."""
-        import numpy as np
-
-        texts = [
-            ready.document.text[chunk.start : chunk.end]
-            for ready in self._ready
-            for chunk in ready.document.chunks
-        ]
-        embedder = self._steps.embedder
-        if self._steps.new and not self.embedded:
-            adopt(self._steps, self._settings, self._store, self._collection)
-        vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
-        first = done = 0
-        while self._ready:
-            part = texts[done : done + _EMBED_CHUNKS]
-            vectors[done : done + len(part)] = embedder.embed_passages(part)
-            done += len(part)
-            self.embedded += len(part)
-            while self._ready and first + len(self._ready[0].document.chunks) <= done:
-                ready = self._ready.popleft()
-                last = first + len(ready.document.chunks)
-                self._write(ready, vectors[first:last])
-                first = last
-            self._report()
-
-    def _write(self, ready: _Ready, vectors: Vectors) -> None:
-        while len(self._writes) >= _WRITES or (self._writes and self._writes[0].done()):
-            self._stored(self._writes.popleft())
-        self._writes.append(
-            self._writer.submit(
-                self._store.put_document,
-                self._collection,
-                ready.document,
-                self._steps.embedder.space,
-                vectors,
-                job=ready.job.id,
-            )
+    def _report(self) -> IngestReport:
+        return self._tally.report(
+            skipped=self._listing.skipped, seconds=time.perf_counter() - self._started
         )
 
-    def _stored(self, write: Future[Document]) -> None:
-        document = write.result()
-        self.chunks += document.chunks
-        if document.version == 1:
-            self.added += 1
-        else:
-            self.updated += 1
+    def _once(self) -> None:
+        from ragkit.store.open import open_database
 
-    def _fail(self, job: Job, error: IngestError) -> None:
-        self.failures.append(Failure(job.uri, error.stage, error.reason))
-        self._worker.fail(job.id, error.stage, error.reason)
+        with open_database(self._settings) as database:
+            store = database.store(self._settings.tenant, durable=False)
+            owner = store.create_collection(self._collection)
+            steps = steps_of(self._embedders, store, self._collection, strict=True)
+            run = store.job_ledger.start_run(owner.id, JOB_KIND)
+            self._has_begun = True
+            try:
+                self._take_in(store, owner.id, run, steps)
+            except OtherModelError as error:
+                raise OtherModelError(
+                    f"collection {self._collection!r} was moved to another embedding model while"
+                    " files were taken in: what is stored stays; run the same command again"
+                ) from error
+            if self._sync:
+                self._delete_vanished(store)
+            store.job_ledger.end_run(run, self._report().as_json())
+            if self._tally.has_changed:
+                store.finish_load(self._collection, steps.embedder.space, self._on_index)
 
-    def _ready_chunks(self) -> int:
-        return sum(len(ready.document.chunks) for ready in self._ready)
+    def _take_in(self, store: PostgresStore, collection: int, run: int, steps: Steps) -> None:
+        settings = self._settings
+        processes = self._jobs or settings.jobs or parser_count()
+        with (
+            ParserPool(processes, limits(settings)) as parsers,
+            store.job_ledger.worker(collection, JOB_KIND, run=run) as worker,
+        ):
+            if steps.options.boilerplate == "drop":
+                steps.lines = self._repeated_lines(store, parsers, steps)
+            pipeline = Pipeline(
+                *(store, self._collection, steps, settings, parsers, worker, self._tally),
+                force=self._force,
+            )
+            pipeline.run(unpacked(self._listing, parsers, steps.max_file_bytes), self._look)
 
-    def _report(self) -> None:
-        now = time.perf_counter()
-        if now - self._heartbeat > _HEARTBEAT_S:
-            self._heartbeat = now
-            self._worker.heartbeat()
-        done = self.added + self.updated + self.unchanged + len(self.failures)
-        self._on_progress(Progress(done, self._total, self.embedded, now - self._started))
+    def _repeated_lines(self, store: PostgresStore, parsers: ParserPool, steps: Steps) -> Lines:
+        """Look through the folders in which something has changed."""
+        max_bytes = steps.max_file_bytes
+        known = store.known(self._collection)
+        folders = {
+            folder_of(item.uri)
+            for item in unpacked(self._listing, parsers, max_bytes)
+            if self._force or not steps.is_known(read(item, max_bytes=max_bytes), known)
+        }
+        items = unpacked(self._listing, parsers, max_bytes)
+        changed = (item for item in items if folder_of(item.uri) in folders)
+        return repeated_lines(changed, parsers, steps.parse_options, max_bytes=max_bytes)
+
+    def _delete_vanished(self, store: PostgresStore) -> None:
+        """Delete what is stored and was not found again where it came from."""
+        found = self._tally.found
+        stored = store.named(self._collection)
+        gone = [uri for uri in stored if uri not in found and self._listing.covers(uri)]
+        self._tally.count(deleted=store.delete_uris(self._collection, gone) if gone else 0)
+
+    def _look(self) -> None:
+        tally = self._tally
+        seconds = time.perf_counter() - self._started
+        self._on_progress(Progress(tally.done, tally.seen, tally.embedded, seconds))
 
 
 def parser_count() -> int:

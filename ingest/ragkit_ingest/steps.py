@@ -1,4 +1,4 @@
-"""From a file to a document that can be embedded: read, hash, chunk.
+"""From a thing that was read to a document that can be embedded: hash, split, describe.
 
 It knows nothing of jobs, processes or the database.
 """
@@ -6,59 +6,73 @@ It knows nothing of jobs, processes or the database.
 from __future__ import annotations
 
 import hashlib
-import stat
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from ragkit.errors import IngestError, SettingsError
+from ragkit.errors import IngestError
 from ragkit.text.language import language
 from ragkit.types import Chunk, NewDocument, ParsedText
-from ragkit_ingest.chunk import chunk, default_sizes
-from ragkit_ingest.discover import uri_of
+from ragkit_ingest.clean.boilerplate import without_boilerplate
+from ragkit_ingest.embedding import Embedding
+from ragkit_ingest.items import Item
 from ragkit_ingest.parse import MEDIA_TYPES
+from ragkit_ingest.parse.options import ParseOptions, parse_options
+from ragkit_ingest.repeated import folder_of
+from ragkit_ingest.split import splitter
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Embedder
+    from ragkit.contracts import Embedder, Vectors
+    from ragkit.ingest_options import IngestOptions
     from ragkit.settings import Settings
+    from ragkit_ingest.embedding import Rows
+    from ragkit_ingest.repeated import Lines
+    from ragkit_ingest.split.contract import Splitter
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A file as it was read: its bytes, or the error that kept it from being read."""
+    """A thing as it was read: its bytes, or the error that kept it from being read.
 
-    path: Path
+    `content_hash` is the sha256 of its bytes and of what the user says of it.
+    """
+
+    item: Item
     data: bytes = b""
-    error: str = ""
-
-    @property
-    def uri(self) -> str:
-        return uri_of(self.path)
-
-    @cached_property
-    def content_hash(self) -> str:
-        """The sha256 of its bytes."""
-        return hashlib.sha256(self.data).hexdigest()
+    error: IngestError | None = None
+    content_hash: str = ""
 
 
-def read(path: Path, *, max_bytes: int) -> Source:
-    """Read a regular file of at most `max_bytes`."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document, what is embedded of each of its chunks, and what its text lacks, by kind."""
+
+    document: NewDocument
+    rows: Rows
+    notes: Mapping[str, int]
+
+
+def read(item: Item, *, max_bytes: int) -> Source:
+    """Read a thing of at most `max_bytes`."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            return Source(path, error="it is not a regular file")
-        if found.st_size > max_bytes:
-            size, limit = found.st_size >> 20, max_bytes >> 20
-            return Source(path, error=f"{size} MB are over RAGKIT_MAX_FILE_MB, {limit} MB")
-        return Source(path, path.read_bytes())
-    except OSError as error:
-        return Source(path, error=error.strerror or str(error))
+        data = item.read(max_bytes)
+    except IngestError as error:
+        return Source(item, error=error)
+    return Source(item, data, content_hash=_hash(item, data))
+
+
+def _hash(item: Item, data: bytes) -> str:
+    digest = hashlib.sha256(data)
+    if item.title or item.metadata:  # an upload's hash is that of its bytes
+        said = [item.title, sorted(item.metadata.items())]
+        digest.update(json.dumps(said, ensure_ascii=False).encode())
+    return digest.hexdigest()
 
 
 class Steps:
-    """What makes a document of a parsed file: sizes, model, fingerprint.
+    """What makes a document of a parsed file: options, model, fingerprint.
 
     `earlier` are fingerprints whose documents need not be made anew; `new` says that what the
     collection's model is loaded by is not noted with it yet.
@@ -69,6 +83,7 @@ class Steps:
         embedder: Embedder,
         fingerprint: str,
         settings: Settings,
+        options: IngestOptions,
         *,
         earlier: frozenset[str] = frozenset(),
         new: bool = False,
@@ -76,47 +91,63 @@ class Steps:
         self.embedder = embedder
         self.fingerprint = fingerprint
         self.fingerprints = earlier | {fingerprint}
+        self.options = options
+        self.lines: Lines = {}  # that repeat across a folder's files, and are to be left out
+        self._embedding = Embedding(embedder, options)
         self.new = new
         self.max_file_bytes = settings.max_file_mb << 20
-        self._settings = settings
+        self._unzipped_bytes = settings.parse_unzipped_mb << 20
 
-    def document(self, source: Source, parsed: ParsedText) -> NewDocument:
-        """Chunk a parsed file. The first call loads the embedder, whose tokens are counted."""
-        chunks = chunk(
-            parsed,
-            self.embedder.token_spans,
-            max_tokens=self._sizes[0],
-            overlap_tokens=self._sizes[1],
-        )
+    @property
+    def parse_options(self) -> ParseOptions:
+        """What a parser is to be told."""
+        return parse_options(self.options, unzipped_bytes=self._unzipped_bytes)
+
+    def is_known(self, source: Source, known: Mapping[str, tuple[str, str]]) -> bool:
+        """Tell whether what the store has under a URI, by hash and fingerprint, is this."""
+        content, made = known.get(source.item.uri, ("", ""))
+        same = content == source.content_hash and made in self.fingerprints
+        return same and not source.error
+
+    def prepared(self, source: Source, parsed: ParsedText) -> Prepared:
+        """Split a parsed thing. The first call loads the embedder, whose tokens are counted."""
+        split = self._splitter
+        lines = self.lines.get(folder_of(source.item.uri))
+        if lines:
+            parsed = without_boilerplate(parsed, lines)
+        spans = self.embedder.token_spans(parsed.text)
+        chunks = split.split(parsed, spans)
         if not chunks:
             raise IngestError("chunk", "there is no text in it")
-        return NewDocument(
-            uri=source.uri,
+        item = source.item
+        document = NewDocument(
+            uri=item.uri,
             content_hash=source.content_hash,
             fingerprint=self.fingerprint,
             text=parsed.text,
             chunks=chunks,
-            title=parsed.title or _first_heading(chunks) or source.path.stem,
+            title=item.title or parsed.title or _first_heading(chunks) or item.name,
             language=language(parsed.text),
-            media_type=MEDIA_TYPES[source.path.suffix.lower()],
-            metadata=parsed.metadata,
+            media_type=MEDIA_TYPES[item.suffix],
+            metadata={**parsed.metadata, **item.metadata},
             pages=parsed.pages,
         )
+        return Prepared(document, self._embedding.rows(document, spans), parsed.notes)
+
+    def embed(self, rows: Rows) -> Vectors:
+        """Embed some rows, of any documents: shape (rows, dimension)."""
+        return self._embedding.embed(rows)
 
     @cached_property
-    def _sizes(self) -> tuple[int, int]:
-        """Chunk size and overlap in tokens. Raises SettingsError for more than the model reads."""
-        self.embedder.load()
-        limit = self.embedder.max_tokens
-        size = self._settings.chunk_tokens or default_sizes(limit)[0]
-        if size > limit:
-            raise SettingsError(
-                f"RAGKIT_CHUNK_TOKENS is {size}, but {self.embedder.space.model} reads {limit}"
-                " tokens: nothing would be found by what stands behind them."
-            )
-        overlap = self._settings.chunk_overlap_tokens
-        return size, default_sizes(size)[1] if overlap is None else overlap
+    def _splitter(self) -> Splitter:
+        """The collection's splitter. Raises SettingsError for sizes that make no sense."""
+        return splitter(self.options, self.embedder, reserve=self._embedding.reserve)
 
 
 def _first_heading(chunks: Iterable[Chunk]) -> str:
     return next((chunk.headings[0] for chunk in chunks if chunk.headings), "")
+
+
+def rows_of(some: Iterable[Prepared]) -> Rows:
+    """Return what is embedded of several documents, in order."""
+    return cast("Rows", [row for one in some for row in one.rows])

@@ -9,22 +9,24 @@ import threading
 import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillParsing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import IngestError, ModelError, OtherModelError
-from ragkit.types import NewDocument, ParsedText
+from ragkit.errors import IngestError, LeaseLostError, ModelError, OtherModelError
+from ragkit.types import ParsedText
+from ragkit_ingest.items import Item
 from ragkit_ingest.parse import MEDIA_TYPES
+from ragkit_ingest.sources.sizes import in_hand
 from ragkit_ingest.steps import Source, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ragkit.contracts import Embedder, Vectors
+    from ragkit.contracts import Vectors
     from ragkit.store.open import Database
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
+    from ragkit_ingest.embedding import Rows
     from ragkit_ingest.sandbox import ParserPool
 
     StepsOf = Callable[[PostgresStore, str], Steps]  # for a collection
@@ -66,9 +68,12 @@ class Uploads:
         BrokenOff when the work is to be given up.
         """
         try:
-            return self._take_in(job)
-        except OtherModelError:
-            return self._take_in(job)
+            try:
+                return self._take_in(job)
+            except OtherModelError:
+                return self._take_in(job)
+        except LeaseLostError as lost:
+            raise BrokenOff from lost
 
     def _take_in(self, job: TakenUpload) -> str:
         from ragkit.store.sources import Sources
@@ -83,17 +88,17 @@ class Uploads:
         steps = self._steps(store, job.collection)
         for made in sorted(steps.fingerprints):
             pair = (source.sha256, made)
-            same = store.put_source(job.collection, pair, source=job.source, job=job.id)
+            same = store.put_source(job.collection, pair, source=job.source, job=job)
             if same is not None:
                 return f"document {same} is unchanged"
         data = b"".join(sources.parts(source))
-        parsed = self._parsed(job, data, suffix)
-        document = steps.document(Source(Path(job.name), data), parsed)
-        document = replace(document, uri=job.uri)
-        vectors = self._embedded(job, document, steps.embedder)
+        parsed = self._parsed(job, data, suffix, steps)
+        item = Item(job.uri, suffix, in_hand(data), name=Path(job.name).stem)
+        prepared = steps.prepared(Source(item, content_hash=source.sha256), parsed)
+        vectors = self._embedded(job, prepared.rows, steps)
         space = steps.embedder.space
         stored = store.put_document(
-            job.collection, document, space, vectors, job=job.id, source=job.source
+            job.collection, prepared.document, space, vectors, job=job, source=job.source
         )
         return f"document {stored.id}, version {stored.version}, {stored.chunks} chunks"
 
@@ -103,32 +108,31 @@ class Uploads:
         except (ModelError, OtherModelError) as error:  # which quote no document
             raise IngestError("embed", str(error)) from error
 
-    def _parsed(self, job: TakenUpload, data: bytes, suffix: str) -> ParsedText:
+    def _parsed(self, job: TakenUpload, data: bytes, suffix: str, steps: Steps) -> ParsedText:
         """Parse a file in a process of its own; the lease is renewed meanwhile."""
-        future: Future[ParsedText] = self._parsers.submit(data, suffix)
+        future: Future[ParsedText] = self._parsers.submit(data, suffix, steps.parse_options)
         while True:
             try:
                 return future.result(timeout=_HEARTBEAT_S)
             except StillParsing:
                 self._progress(job, 0, 0)
 
-    def _embedded(self, job: TakenUpload, document: NewDocument, embedder: Embedder) -> Vectors:
+    def _embedded(self, job: TakenUpload, rows: Rows, steps: Steps) -> Vectors:
         """Embed a document's chunks a few at a time, so that short files need not wait for long."""
         import numpy as np
 
-        texts = [document.text[chunk.start : chunk.end] for chunk in document.chunks]
-        vectors = np.empty((len(texts), embedder.space.dimension), np.float32)
+        vectors = np.empty((len(rows), steps.embedder.space.dimension), np.float32)
         done, together = 0, _FEWEST_CHUNKS
-        while done < len(texts):
-            self._progress(job, done, len(texts))
-            few = texts[done : done + together]
+        while done < len(rows):
+            self._progress(job, done, len(rows))
+            few = rows[done : done + together]
             with self._embedding:
                 began = time.perf_counter()
-                vectors[done : done + len(few)] = embedder.embed_passages(few)
+                vectors[done : done + len(few)] = steps.embed(few)
                 rate = len(few) / max(time.perf_counter() - began, 1e-6)
             done += len(few)
             together = min(max(_FEWEST_CHUNKS, int(rate * _STEP_S)), _MOST_CHUNKS)
-        self._progress(job, len(texts), len(texts))
+        self._progress(job, len(rows), len(rows))
         return vectors
 
     def _progress(self, job: TakenUpload, done: int, total: int) -> None:

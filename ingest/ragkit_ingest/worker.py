@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 
-from ragkit.errors import DatabaseError, IngestError, MigrationError, NotFoundError
+from ragkit.errors import (
+    DatabaseError,
+    IngestError,
+    LeaseLostError,
+    MigrationError,
+    NotFoundError,
+)
 from ragkit.store.acting import act_for, keeps_sessions
 from ragkit_ingest.models import adopt, steps_of
 from ragkit_ingest.run import limits, parser_count
@@ -154,12 +160,20 @@ class Shift:
 
     def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
         """Do one upload and record what came of it; only the database's absence is raised."""
+        try:
+            self._do(queue, uploads, job)
+        except LeaseLostError:  # deleted, cancelled, or taken by another while we were away
+            log.info("job %d of tenant %r: no longer ours", job.id, job.tenant)
+
+    def _do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
         started = time.perf_counter()
         act_for(job.tenant, "")
         try:
             said = uploads.take_in(job)
         except BrokenOff:
             return
+        except LeaseLostError:
+            raise
         except NotFoundError:  # its bytes or its collection
             queue.replaced(job)
             said = "a later file has taken its place"

@@ -2,8 +2,8 @@
 
 import io
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from rich.live import Live
@@ -20,26 +20,31 @@ class Terminal(io.StringIO):
         return True
 
 
+@contextmanager
 def pretended(
-    paths: Sequence[Path],
-    *,
+    places: Sequence[str],
     collection: str | None,
-    jobs: int | None,
+    *,
     on_progress: Callable[[Progress], None],
     on_index: Callable[[BuildProgress], None],
-) -> IngestReport:
+    **options: object,
+) -> Iterator[Callable[[], IngestReport]]:
     """Tell of two files, then of an index, without doing anything."""
-    on_progress(Progress(files=1, total=2, chunks=30, seconds=0.5))
-    on_progress(Progress(files=2, total=2, chunks=60, seconds=1.0))
-    on_index(BuildProgress("building index", notice="the graph does not fit"))
-    on_index(BuildProgress("building index: loading tuples", 1500, 3000))
-    return IngestReport(added=2, chunks=60, embedded=60, seconds=1.0)
+
+    def look() -> IngestReport:
+        on_progress(Progress(files=1, total=2, chunks=30, seconds=0.5))
+        on_progress(Progress(files=2, total=2, chunks=60, seconds=1.0))
+        on_index(BuildProgress("building index", notice="the graph does not fit"))
+        on_index(BuildProgress("building index: loading tuples", 1500, 3000))
+        return IngestReport(added=2, chunks=60, embedded=60, seconds=1.0)
+
+    yield look
 
 
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many displays were open, each time that one was opened."""
-    monkeypatch.setattr(run, "ingest", pretended)
+    monkeypatch.setattr(run, "ingesting", pretended)
     start, stop = Live.start, Live.stop
     now: set[int] = set()
     counts: list[int] = []
@@ -65,7 +70,7 @@ def test_a_terminal_has_one_display_for_files_and_index(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    cli.ingest([Path("a")])
+    cli.ingest(["a"])
     assert live == [1]
     shown = terminal.getvalue()
     assert "ragkit: the graph does not fit" in shown
@@ -82,7 +87,7 @@ def test_a_pipe_gets_lines_of_both(
     monkeypatch.setattr("ragkit_ingest.cli._LINE_EVERY_S", 0.0)
     monkeypatch.setattr("ragkit.cli_index._LINE_EVERY_S", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")  # colours are no reason for a bar in a file
-    cli.ingest([Path("a")])
+    cli.ingest(["a"])
     assert live == []
     assert capsys.readouterr().err.splitlines() == [
         "1 of 2 files, 30 chunks, 60 chunks/s, about 0 s left",

@@ -143,7 +143,7 @@ def test_a_file_over_the_limit_is_not_read(settings: Settings, folder: Path) -> 
     (folder / "large.txt").write_bytes(b"word " * 500_000)
     small = settings.model_copy(update={"max_file_mb": 1})
     (failure,) = ingest([folder], settings=small).failures
-    assert (failure.stage, failure.reason) == ("read", "2 MB are over RAGKIT_MAX_FILE_MB, 1 MB")
+    assert (failure.stage, failure.reason) == ("read", "2.4 MB are over RAGKIT_MAX_FILE_MB, 1 MB")
 
 
 def test_progress_ends_with_every_file(settings: Settings, folder: Path) -> None:

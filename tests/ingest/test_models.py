@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from ragkit.embedders import Embedders
 from ragkit.errors import IngestError, OtherModelError
+from ragkit.ingest_options import IngestOptions
 from ragkit.reembed import build, roll_back, switch
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
@@ -142,9 +143,10 @@ def test_a_collection_from_before_learns_what_its_model_is_loaded_by(
 
 
 def test_the_dimension_is_part_of_the_fingerprint(settings: Settings, models: Path) -> None:
-    whole = fingerprint(settings)
-    assert fingerprint(named(settings, embed_dimension=8)) != whole
-    assert fingerprint(named(settings, embed_model=str(models / "b"))) != whole
+    options = IngestOptions()
+    whole = fingerprint(settings, options)
+    assert fingerprint(named(settings, embed_dimension=8), options) != whole
+    assert fingerprint(named(settings, embed_model=str(models / "b")), options) != whole
 
 
 def test_fewer_dimensions_are_stored_when_set(

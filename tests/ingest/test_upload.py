@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.errors import IngestError, NotFoundError
+from ragkit.ingest_options import IngestOptions
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.sharing import Shares, to_readers
@@ -54,7 +55,7 @@ def bench(fresh_database: str) -> Iterator[Bench]:
     ):
         database.store("default").create_collection("c")
         queue = UploadWorker(conn)
-        steps = Steps(embedder, "f", settings)
+        steps = Steps(embedder, "f", settings, IngestOptions())
         yield Bench(
             database,
             queue,
@@ -148,7 +149,7 @@ def test_a_defect_is_tried_again_then_told_without_the_documents_text(
 ) -> None:
     embedder = FakeEmbedder()
     settings = Settings(jobs=1)
-    steps = Steps(embedder, "f", settings)
+    steps = Steps(embedder, "f", settings, IngestOptions())
     shift = Shift(bench.database, settings, lambda store, name: steps, [])
     job: TakenUpload | None = bench.taken("a.txt", b"one")
     tries = 0
@@ -166,7 +167,7 @@ def test_a_defect_is_tried_again_then_told_without_the_documents_text(
 
 def test_a_file_whose_sender_is_shut_out_meanwhile_fails_and_says_why(bench: Bench) -> None:
     database = bench.database
-    steps = Steps(FakeEmbedder(), "f", Settings())
+    steps = Steps(FakeEmbedder(), "f", Settings(), IngestOptions())
     shift = Shift(database, Settings(jobs=1), lambda store, name: steps, [])
     sources = Sources(database.pool, "default", ("user:p",))
     (number,) = sources.keep("c", [Upload("a.txt", io.BytesIO(b"one"))], principal="p")

@@ -1,0 +1,80 @@
+"""Documents that are nearly alike: flagged, or left out, as a collection's options say.
+
+It compares with what the store has and with what is on its way there. It knows nothing of stages.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ragkit.types import NewDocument
+from ragkit_ingest.clean.near import bands, signature, similarity
+
+if TYPE_CHECKING:
+    from ragkit.ingest_options import IngestOptions
+    from ragkit.store.postgres import PostgresStore
+
+FLAG = "near_duplicate_of"  # the metadata key that names the other document
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The document that another one is most like; without an id it is not stored yet."""
+
+    uri: str
+    similarity: float
+    id: int | None = None
+
+
+class Alike:
+    """Looks for near duplicates in one collection; its methods may be called by several threads."""
+
+    def __init__(self, store: PostgresStore, collection: str, options: IngestOptions) -> None:
+        self._store = store
+        self._collection = collection
+        self._least = options.near_duplicate_similarity
+        self._under_way: dict[str, NewDocument] = {}
+        self._lock = threading.Lock()
+
+    def signed(self, document: NewDocument) -> NewDocument:
+        """Return a document with what it is compared by."""
+        sign = signature(document.text)
+        return replace(document, signature=sign, bands=tuple(bands(sign)))
+
+    def twin(self, document: NewDocument) -> Twin | None:
+        """Find what a signed document is nearly alike to; where nothing is, it is looked for
+        itself from now on, until it is `settled`.
+        """
+        stored = [
+            Twin(uri, similarity(document.signature, sign), number)
+            for number, uri, sign in self._store.alike(self._collection, document.bands)
+        ]
+        with self._lock:
+            coming = [
+                Twin(other.uri, similarity(document.signature, other.signature))
+                for other in self._under_way.values()
+                if set(other.bands) & set(document.bands)
+            ]
+            found = [
+                one
+                for one in (*stored, *coming)
+                if one.uri != document.uri and one.similarity >= self._least
+            ]
+            if found:
+                return max(found, key=lambda one: (one.similarity, one.id is not None))
+            self._under_way[document.uri] = document
+            return None
+
+    def settled(self, uri: str) -> None:
+        """Say that a document is stored, or is not to be."""
+        with self._lock:
+            self._under_way.pop(uri, None)
+
+
+def flagged(document: NewDocument, twin: Twin) -> NewDocument:
+    """Say in a document's metadata which other one it is nearly alike to."""
+    near = round(twin.similarity, 3)
+    said = {**document.metadata, FLAG: twin.uri, "near_duplicate_similarity": near}
+    return replace(document, metadata=said)

@@ -1,0 +1,121 @@
+"""A database that stops for a while, and one whose disk is full."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragkit.store.connect import connect
+from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.postmaster import Postmaster
+from tests.faults.commands import PATIENCE_S, contents, finish, start, until, write_file
+
+pytestmark = pytest.mark.faults
+
+FILES = 60
+AWAY_S = 5.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "documents"
+    made.mkdir()
+    for number in range(FILES):
+        write_file(made / f"{number:02}.md", 1)
+    return made
+
+
+def test_a_database_that_stops_for_five_seconds(folder: Path) -> None:
+    home = Path(tempfile.mkdtemp(prefix="ragkit-away-"))  # as root the server is another user
+    try:
+        with EmbeddedServer.open(home, durable=False) as server:
+
+            def has_some() -> bool:
+                with connect(server.url) as conn:
+                    table = conn.execute("SELECT to_regclass('document')").fetchone()
+                    count = "SELECT count(*) FROM document"
+                    return table != (None,) and conn.execute(count).fetchone() != (0,)
+
+            run = start(server.url, "ingest", str(folder), "--json")
+            until(has_some, run, "something was stored")
+            Postmaster(home).stop()
+            stopped = time.monotonic()
+            assert run.poll() is None
+            with pytest.raises(subprocess.TimeoutExpired):
+                run.wait(timeout=AWAY_S)
+            Postmaster(home).start(durable=False)
+            print(f"away for {time.monotonic() - stopped:.1f} s")
+            report = finish(run)
+            assert report["documents"]["failed"] == 0
+            again = finish(start(server.url, "ingest", str(folder), "--json"))
+            assert again["documents"]["unchanged"] == FILES
+            assert len({row[0] for row in contents(server.url)}) == FILES
+    finally:
+        shutil.rmtree(home)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of its own, which is soon full."""
+    place = Path(tempfile.mkdtemp(prefix="ragkit-full-"))
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200m,mode=755", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+    )
+    if mounted.returncode != 0:
+        place.rmdir()
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+    place.rmdir()
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(small_disk: Path, folder: Path) -> None:
+    home = small_disk / "home"
+    first = command(home, "ingest", str(folder))
+    assert first.returncode == 0, first.stderr
+    with (small_disk / "ballast").open("wb") as ballast:
+        fill(ballast.fileno())
+    for number in range(FILES):
+        write_file(folder / f"{number:02}.md", 2, paragraphs=60)
+    full = command(home, "ingest", str(folder))
+    assert full.returncode == 1, full.stdout + full.stderr
+    assert "Traceback" not in full.stderr
+    said = full.stderr.strip().splitlines()[-1]
+    print(said)
+    assert said.startswith("ragkit: ")
+    assert "No space left on device" in said
+    (small_disk / "ballast").unlink()
+    subprocess.run(["mount", "-o", "remount,size=600m", str(small_disk)], check=True)
+    last = command(home, "ingest", str(folder))
+    assert last.returncode == 0, last.stderr
+    with EmbeddedServer.open(home) as server:
+        stored = contents(server.url)
+        assert len({row[0] for row in stored}) == FILES
+        assert all("version2" in row[3] for row in stored)
+
+
+def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ragkit", *arguments],
+        env=os.environ | {"RAGKIT_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+
+def fill(descriptor: int) -> None:
+    """Write until there is room for a little only."""
+    piece = b"\0" * (1 << 20)
+    left_mb = 6  # arbitrary: some documents more fit
+    found = os.fstatvfs(descriptor)
+    for _ in range(found.f_bavail * found.f_frsize // (1 << 20) - left_mb):
+        os.write(descriptor, piece)

@@ -1,0 +1,138 @@
+"""`kill -9` at random moments of ingestions that add and update files.
+
+A reader looks at everything throughout: no document may ever be seen half. After one more run, left
+alone, everything is as a clean ingestion makes it, down to the order of search results.
+"""
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ragkit.knowledge import KnowledgeBase
+from ragkit.settings import Settings
+from ragkit.store.connect import connect
+from tests.faults.commands import contents, finish, start, write_file
+
+pytestmark = pytest.mark.faults
+
+FILES = 50
+KILLS = 50
+CHANGED = 12  # files with a new version before each run that is killed
+SEED = 20261122
+
+# Of each document: its text, its chunks' texts in order, and how many of them have a vector. Chunks
+# do not overlap here, so that together they are the text.
+_LOOK = """
+    SELECT d.uri, d.version, d.text, c.texts, c.vectors FROM document d CROSS JOIN LATERAL (
+        SELECT array_agg(substr(d.text, c.start_char + 1, c.end_char - c.start_char)
+            ORDER BY c.ordinal) AS texts, count(v.chunk_id) AS vectors
+        FROM chunk c LEFT JOIN vectors_1 v ON v.chunk_id = c.id WHERE c.document_id = d.id) c
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "documents"
+    made.mkdir()
+    for number in range(FILES):
+        write_file(made / f"{number:02}.md", 1)
+    return made
+
+
+def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Path) -> None:
+    seed = random.Random(SEED)
+    began = time.monotonic()
+    finish(ingest(fresh_database, folder))
+    whole_s = time.monotonic() - began
+    with looking(fresh_database) as looks:
+        broken_off = 0
+        for version in range(2, 2 + KILLS):
+            for number in seed.sample(range(FILES), CHANGED):
+                write_file(folder / f"{number:02}.md", version)
+            process = ingest(fresh_database, folder)
+            try:
+                process.communicate(timeout=seed.uniform(0.3, 1.0) * whole_s)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+                broken_off += 1
+        report = finish(ingest(fresh_database, folder))
+        assert report["documents"]["failed"] == 0
+    print(f"{broken_off} of {KILLS} killed at work; {looks.count} looks saw every document whole")
+    assert broken_off >= KILLS // 2
+    assert looks.count > KILLS
+    assert looks.torn == []
+    assert finish(ingest(fresh_database, folder))["documents"]["unchanged"] == FILES
+    with clean(fresh_database) as other:
+        finish(ingest(other, folder))
+        assert contents(fresh_database) == contents(other)
+        for question in ("version3 wing 07", "how much does the wing carry in a gust?"):
+            assert found(fresh_database, question) == found(other, question)
+
+
+def ingest(database: str, folder: Path) -> subprocess.Popen[str]:
+    return start(database, "ingest", str(folder), "--json", chunk_overlap_tokens="0")
+
+
+def found(database: str, question: str) -> list[tuple[str, int, float]]:
+    """What a search finds, with its scores to five places."""
+    settings = Settings(database_url=database)  # type: ignore[arg-type]
+    with KnowledgeBase.open(settings) as knowledge:
+        hits = knowledge.search(question, k=20)
+        return [(hit.uri, hit.start, round(hit.score, 5)) for hit in hits]
+
+
+class Looks:
+    """What a reader saw: how often it looked, and every document that was not whole."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.torn: list[str] = []
+
+    def look(self, conn: psycopg.Connection[tuple[object, ...]]) -> None:
+        for uri, version, text, texts, vectors in conn.execute(_LOOK):
+            assert isinstance(text, str)
+            assert isinstance(texts, list)
+            whole = "".join("".join(texts).split()) == "".join(text.split())
+            said = {word for word in text.split() if word.startswith("version")}
+            if not whole or len(said) != 1 or vectors != len(texts):
+                self.torn.append(f"{uri} version {version}: {said}, {vectors} of {len(texts)}")
+        self.count += 1
+
+
+@contextmanager
+def looking(database: str) -> Iterator[Looks]:
+    """Look at everything again and again, in a thread."""
+    looks, stop = Looks(), threading.Event()
+
+    def run() -> None:
+        with connect(database) as conn:
+            while not stop.wait(0.05):
+                looks.look(conn)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield looks
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def clean(database: str) -> Iterator[str]:
+    """Make another database beside one."""
+    head, _, query = database.rpartition("?")
+    base, _, name = head.rpartition("/")
+    with psycopg.connect(database, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name}_clean TEMPLATE template0".encode())
+        yield f"{base}/{name}_clean?{query}"
+        conn.execute(f"DROP DATABASE {name}_clean WITH (FORCE)".encode())

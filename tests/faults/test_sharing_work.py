@@ -1,0 +1,75 @@
+"""Several ingestions at once, and one that was away too long: each file is taken in once."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from ragkit.store.connect import connect
+from tests.faults.commands import finish, running, start, until, write_file
+
+pytestmark = pytest.mark.faults
+
+FILES = 500
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_each_file_is_embedded_once(fresh_database: str, tmp_path: Path, workers: int) -> None:
+    for number in range(FILES):
+        write_file(tmp_path / f"{number:03}.md", 1, paragraphs=1)
+    runs = [start(fresh_database, "ingest", str(tmp_path), "--json") for _ in range(workers)]
+    reports = [finish(run) for run in runs]
+    with connect(fresh_database) as conn:
+        stored = conn.execute("SELECT max(version), count(*) FROM document").fetchone()
+        chunks = conn.execute("SELECT count(*) FROM chunk").fetchone()
+    assert stored == (1, FILES)
+    assert chunks == (sum(report["embedded"] for report in reports),)
+    assert sum(report["documents"]["added"] for report in reports) == FILES
+    for report in reports:
+        documents = report["documents"]
+        assert documents["added"] + documents["unchanged"] == FILES
+        assert documents["failed"] == documents["lost"] == 0
+
+
+def test_who_was_away_past_his_lease_writes_nothing(fresh_database: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.md"
+    write_file(file, 1, paragraphs=400)
+    away = start(fresh_database, "ingest", str(tmp_path), "--json")
+    until(running(fresh_database, file.name), away, "the file was taken")
+    away.send_signal(signal.SIGSTOP)
+    try:
+        with connect(fresh_database) as conn:  # as if its time had passed
+            conn.execute("UPDATE job SET lease_until = now() - interval '1 second'")
+        write_file(file, 2)
+        report = finish(start(fresh_database, "ingest", str(tmp_path), "--json"))
+        assert report["documents"]["added"] == 1
+    finally:
+        away.send_signal(signal.SIGCONT)
+    report = finish(away)
+    assert report["documents"]["added"] == report["documents"]["updated"] == 0
+    with connect(fresh_database) as conn:
+        (row,) = conn.execute("SELECT version, text FROM document")
+        assert row[0] == 1
+        assert "version2" in row[1]
+        assert conn.execute("SELECT state FROM job").fetchall() == [("done",)]
+
+
+def test_what_is_deleted_while_it_is_embedded_stays_deleted(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "long.md"
+    write_file(file, 1)
+    finish(start(fresh_database, "ingest", str(tmp_path), "--json"))
+    write_file(file, 2, paragraphs=400)
+    run = start(fresh_database, "ingest", str(tmp_path), "--json")
+    until(running(fresh_database, file.name), run, "the file was taken")
+    with connect(fresh_database) as conn:
+        (row,) = conn.execute("SELECT id FROM document")
+    deleting = start(fresh_database, "documents", "delete", str(row[0]), "--yes", "--json")
+    finish(deleting)
+    report = finish(run)
+    assert report["documents"]["lost"] == 1
+    with connect(fresh_database) as conn:
+        assert conn.execute("SELECT count(*) FROM document").fetchone() == (0,)
+        assert conn.execute("SELECT count(*) FROM chunk").fetchone() == (0,)
+        assert conn.execute("SELECT state FROM job").fetchall() == [("cancelled",)]
