@@ -15,15 +15,23 @@ from ragkit.errors import DatabaseError
 # What a database's absence is raised as, among other things.
 AWAY: Final = (DatabaseError, psycopg.OperationalError, psycopg.InterfaceError)
 
+# Connection exceptions, and a server that shuts down, crashes or is just starting: see PostgreSQL's
+# table of error codes.
+_ABSENT: Final = ("08", "57P")
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0  # doubled up to this
 _WAITED_S: Final = 60.0  # arbitrary: a server that is restarted is back in less
 
 
 def is_away(error: Exception) -> bool:
-    """Tell whether an error is the database's absence, which no file is to blame for."""
+    """Tell whether an error is the database's absence, which may be over soon.
+
+    A full disk is none, nor is anything else that the server itself says of a statement.
+    """
     found: Any = error.__cause__ if isinstance(error, DatabaseError) else error
-    return isinstance(found, psycopg.OperationalError | psycopg.InterfaceError)
+    if not isinstance(found, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    return found.sqlstate is None or found.sqlstate.startswith(_ABSENT)
 
 
 def waits_s() -> Iterator[float]:
