@@ -55,6 +55,7 @@ class Reading:
         self._under_way: set[str] = set()  # content hashes of what was started by this process
         self._later: deque[Item] = deque()  # the same content is under way
         self._elsewhere: deque[tuple[Item, str]] = deque()  # another process has it
+        self._suspects: deque[Item] = deque()  # what may have ended programs, to be taken alone
 
     def read(self, items: Iterable[Item]) -> None:
         """Read everything once; what has to wait is kept for `rest`."""
@@ -75,6 +76,9 @@ class Reading:
             for items in _some([*again, *self._settled(others)]):
                 self._read(items)
             drained()
+            while self._suspects:
+                self._read([self._suspects.popleft()], alone=True)
+                drained()
             if self._elsewhere and stop.wait(WAIT_S):
                 return
 
@@ -97,7 +101,7 @@ class Reading:
             self._tally.count(copies=1)
         return noted
 
-    def _read(self, items: Sequence[Item]) -> None:
+    def _read(self, items: Sequence[Item], *, alone: bool = False) -> None:
         """Read a few things and take those that have changed; not too much of them at once."""
         known = {} if self._force else self._known([item.uri for item in items])
         began, size = perf_counter(), 0
@@ -110,15 +114,18 @@ class Reading:
             changed.append(source)
             size += len(source.data)
             if size >= GROUP_BYTES:
-                self._take(changed, began)
+                self._take(changed, began, alone=alone)
                 began, size, changed = perf_counter(), 0, []
         if changed:
-            self._take(changed, began)
+            self._take(changed, began, alone=alone)
 
-    def _take(self, sources: Sequence[Source], began: float) -> None:
+    def _take(self, sources: Sequence[Source], began: float, *, alone: bool) -> None:
         """Open and claim jobs; start what was claimed, unless another has just finished it."""
         files = [(source.item.uri, source.content_hash) for source in sources]
-        claimed = {job.uri: job for job in self._worker.take(files, age_s=perf_counter() - began)}
+        claimed = {
+            job.uri: job
+            for job in self._worker.take(files, age_s=perf_counter() - began, alone=alone)
+        }
         mine = [source for source in sources if source.item.uri in claimed]
         known = {} if self._force else self._known([source.item.uri for source in mine])
         same = self._holders(mine)
@@ -160,6 +167,8 @@ class Reading:
                 self._tally.count(lost=1)
             elif outcome.state == "done" and outcome.content_hash == content:
                 self._tally.count(unchanged=1)
+            elif outcome.is_suspect:
+                self._suspects.append(item)
             elif outcome.is_held:
                 self._elsewhere.append((item, content))
             else:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 LEASE_S: Final = 600  # for a worker that lives but hangs: longer than parsing one file may take
 MAX_ATTEMPTS: Final = 3  # arbitrary: a job that took its worker down so often is set aside
+# What was at work on many files does not say which of them ended it. A file that was there so often
+# is taken alone from then on, and set aside only when that went wrong MAX_ATTEMPTS times.
+MAX_TOGETHER: Final = 2  # arbitrary
 _WORKERS: Final = 0x7261676B  # class of the workers' advisory locks: "ragk"; in ragkit_alive() too
 
 # A file that looks otherwise than it did takes an open job away from who works on it. What was read
@@ -56,11 +59,11 @@ _WANTED: Final = """
 """
 
 
-def _free(wanted: str) -> str:
+def _free(wanted: str, limit: str = "") -> str:
     return f"""
         SELECT j.tenant, j.id FROM job j {wanted}
         WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND j.kind = %(kind)s
-            AND j.state IN ('queued', 'running') AND {_OPEN}
+            AND j.state IN ('queued', 'running') AND {_OPEN} {limit}
         ORDER BY j.id LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
     """  # noqa: S608  built from constants only
 
@@ -75,19 +78,20 @@ def _quarantine(wanted: str) -> str:
     """  # noqa: S608  built from constants only
 
 
-def _claim(wanted: str) -> str:
+def _claim(wanted: str, limit: str = "") -> str:
     return f"""
         UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, stage = '',
             token = nextval('job_token'), lease_until = now() + make_interval(secs => %(lease)s),
             host = %(host)s, run_id = %(run)s, started_at = now(), finished_at = NULL,
             updated_at = now()
-        WHERE (tenant, id) IN ({_free(wanted)})
+        WHERE (tenant, id) IN ({_free(wanted, limit)})
         RETURNING id, uri, token, attempts, content_hash
     """  # noqa: S608  built from constants only
 
 
 _QUARANTINE_SOME: Final = _quarantine(_WANTED)
 _CLAIM_SOME: Final = _claim(_WANTED)
+_CLAIM_TOGETHER: Final = _claim(_WANTED, "AND j.attempts < %(together)s")
 _QUARANTINE_NEXT: Final = _quarantine("")
 _CLAIM_NEXT: Final = _claim("")
 _HEARTBEAT: Final = """
@@ -110,7 +114,8 @@ _RELEASE_ONE: Final = """
     WHERE tenant = %s AND id = %s AND token = %s AND state = 'running'
 """
 _OUTCOMES: Final = f"""
-    SELECT uri, state, stage, reason, content_hash, state = 'running' AND NOT {_OPEN} FROM job j
+    SELECT uri, state, stage, reason, content_hash, state = 'running' AND NOT {_OPEN},
+        state IN ('queued', 'running') AND {_OPEN} AND attempts >= {MAX_TOGETHER} FROM job j
     WHERE tenant = %s AND collection_id = %s AND kind = %s AND uri_key = ANY(%s)
 """  # noqa: S608  built from constants only
 
@@ -136,7 +141,7 @@ class Outcome:
     """How a job stands: queued, running, done, cancelled, or failed at a stage for a reason.
 
     `content_hash` is what was done, or is to be done; "" where nobody said. `is_held` tells whether
-    a living worker has it.
+    a living worker has it, `is_suspect` that nobody has it and it may be taken alone only.
     """
 
     state: str
@@ -144,6 +149,7 @@ class Outcome:
     reason: str
     content_hash: str = ""
     is_held: bool = False
+    is_suspect: bool = False
 
 
 class Worker:
@@ -187,11 +193,24 @@ class Worker:
         with self._begun() as cursor:
             return self._claim(cursor, files, limit)
 
-    def take(self, files: Sequence[File], *, age_s: float = 0.0) -> list[Job]:
-        """Enqueue and claim in one transaction, so that nothing can come between."""
+    def take(self, files: Sequence[File], *, age_s: float = 0.0, alone: bool = False) -> list[Job]:
+        """Enqueue and claim in one transaction, so that nothing can come between.
+
+        A file that was at hand when a program ended, MAX_TOGETHER times, is taken only if `alone`:
+        when nothing else is worked on.
+        """
+        values = {
+            **self._values(),
+            **_columns(files),
+            "age": age_s,
+            "limit": len(files),
+            "attempts": MAX_TOGETHER + MAX_ATTEMPTS,
+            "together": MAX_TOGETHER,
+        }
         with self._begun() as cursor:
-            self._enqueue(cursor, files, age_s)
-            return self._claim(cursor, files, len(files))
+            cursor.execute(_ENQUEUE, values)
+            cursor.execute(_QUARANTINE_SOME, values)
+            return _jobs(cursor.execute(_CLAIM_SOME if alone else _CLAIM_TOGETHER, values))
 
     def next(self, limit: int) -> list[Job]:
         """Take up to `limit` open jobs of this kind in the collection, the oldest first."""

@@ -65,7 +65,7 @@ def test_what_is_deleted_while_it_is_embedded_stays_deleted(
     until(running(fresh_database, file.name), run, "the file was taken")
     with connect(fresh_database) as conn:
         (row,) = conn.execute("SELECT id FROM document")
-    deleting = start(fresh_database, "documents", "delete", str(row[0]), "--yes", "--json")
+    deleting = start(fresh_database, "documents", "delete", str(row[0]), "--json")
     finish(deleting)
     report = finish(run)
     assert report["documents"]["lost"] == 1

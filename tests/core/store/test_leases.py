@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import LeaseLostError, UsageError
-from ragkit.store.jobs import MAX_ATTEMPTS, Job, Worker
+from ragkit.store.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job, Worker
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace, NewDocument
@@ -169,6 +169,31 @@ def test_the_stage_told_last_is_that_at_which_the_program_ended(
     assert other.claim(["x"], limit=1) == []
     other.enqueue([("x", "two")])
     assert only(other.claim(["x"], limit=1)).attempts == 1
+
+
+def test_a_file_that_was_at_hand_when_programs_ended_is_taken_alone_before_it_is_set_aside(
+    pool: Pool, workers: tuple[Worker, Worker]
+) -> None:
+    worker, other = workers
+    files = [("x", "one"), ("y", "one")]
+    for _ in range(MAX_TOGETHER):
+        assert {job.uri for job in worker.take(files)} == {"x", "y"}
+        let_leases_run_out(pool)
+    assert other.take(files) == []
+    assert {outcome.is_suspect for outcome in other.outcomes(["x", "y"]).values()} == {True}
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        job = only(worker.take([("x", "one")], alone=True))
+        assert job.attempts == MAX_TOGETHER + attempt
+        assert not other.outcomes(["x"])["x"].is_suspect
+        let_leases_run_out(pool)
+    assert other.take([("x", "one")], alone=True) == []
+    outcome = other.outcomes(["x"])["x"]
+    assert outcome.state == "failed"
+    assert outcome.reason == "the program ended while at work on this file, 5 times"
+    assert other.take([("x", "one")], alone=True) == [], "it stays set aside"
+    other.finish(only(other.take([("y", "one")], alone=True)))
+    assert other.outcomes(["y"])["y"].state == "done"
+    assert only(other.take([("x", "two")])).attempts == 1
 
 
 def test_work_that_was_not_begun_or_not_needed(
