@@ -20,22 +20,32 @@ _MAX_URIS = 3  # what a line can hold
 def locate(labelled: LabelledSet, store: Store, collection: str) -> Mapping[str, str]:
     """Map each document that a label names to its URI in the collection, and check all spans.
 
+    Of files with the same content one is stored, whose URI stands for the others'.
     A document that the set itself does not hold, but judges, is left out: nothing can find it.
     Raises NotFoundError and UsageError naming the question's line.
     """
     documents = {document.uri: document.id for document in store.documents(collection)}
-    names = Names(documents)
+    homes = _homes(store, collection, documents)
+    names = Names(homes)
     uris: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, where in _named(labelled):
         if name not in uris and (not labelled.documents or name in labelled.documents):
-            uris[name] = names.one(name, where, collection, own=bool(labelled.documents))
+            uris[name] = homes[names.one(name, where, collection, own=bool(labelled.documents))]
     for excerpt, where in _places(labelled):
         uri = uris[excerpt.document]
         if uri not in texts:
             texts[uri] = store.text(documents[uri])
         check_place(excerpt, texts[uri], where)
     return uris
+
+
+def _homes(store: Store, collection: str, stored: Iterable[str]) -> dict[str, str]:
+    """Map each file of a collection to the URI of the document that has its content."""
+    contents = {uri: content for uri, (content, _) in store.known(collection).items()}
+    holders = {contents[uri]: uri for uri in stored if uri in contents}
+    copies = {uri: holders[content] for uri, content in contents.items() if content in holders}
+    return copies | {uri: uri for uri in stored}
 
 
 class Names:

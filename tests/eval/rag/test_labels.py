@@ -1,5 +1,7 @@
 """Labels that name a collection's documents: by URI, by its end, and what cannot be found."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from ragkit.errors import NotFoundError, UsageError
@@ -82,6 +84,28 @@ def test_spans_are_checked_against_the_stored_text(store: FakeStore) -> None:
         locate(labelled(spans=(Excerpt("leave.md", 0, 4, "wing"),)), store, "default")
     with pytest.raises(UsageError, match="not 'fins': it stands nowhere in the document"):
         locate(labelled(spans=(Excerpt("leave.md", 0, 4, "fins"),)), store, "default")
+
+
+class WithCopies(FakeStore):
+    """A store in which another file has a document's content."""
+
+    def known(
+        self, collection: str, uris: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[str, str]]:
+        known = dict(super().known(collection, uris))
+        return {**known, "/docs/copy.md": known["/docs/leave.md"]}
+
+
+def test_a_copy_goes_by_the_document_that_has_its_content() -> None:
+    embedder = FakeEmbedder()
+    embedder.load()
+    made = WithCopies()
+    made.create_collection("default")
+    fill(made, embedder, [new_document("/docs/leave.md", "A wing lifts.")])
+    spans = (Excerpt("copy.md", 2, 6, "wing"),)
+    assert locate(labelled("copy.md", spans=spans), made, "default") == {
+        "copy.md": "/docs/leave.md"
+    }
 
 
 def test_an_unknown_collection_is_named(store: FakeStore) -> None:
