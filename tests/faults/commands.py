@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ragkit.store.connect import connect
 
 PATIENCE_S = 240
@@ -71,11 +74,23 @@ def write_file(path: Path, version: int, paragraphs: int = 3) -> None:
 
 
 def contents(database: str) -> Sequence[tuple[Any, ...]]:
-    """Everything that a search reads, without the numbers that a run gives out."""
+    """Everything that a search reads but vectors, without the numbers that a run gives out."""
     with connect(database) as conn:
         return conn.execute(
             "SELECT d.uri, d.content_hash, d.fingerprint, d.text, c.ordinal, c.start_char,"
-            " c.end_char, c.tokens, c.terms, v.embedding::text FROM document d"
-            " JOIN chunk c ON c.document_id = d.id JOIN vectors_1 v ON v.chunk_id = c.id"
+            " c.end_char, c.tokens, c.terms FROM document d JOIN chunk c ON c.document_id = d.id"
             " ORDER BY d.uri, c.ordinal"
         ).fetchall()
+
+
+def vectors(database: str) -> NDArray[np.float64]:
+    """The vectors of all chunks in the order of `contents`: shape (chunks, dimension).
+
+    They are not the same to the last digit: that depends on what was embedded together.
+    """
+    with connect(database) as conn:
+        rows = conn.execute(
+            "SELECT v.embedding::text FROM document d JOIN chunk c ON c.document_id = d.id"
+            " JOIN vectors_1 v ON v.chunk_id = c.id ORDER BY d.uri, c.ordinal"
+        ).fetchall()
+    return np.array([json.loads(row[0]) for row in rows])
