@@ -1,7 +1,7 @@
 """`kill -9` at random moments of ingestions that add and update files.
 
 A reader looks at everything throughout: no document may ever be seen half. After one more run, left
-alone, everything is as a clean ingestion makes it, down to the order of search results.
+alone, everything is as a clean ingestion makes it, down to the scores of search results.
 """
 
 import random
@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
 from ragkit.knowledge import KnowledgeBase
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
-from tests.faults.commands import contents, finish, start, write_file
+from tests.faults.commands import contents, finish, start, vectors, write_file
 
 pytestmark = pytest.mark.faults
 
@@ -74,20 +75,22 @@ def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Pat
     with clean(fresh_database) as other:
         finish(ingest(other, folder))
         assert contents(fresh_database) == contents(other)
-        for question in ("version3 wing 07", "how much does the wing carry in a gust?"):
-            assert found(fresh_database, question) == found(other, question)
+        np.testing.assert_allclose(vectors(fresh_database), vectors(other), atol=2e-3)
+        for question in ("version51 wing 07", "how much does the wing carry in a gust?"):
+            assert found(fresh_database, question) == pytest.approx(
+                found(other, question), abs=2e-3
+            )
 
 
 def ingest(database: str, folder: Path) -> subprocess.Popen[str]:
     return start(database, "ingest", str(folder), "--json", chunk_overlap_tokens="0")
 
 
-def found(database: str, question: str) -> list[tuple[str, int, float]]:
-    """What a search finds, with its scores to five places."""
+def found(database: str, question: str) -> dict[str, float]:
+    """All that a search finds, each passage with its score."""
     settings = Settings(database_url=database)  # type: ignore[arg-type]
     with KnowledgeBase.open(settings) as knowledge:
-        hits = knowledge.search(question, k=20)
-        return [(hit.uri, hit.start, round(hit.score, 5)) for hit in hits]
+        return {f"{hit.uri} {hit.start}": hit.score for hit in knowledge.search(question, k=1000)}
 
 
 class Looks:
