@@ -101,13 +101,13 @@ class Looks:
         self.torn: list[str] = []
 
     def look(self, conn: psycopg.Connection[tuple[object, ...]]) -> None:
-        for uri, version, text, texts, vectors in conn.execute(_LOOK):
+        for uri, version, text, texts, embedded in conn.execute(_LOOK):
             assert isinstance(text, str)
             assert isinstance(texts, list)
             whole = "".join("".join(texts).split()) == "".join(text.split())
             said = {word for word in text.split() if word.startswith("version")}
-            if not whole or len(said) != 1 or vectors != len(texts):
-                self.torn.append(f"{uri} version {version}: {said}, {vectors} of {len(texts)}")
+            if not whole or len(said) != 1 or embedded != len(texts):
+                self.torn.append(f"{uri} version {version}: {said}, {embedded} of {len(texts)}")
         self.count += 1
 
 
