@@ -26,6 +26,7 @@ pytestmark = pytest.mark.faults
 
 FILES = 50
 KILLS = 50
+MOST_RUNS = 150  # some end before they are killed
 CHANGED = 12  # files with a new version before each run that is killed
 SEED = 20261122
 
@@ -52,23 +53,27 @@ def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Pat
     seed = random.Random(SEED)
     began = time.monotonic()
     finish(ingest(fresh_database, folder))
-    whole_s = time.monotonic() - began
+    run_s = time.monotonic() - began
+    killed = 0
     with looking(fresh_database) as looks:
-        broken_off = 0
-        for version in range(2, 2 + KILLS):
+        for version in range(2, 2 + MOST_RUNS):
             for number in seed.sample(range(FILES), CHANGED):
                 write_file(folder / f"{number:02}.md", version)
             process = ingest(fresh_database, folder)
+            began = time.monotonic()
             try:
-                process.communicate(timeout=seed.uniform(0.3, 1.0) * whole_s)
+                process.communicate(timeout=seed.uniform(0.3, 1.0) * run_s)
+                run_s = time.monotonic() - began  # it has less to do than the first one
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
-                broken_off += 1
+                killed += 1
+            if killed == KILLS:
+                break
         report = finish(ingest(fresh_database, folder))
         assert report["documents"]["failed"] == 0
-    print(f"{broken_off} of {KILLS} killed at work; {looks.count} looks saw every document whole")
-    assert broken_off >= KILLS // 2
+    print(f"{killed} killed at work; {looks.count} looks saw every document whole")
+    assert killed == KILLS
     assert looks.count > KILLS
     assert looks.torn == []
     assert finish(ingest(fresh_database, folder))["documents"]["unchanged"] == FILES
@@ -76,7 +81,7 @@ def test_a_killed_ingestion_leaves_nothing_half(fresh_database: str, folder: Pat
         finish(ingest(other, folder))
         assert contents(fresh_database) == contents(other)
         np.testing.assert_allclose(vectors(fresh_database), vectors(other), atol=2e-3)
-        for question in ("version51 wing 07", "how much does the wing carry in a gust?"):
+        for question in ("version9 wing 07", "how much does the wing carry in a gust?"):
             assert found(fresh_database, question) == pytest.approx(
                 found(other, question), abs=2e-3
             )
