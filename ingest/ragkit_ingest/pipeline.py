@@ -163,7 +163,6 @@ class Pipeline:
     def _read(self, items: Iterable[Item]) -> None:
         self._reading.read(items)
         self._reading.rest(self._under_way.empty, self._stop)
-        self._under_way.empty()
 
     def _start(self, task: Task) -> None:
         """Have a thing parsed that was read, when there is room for it."""

@@ -172,8 +172,6 @@ class Shift:
             said = uploads.take_in(job)
         except BrokenOff:
             return
-        except LeaseLostError:
-            raise
         except NotFoundError:  # its bytes or its collection
             queue.replaced(job)
             said = "a later file has taken its place"
