@@ -26,7 +26,7 @@ from ragkit.ingest_options import IngestOptions
 from ragkit.text.passage import words_of
 from ragkit.types import Chunk, ParsedText
 from ragkit_eval.sets import LabelledSet
-from ragkit_ingest.parse import markdown
+from ragkit_ingest.parse.markup import markdown
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.split import splitter
 

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import ParseOptions, html, parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
+from ragkit_ingest.parse.html.page import parse_part
 
 
 def parse(page: str | bytes) -> ParsedText:
@@ -223,7 +224,7 @@ def test_what_stands_in_an_article_stays() -> None:
 )
 def test_a_page_without_a_frame_to_be_told_stays_whole(page: str) -> None:
     parsed = parse(page)
-    whole = html.parse_part(page.encode(), ParseOptions())
+    whole = parse_part(page.encode(), ParseOptions())
     assert parsed.text == whole.text
     assert parsed.notes == {}
 

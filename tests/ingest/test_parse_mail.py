@@ -10,10 +10,11 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import CONTAINERS, members_of, msg, parse_bytes
-from ragkit_ingest.parse.flowed import unflowed
-from ragkit_ingest.parse.mail import text_of
-from ragkit_ingest.parse.outlook import Properties
+from ragkit_ingest.parse import CONTAINERS, members_of, parse_bytes
+from ragkit_ingest.parse.mail import msg
+from ragkit_ingest.parse.mail.flowed import unflowed
+from ragkit_ingest.parse.mail.message import text_of
+from ragkit_ingest.parse.mail.outlook import Properties
 from tests.places import DATA
 
 SAMPLES = DATA / "documents" / "email"

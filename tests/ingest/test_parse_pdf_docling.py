@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ragkit.errors import IngestError
-from ragkit_ingest.parse import ParseOptions, docling, parse_bytes
+from ragkit_ingest.parse import ParseOptions, parse_bytes
+from ragkit_ingest.parse.pdf import docling
 from tests.ingest.pdfs import pdf, text
 
 OPTIONS = ParseOptions(pdf_layout="docling")

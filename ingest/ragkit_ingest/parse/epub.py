@@ -12,10 +12,10 @@ from urllib.parse import unquote, urldefrag
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import html
-from ragkit_ingest.parse.archive import attribute, child, children, local
 from ragkit_ingest.parse.assembly import Assembly
 from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.html import page
+from ragkit_ingest.parse.office.archive import attribute, child, children, local
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.parse.zippedxml import XmlZip
 
@@ -48,7 +48,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
             assembly.notes["missing chapters"] += 1
             continue
         title = titles.get(name, "")
-        chapter = html.parse_part(archive.read(name), options)
+        chapter = page.parse_part(archive.read(name), options)
         assembly.page(number, title)
         if title and chapter.text.strip() and all(b.kind != "heading" for b in chapter.blocks):
             builder = Builder()

@@ -16,9 +16,9 @@ from ragkit.types import ParsedText
 from ragkit_ingest.parse import ocr
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.options import ParseOptions
-from ragkit_ingest.parse.pdfaligned import with_aligned
-from ragkit_ingest.parse.pdfcolumns import in_reading_order
-from ragkit_ingest.parse.pdfwriting import words_of, write
+from ragkit_ingest.parse.pdf.aligned import with_aligned
+from ragkit_ingest.parse.pdf.columns import in_reading_order
+from ragkit_ingest.parse.pdf.writing import words_of, write
 
 if TYPE_CHECKING:
     from PIL.Image import Image

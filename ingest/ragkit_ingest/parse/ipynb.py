@@ -15,11 +15,11 @@ from typing import Any
 from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
-from ragkit_ingest.parse import html
 from ragkit_ingest.parse.assembly import Assembly
 from ragkit_ingest.parse.builder import Builder
 from ragkit_ingest.parse.decode import decode
-from ragkit_ingest.parse.markdown import blocks
+from ragkit_ingest.parse.html import page
+from ragkit_ingest.parse.markup.markdown import blocks
 from ragkit_ingest.parse.options import ParseOptions
 
 _MAX_OUTPUT_CHARS = 4000  # arbitrary; two screens: logs of a training run are no text
@@ -81,7 +81,7 @@ def _add_output(assembly: Assembly, output: Mapping[str, Any], options: ParseOpt
         return  # its text says only what kind of object it is
     text = _joined(rich.get(shown, ""))
     if shown == "text/html":
-        assembly.add(html.parse_part(codecs.BOM_UTF8 + text.encode("utf-8", "replace"), options))
+        assembly.add(page.parse_part(codecs.BOM_UTF8 + text.encode("utf-8", "replace"), options))
     elif shown == "text/markdown":
         _add_markdown(assembly, _cut(assembly, text))
     else:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ragkit.errors import IngestError
-from ragkit_ingest.parse.pdflines import Gap, Line, has_wide, usual_height
+from ragkit_ingest.parse.pdf.lines import Gap, Line, has_wide, usual_height
 
 REMEDY = "pip install 'ragkit[ocr]'"
 _ROW = 0.5  # of a line's height: pieces whose middles are so near stand side by side

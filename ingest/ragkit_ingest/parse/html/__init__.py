@@ -1,0 +1,1 @@
+"""HTML: a page's main content."""

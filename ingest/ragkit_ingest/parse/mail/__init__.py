@@ -1,0 +1,1 @@
+"""E-mails, and what is attached to them."""

@@ -1,0 +1,1 @@
+"""Languages that mark up a text: Markdown, reStructuredText, AsciiDoc, Org, XML."""

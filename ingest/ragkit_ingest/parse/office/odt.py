@@ -1,0 +1,77 @@
+"""Parse OpenDocument files: text (.odt), sheets (.ods) and slides (.odp).
+
+Headings, lists, tables and footnotes; each sheet and slide is a page. Comments and tracked changes
+go by the options. Headers, footers and pictures are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragkit.errors import IngestError
+from ragkit.types import ParsedText
+from ragkit_ingest.parse.assembly import Assembly
+from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.flow import Flow
+from ragkit_ingest.parse.office.archive import attribute, children, local
+from ragkit_ingest.parse.office.odfbody import Body
+from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.zippedxml import XmlZip
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
+
+_MANIFEST, _CONTENT, _META = "META-INF/manifest.xml", "content.xml", "meta.xml"
+_PAGED = {"spreadsheet": "table", "presentation": "page"}  # body: what its pages are
+_MAX_VALUE_CHARS = 200
+
+
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
+    """Parse an OpenDocument file. Raises IngestError for one that is damaged or encrypted."""
+    archive = XmlZip(data, options.unzipped_bytes)
+    manifest = archive.xml(_MANIFEST)
+    if manifest is not None and any(local(item) == "encryption-data" for item in manifest.iter()):
+        raise IngestError("parse", "encrypted: it needs a password; save it without one")
+    root = archive.xml(_CONTENT)
+    if root is None:
+        raise IngestError("parse", "not an OpenDocument file: its archive has no content.xml")
+    reader = Body(root, options)
+    assembly = Assembly()
+    for body in children(root, "body")[:1]:
+        kind = _PAGED.get(local(body))
+        if kind is None:
+            _add(assembly, reader, body)
+        pages = (part for part in body if local(part) == kind)
+        for number, part in enumerate(pages, 1):
+            assembly.page(number, attribute(part, "name") or "")
+            _add(assembly, reader, part)
+    assembly.notes.update(reader.notes)
+    title, metadata = _metadata(archive.xml(_META))
+    return assembly.result(title=title, metadata=metadata)
+
+
+def _add(assembly: Assembly, reader: Body, part: Element) -> None:
+    """Add what stands in a whole text, on a sheet or on a slide."""
+    flow = Flow()
+    try:
+        flow.open("table" if local(part) == "table" else "block")
+        reader.read(part, flow)
+        flow.close()
+    except RecursionError as error:
+        raise IngestError("parse", "tables or lists nested too deeply") from error
+    builder = Builder()
+    flow.end().write(builder)
+    assembly.add(builder.result())
+
+
+def _metadata(root: Element | None) -> tuple[str, dict[str, str]]:
+    """Read title, author and dates."""
+    found: dict[str, str] = {}
+    for item in children(root, "meta"):
+        found.setdefault(local(item), " ".join((item.text or "").split())[:_MAX_VALUE_CHARS])
+    values = {
+        "author": found.get("initial-creator") or found.get("creator", ""),
+        "created": found.get("creation-date", ""),
+        "modified": found.get("date", ""),
+    }
+    return found.get("title", ""), {key: value for key, value in values.items() if value}

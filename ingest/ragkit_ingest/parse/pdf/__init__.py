@@ -1,0 +1,1 @@
+"""PDF: what stands on its pages, in reading order."""

@@ -1,0 +1,215 @@
+"""The order in which a page's lines are read: from the top down, column by column.
+
+Only columns of running text are taken apart; elsewhere what stands side by side keeps pdfium's
+order. It knows nothing of pdfium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from ragkit.text.analyse import CJK_CHARACTER
+from ragkit_ingest.parse.pdf.lines import Gap, Line, is_right_to_left, split, usual_height
+
+_GUTTER = 0.8  # in line heights: narrower is a space between words
+_NEXT_LINE = 2.0  # in line heights: further down begins another block
+_MIN_LINES = 3  # in a column; arbitrary
+_MIN_WIDTH = 8.0  # in line heights; arbitrary: narrower are numbers and marks
+_MIN_CHARS = 16  # in the middle line of a column, Chinese characters counting two; arbitrary
+_APART = 3.0  # in line heights: white from edge to edge, as above a footer, ends all columns
+_FILLED = 0.6  # of its column: what most lines of running text are at least as wide as
+_CORE = 0.3  # of a line's height to each side of its middle: lines set tight overlap beyond it
+_MAX_LINES = 4000  # arbitrary; a page of more is a drawing
+_MAX_DEPTH = 3  # columns in columns
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Lines that stand side by side, from one height of the page to another."""
+
+    lines: list[Line]
+    top: float
+    bottom: float
+
+
+def in_reading_order(lines: Sequence[Line], depth: int = 0) -> list[Line]:
+    """Order a page's lines as they are read; those set at an angle come last."""
+    upright = [line for line in lines if not line.is_turned]
+    turned = [line for line in lines if line.is_turned]
+    if len(upright) > _MAX_LINES or len(upright) < _MIN_LINES or depth >= _MAX_DEPTH:
+        return upright + turned
+    height = max(usual_height(upright), 1.0)
+    ordered: list[Line] = []
+    for group in _groups(_strips(_blocks(upright)), height):
+        columns = _columns([line for strip in group for line in strip.lines], height)
+        for column in columns:
+            ordered += in_reading_order(column, depth + 1)
+        if not columns:
+            ordered += [line for strip in group for line in strip.lines]
+    return ordered + turned
+
+
+def free(lines: Iterable[Line], width: float, *, least: float) -> list[Gap]:
+    """Give the stretches at least `width` wide that no line has anything in, from left to right.
+
+    Gaps in a line count when they are at least `least` wide.
+    """
+    occupied = sorted(span for line in lines for span in _spans(line, least))
+    return _between(_merged(occupied), width)
+
+
+def _merged(spans: Iterable[Gap]) -> list[Gap]:
+    """Join stretches, which come from left to right, where they meet."""
+    merged: list[Gap] = []
+    for left, right in spans:
+        if merged and left <= merged[-1][1]:
+            if right > merged[-1][1]:
+                merged[-1] = (merged[-1][0], right)
+        else:
+            merged.append((left, right))
+    return merged
+
+
+def _between(merged: Sequence[Gap], width: float) -> list[Gap]:
+    return [
+        (before[1], after[0]) for before, after in pairwise(merged) if after[0] - before[1] >= width
+    ]
+
+
+def _spans(line: Line, least: float) -> list[Gap]:
+    spans: list[Gap] = []
+    begin = line.left
+    for left, right in line.gaps:
+        if right - left >= least:
+            spans.append((begin, left))
+            begin = right
+    return [*spans, (begin, line.right)]
+
+
+def _blocks(lines: Sequence[Line]) -> list[list[Line]]:
+    """Put lines together that follow each other and stand below each other."""
+    blocks: list[list[Line]] = []
+    for line in lines:
+        last = blocks[-1][-1] if blocks else None
+        if last and not (last.rows or line.rows) and _is_below(last, line):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return blocks
+
+
+def _is_below(last: Line, line: Line) -> bool:
+    drop = last.bottom - line.bottom
+    height = max(last.height, line.height)
+    overlap = min(last.right, line.right) - max(last.left, line.left)
+    return 0.3 * height < drop <= _NEXT_LINE * height and overlap > 0
+
+
+def _strips(blocks: Sequence[list[Line]]) -> list[_Strip]:
+    """Put blocks side by side together, from the top down; within a strip they keep their order."""
+    placed = [
+        (max(map(_core_top, block)), min(map(_core_bottom, block)), place)
+        for place, block in enumerate(blocks)
+    ]
+    strips: list[tuple[float, float, list[int]]] = []
+    for top, bottom, place in sorted(placed, key=lambda one: -one[0]):
+        if strips and top > strips[-1][1]:
+            high, low, places = strips[-1]
+            places.append(place)
+            strips[-1] = high, min(low, bottom), places
+        else:
+            strips.append((top, bottom, [place]))
+    return [
+        _Strip([line for place in sorted(places) for line in blocks[place]], top, bottom)
+        for top, bottom, places in strips
+    ]
+
+
+def _core_top(line: Line) -> float:
+    return line.middle + (line.height / 2 if line.rows else _CORE * line.height)
+
+
+def _core_bottom(line: Line) -> float:
+    return line.middle - (line.height / 2 if line.rows else _CORE * line.height)
+
+
+def _groups(strips: Sequence[_Strip], height: float) -> list[list[_Strip]]:
+    """Put strips together as long as a gutter runs through all of them."""
+    groups: list[list[_Strip]] = []
+    occupied: list[Gap] = []
+    for strip in strips:
+        own = _occupied(strip, height)
+        together = _merged(sorted([*occupied, *own]))
+        is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= _APART * height
+        if is_near and _between(together, _GUTTER * height):
+            groups[-1].append(strip)
+            occupied = together
+            continue
+        moved = _heading_of(groups[-1], strip, height) if groups else []
+        groups.append([*moved, strip])
+        occupied = _merged(sorted([*own, *(s for one in moved for s in _occupied(one, height))]))
+    return [group for group in groups if group]
+
+
+def _occupied(strip: _Strip, height: float) -> list[Gap]:
+    least = _GUTTER * height
+    return _merged(sorted(span for line in strip.lines for span in _spans(line, least)))
+
+
+def _heading_of(group: list[_Strip], strip: _Strip, height: float) -> list[_Strip]:
+    """Take from a group's end what stands nearer to the strip below it, such as its heading."""
+    if len(group) < 2:
+        return []
+    before, last = group[-2], group[-1]
+    is_alone = not free(last.lines, _GUTTER * height, least=_GUTTER * height)
+    if is_alone and before.bottom - last.top > last.bottom - strip.top:
+        return [group.pop()]
+    return []
+
+
+def _columns(lines: Sequence[Line], height: float) -> list[list[Line]]:
+    """Cut lines into columns of running text; none where they are not such."""
+    gutters = free(lines, _GUTTER * height, least=_GUTTER * height)
+    widest = sorted(gutters, key=lambda gap: gap[0] - gap[1])[:4]
+    for cuts in [gutters, *([gap] for gap in widest)] if len(gutters) > 1 else [gutters]:
+        columns = _cut(lines, cuts)
+        if len(columns) > 1 and all(_is_running(column, height) for column in columns):
+            bottoms = [min(line.bottom for line in column) for column in columns]
+            tops = [max(line.top for line in column) for column in columns]
+            if all(
+                min(tops[n], tops[m]) - max(bottoms[n], bottoms[m]) > _MIN_LINES * height
+                for n, m in pairwise(range(len(columns)))
+            ):
+                leftward = sum(map(is_right_to_left, (line.text for line in lines)))
+                return columns[::-1] if 2 * leftward > len(lines) else columns
+    return []
+
+
+def _cut(lines: Sequence[Line], cuts: Sequence[Gap]) -> list[list[Line]]:
+    columns: list[list[Line]] = [[] for _ in range(len(cuts) + 1)]
+    for line in lines:
+        for part in split(line, lambda gap: any(_holds(gap, cut) for cut in cuts)):
+            middle = (part.left + part.right) / 2
+            columns[sum(middle > cut[0] for cut in cuts)].append(part)
+    return columns if all(columns) else []
+
+
+def _holds(gap: Gap, cut: Gap) -> bool:
+    return gap[0] <= cut[0] + 0.01 and gap[1] >= cut[1] - 0.01
+
+
+def _is_running(column: Sequence[Line], height: float) -> bool:
+    """Say whether lines look like a column of text: wide, filled, and of many characters."""
+    text = [line for line in column if not line.rows]
+    width = max(line.right for line in column) - min(line.left for line in column)
+    if len(text) < _MIN_LINES or width < _MIN_WIDTH * height:
+        return False
+    filled = sum(line.right - line.left >= _FILLED * width for line in text)
+    return 2 * filled >= len(text) and median(map(_weight, text)) >= _MIN_CHARS
+
+
+def _weight(line: Line) -> int:
+    return len(line.text) + len(CJK_CHARACTER.findall(line.text))

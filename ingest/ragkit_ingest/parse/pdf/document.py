@@ -1,0 +1,176 @@
+"""Parse PDFs: lines in reading order joined to paragraphs, ruled and aligned tables, the outline as
+headings; headers and footers are left out, and pages without a text layer read by OCR.
+
+It puts the pieces together; how each is found stands in the modules beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ragkit.errors import IngestError
+from ragkit.types import ParsedText
+from ragkit_ingest.parse import ocr
+from ragkit_ingest.parse.builder import Builder
+from ragkit_ingest.parse.options import ParseOptions
+from ragkit_ingest.parse.pdf.aligned import with_aligned
+from ragkit_ingest.parse.pdf.columns import in_reading_order
+from ragkit_ingest.parse.pdf.furniture import furniture
+from ragkit_ingest.parse.pdf.lines import Line, lines
+from ragkit_ingest.parse.pdf.meta import label, metadata, outline, title
+from ragkit_ingest.parse.pdf.rules import rules
+from ragkit_ingest.parse.pdf.scan import is_drawn, is_picture, picture
+from ragkit_ingest.parse.pdf.tables import may_have_tables, with_tables
+from ragkit_ingest.parse.pdf.writing import words_of, write
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+NO_TEXT = "no text in it: its pages are blank"
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+_SECURITY = 5  # FPDF_ERR_SECURITY, an unknown kind of encryption
+_MAX_UNREADABLE = 1000  # arbitrary; a damaged page tree can claim millions
+_UNREADABLE = f"damaged PDF: more than {_MAX_UNREADABLE} of its pages cannot be read"
+_FEW_CHARS = 200  # arbitrary; a page of more is no scan with a stamp on it
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A page as it was read: its lines in reading order, whether anything at all is on it, and
+    whether that may be the picture of a text."""
+
+    index: int
+    height: float
+    lines: list[Line]
+    is_drawn: bool
+    is_picture: bool
+
+
+def parse(data: bytes, options: ParseOptions) -> ParsedText:
+    """Parse a PDF. Raises IngestError for one that is encrypted, damaged or a scan without OCR."""
+    import pypdfium2
+
+    if b"%PDF-" not in data[:4096]:
+        raise IngestError("parse", "not really a PDF")
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise IngestError("parse", _refusal(error.err_code, data)) from error
+    try:
+        if options.pdf_layout == "docling":
+            from ragkit_ingest.parse.pdf import docling
+
+            return docling.parse(data, metadata(document), title(document))
+        return _read(document, options)
+    finally:
+        document.close()
+
+
+def _refusal(code: int | None, data: bytes) -> str:
+    if code == _PASSWORD:
+        return "encrypted: it needs a password"
+    if code == _SECURITY:
+        return "encrypted in a way that cannot be read"
+    return "truncated PDF" if b"%%EOF" not in data[-4096:] else "damaged PDF"
+
+
+def _read(document: PdfDocument, options: ParseOptions) -> ParsedText:
+    notes: Counter[str] = Counter()
+    pages = list(_pages(document, notes))
+    if len(document) and not pages:
+        raise IngestError("parse", "damaged PDF: none of its pages can be read")
+    left = _without_furniture(pages, Counter())
+    scans = [page.index for page in left if page.is_picture and not page.lines]
+    if scans and options.ocr == "auto" and ocr.is_installed():
+        read = dict(_by_ocr(document, scans))
+        notes["pages read by OCR"] += sum(map(bool, read.values()))
+        pages = [replace(page, lines=read.get(page.index) or page.lines) for page in pages]
+    if scans or any(page.lines for page in left):  # else all of its text would be furniture
+        pages = _without_furniture(pages, notes)
+    notes["pages without text"] += sum(page.is_drawn and not page.lines for page in pages)
+    if scans and not any(page.lines for page in pages):
+        raise IngestError("parse", _scan(options))
+    return _written(document, pages, notes)
+
+
+def _scan(options: ParseOptions) -> str:
+    """Say what to do about a document that is pictures alone."""
+    if options.ocr == "off":
+        return "no text layer: a scan, and OCR is switched off (RAGKIT_OCR=auto reads it)"
+    if not ocr.is_installed():
+        return f"no text layer: a scan, which needs OCR: {ocr.REMEDY}"
+    return "no text layer, and OCR found no text in its pictures"
+
+
+def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
+    """Read the pages' text layers; those that cannot be read are counted."""
+    import pypdfium2
+
+    for index in range(len(document)):
+        try:
+            page = document[index]
+            try:
+                yield _page(page, index)
+            finally:
+                page.close()
+        except pypdfium2.PdfiumError as error:
+            notes["unreadable pages"] += 1
+            if notes["unreadable pages"] > _MAX_UNREADABLE:
+                raise IngestError("parse", _UNREADABLE) from error
+
+
+def _page(page: PdfPage, index: int) -> _Page:
+    found = lines(page)
+    if may_have_tables(found):
+        found = with_tables(found, *rules(page))
+    found = with_aligned(in_reading_order(found))
+    has_table = any(line.rows for line in found)
+    few = sum(len(line.text) for line in found) < _FEW_CHARS and not has_table
+    return _Page(
+        index,
+        page.get_height(),
+        [replace(line, gaps=()) for line in found],
+        is_drawn=bool(found) or is_drawn(page),
+        is_picture=few and is_picture(page),
+    )
+
+
+def _without_furniture(pages: Sequence[_Page], notes: Counter[str]) -> list[_Page]:
+    """Leave out headers and footers, and count them."""
+    out = furniture([page.lines for page in pages], [page.height for page in pages])
+    notes["headers and footers"] += len(out)
+    return [
+        replace(
+            page,
+            lines=[line for n, line in enumerate(page.lines) if (place, n) not in out],
+        )
+        for place, page in enumerate(pages)
+    ]
+
+
+def _by_ocr(document: PdfDocument, scans: Sequence[int]) -> Iterator[tuple[int, list[Line]]]:
+    """Read pages by OCR: each one's index, and its lines in reading order."""
+    reader = ocr.Reader(len(scans))
+    for index in scans:
+        page = document[index]
+        try:
+            found = reader.read(picture(page))
+        finally:
+            page.close()
+        yield index, with_aligned(in_reading_order(found))
+
+
+def _written(document: PdfDocument, pages: Sequence[_Page], notes: Counter[str]) -> ParsedText:
+    builder = Builder()
+    headings = outline(document)
+    words = words_of([page.lines for page in pages])
+    for page in pages:
+        if page.lines:
+            builder.page(page.index + 1)
+        write(page.lines, headings.get(page.index, {}), words, builder)
+    parsed = builder.result(title=title(document), metadata=metadata(document))
+    labelled = tuple(replace(p, label=label(document, p.number - 1)) for p in parsed.pages)
+    return replace(parsed, pages=labelled, notes={kind: n for kind, n in notes.items() if n})

@@ -1,0 +1,154 @@
+"""Tables on a PDF page: text in a grid of ruling lines becomes rows of cells.
+
+What is not surely a table stays lines. It knows nothing of how lines and rules are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ragkit_ingest.parse.pdf.grid import Grid, grids
+from ragkit_ingest.parse.pdf.lines import Line, split
+from ragkit_ingest.parse.pdf.paragraphs import join
+from ragkit_ingest.parse.pdf.rules import Rule
+
+_NEAR = 3.0  # points by which text may reach over a line
+_BASELINE = 0.4  # of a line's height: lines so near each other stand side by side
+_MIN_CELLS = 4  # with text; fewer may be a frame around something
+_MIN_FILLED = 0.5  # of the cells: a form or a chart has more empty ones
+_MAX_ASTRAY = 0.05  # of the lines may cross a line between cells
+_MIN_PARALLEL = 3  # columns in which several lines stand at the same heights are several rows
+
+Cell = list[Line]
+
+
+def may_have_tables(lines: Sequence[Line]) -> bool:
+    """Say whether there are rows with something beside something, before rules are looked for."""
+    beside = 0
+    ordered = sorted(lines, key=lambda line: line.middle)
+    for below, line in pairwise(ordered):
+        is_beside = line.middle - below.middle <= _BASELINE * line.height
+        beside += is_beside or any(right - left > line.height / 2 for left, right in line.gaps)
+    return beside >= 2
+
+
+def with_tables(
+    lines: Sequence[Line], level: Sequence[Rule], upright: Sequence[Rule]
+) -> list[Line]:
+    """Put a table in the place of the lines that stand in each grid."""
+    left = list(lines)
+    for grid in grids(level, upright):
+        left = _with_table(left, grid)
+    return left
+
+
+def _with_table(lines: list[Line], grid: Grid) -> list[Line]:
+    cells: dict[int, Cell] = {}
+    widths = _widths(grid)
+    outside: list[Line] = []
+    place = astray = inside = 0
+    for line in lines:
+        for part in _parts(line, grid):
+            at = grid.find((part.left + part.right) / 2, part.middle)
+            if at is None or part.is_turned or part.rows:
+                outside.append(part)
+                continue
+            if not inside:
+                place = len(outside)
+            inside += 1
+            number = grid.cell[at]
+            astray += not _fits(part, widths[number], grid)
+            cells.setdefault(number, []).append(part)
+    if astray > _MAX_ASTRAY * inside or not _is_table(cells, grid):
+        return lines
+    rows = _rows(cells, grid)
+    table = Line("", grid.xs[0], grid.xs[-1], grid.ys[-1], grid.ys[0] - grid.ys[-1], rows=rows)
+    return [*outside[:place], table, *outside[place:]]
+
+
+def _parts(line: Line, grid: Grid) -> list[Line]:
+    """Split a line where it goes over from one column into the next, or out of the grid."""
+    if not grid.ys[-1] < line.middle < grid.ys[0] or line.is_turned or line.rows:
+        return [line]
+    return split(
+        line,
+        lambda gap: any(gap[0] - _NEAR <= x <= gap[1] + _NEAR for x in grid.xs),
+    )
+
+
+def _widths(grid: Grid) -> dict[int, tuple[int, int]]:
+    """Give the first and the last column of each cell."""
+    found: dict[int, tuple[int, int]] = {}
+    for (_, column), number in grid.cell.items():
+        first, last = found.get(number, (column, column))
+        found[number] = min(first, column), max(last, column)
+    return found
+
+
+def _fits(part: Line, columns: tuple[int, int], grid: Grid) -> bool:
+    left, right = grid.xs[columns[0]], grid.xs[columns[1] + 1]
+    return part.left >= left - _NEAR and part.right <= right + _NEAR
+
+
+def _is_table(cells: dict[int, Cell], grid: Grid) -> bool:
+    numbers = set(grid.cell.values())
+    if len(cells) < _MIN_CELLS or len(cells) < _MIN_FILLED * len(numbers):
+        return False
+    rows: dict[int, set[int]] = {}
+    columns: dict[int, set[int]] = {}
+    for (row, column), number in grid.cell.items():
+        if number in cells:
+            rows.setdefault(row, set()).add(number)
+            columns.setdefault(column, set()).add(number)
+    full_rows = sum(len(found) >= 2 for found in rows.values())
+    return full_rows >= 2 and sum(len(found) >= 2 for found in columns.values()) >= 2
+
+
+def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:
+    """Write the rows; a cell over several rows or columns stands in each, so that each row can be
+    read by itself."""
+    rows: list[tuple[str, ...]] = []
+    for row in range(grid.rows):
+        found = [cells.get(grid.cell[row, column], []) for column in range(grid.columns)]
+        if not any(found):
+            continue
+        heights = _parallel(found)
+        for at in range(max(len(heights), 1)):
+            rows.append(tuple(_text(cell, heights, at) for cell in found))
+    kept = [place for place in range(grid.columns) if any(row[place] for row in rows)]
+    return tuple(tuple(row[place] for place in kept) for row in rows)
+
+
+def _parallel(cells: list[Cell]) -> list[float]:
+    """Give the heights of a row's lines where most of its cells have a figure at each of them.
+
+    Such a row holds several, with no line between them.
+    """
+    counts = [len(cell) for cell in cells if len(cell) > 1]
+    filled = sum(map(bool, cells))
+    if not counts or len(counts) < max(_MIN_PARALLEL, filled / 2) or len(set(counts)) > 1:
+        return []
+    found = [line.text for cell in cells if len(cell) > 1 for line in cell]
+    if 2 * sum(any(char.isdigit() for char in text) for text in found) < len(found):
+        return []  # words are rather one cell's text
+    first = next(cell for cell in cells if len(cell) > 1)
+    heights = [line.middle for line in first]
+    for cell in cells:
+        if len(cell) > 1 and any(
+            abs(line.middle - height) > _BASELINE * line.height
+            for line, height in zip(cell, heights, strict=True)
+        ):
+            return []
+    return heights
+
+
+def _text(cell: Cell, heights: Sequence[float], at: int) -> str:
+    """Write a cell, or what of it stands at one of the heights; one line alone stands at each."""
+    if len(cell) == len(heights):
+        near = [line for line in cell if abs(line.middle - heights[at]) <= _BASELINE * line.height]
+        cell = near or cell
+    text = ""
+    for line in cell:
+        text = join(text, line.text) if text else line.text
+    return " ".join(text.split())
