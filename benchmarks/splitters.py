@@ -1,26 +1,24 @@
 """What each splitter finds: recall, precision and IoU of the excerpts that answer a question.
 
 The measures of "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, Chroma, 2024),
-by characters as their code counts them, over chunks ranked by the cosine of one model. BENCH_HOME
-keeps vectors, so that a long run can be continued. BENCH_SPLITTERS names splitters, BENCH_CORPORA
-texts, with commas between: all of them take the model through 6 million tokens.
+by characters as their code counts them, over chunks ranked by the cosine of one model, and by both
+legs of ragkit's search. BENCH_HOME keeps vectors, so that a long run can be continued.
+BENCH_SPLITTERS names splitters, BENCH_CORPORA texts, with commas between: all of them take the
+model through 6 million tokens.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from benchmarks.data import chunking
-from benchmarks.excerpts import Measures, Stretch, measures
+from benchmarks.excerpts import Measures, measures
+from benchmarks.splitters_kept import Kept
+from benchmarks.splitters_search import Piece, Search, by_cosine, searches
 from ragkit.embed.local import LocalEmbedder
 from ragkit.ingest_options import IngestOptions
 from ragkit.text.passage import words_of
@@ -30,24 +28,21 @@ from ragkit_ingest.parse.markup import markdown
 from ragkit_ingest.parse.options import ParseOptions
 from ragkit_ingest.split import splitter
 
-if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
-
 HEAD = """## Splitters
 
 chunking_evaluation: {questions} questions about {texts}, put into one collection, with the
 excerpts that answer them. Chunks are ranked by the cosine of all-MiniLM-L6-v2. By characters, in
 the first 5 chunks: *recall* of the excerpts, *precision* of what is shown, *IoU* of the two;
 *bound*: precision if exactly the chunks that hold part of an excerpt were shown. *Shown*: tokens of
-the first 5. *Recall in 1,000*: of as many chunks, best first, as fit into 1,000 tokens, which is
-what compares small chunks with large ones fairly. *Splitting*: seconds for all texts, tokenising
-apart; the semantic one runs the model. Parents, where there are any, count in their chunks' place,
-each once. *+ header*: title and headings are embedded before the chunk.
+the first 5. *In 1,000*: recall of as many chunks, best first, as fit into 1,000 tokens, which is
+what compares small chunks with large ones fairly. The two recalls *by both legs* are those of
+ragkit's search as it is by default, by meaning and by words. *Splitting*: seconds for all texts,
+tokenising apart; the semantic one runs the model. Parents, where there are any, count in their
+chunks' place, each once. *+ header*: title and headings are embedded before the chunk.
 
-| splitter | size/overlap | chunks | tokens | shown | recall | precision | IoU | bound | recall in 1,000 | splitting |
-|---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501  a table's header
+| splitter | size/overlap | chunks | tokens | shown | recall | precision | IoU | bound | in 1,000 | recall, both legs | in 1,000, both legs | splitting |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501  a table's header
 _WAY = "langchain:RecursiveCharacterTextSplitter"
-DEPTH = 60  # chunks ranked: 1,000 tokens of the smallest
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +83,12 @@ def run() -> str:
     embedder.load()
     kept = Kept(embedder)
     labelled = _labelled()
-    queries = np.stack([kept.query(question.text) for question in labelled.questions])
     texts = ", ".join(labelled.documents)
     lines = [HEAD.format(questions=len(labelled.questions), texts=texts)]
-    for line in (_line(row, embedder, kept, queries) for row in _wanted()):
-        lines.append(line)
-        print(line, flush=True)
+    with searches(kept) as search:
+        for row in _wanted():
+            lines.append(_line(row, kept, search))
+            print(lines[-1], flush=True)
     return "\n".join(lines) + "\n"
 
 
@@ -112,9 +107,9 @@ def _labelled() -> LabelledSet:
     return replace(whole, documents=documents, questions=tuple(questions))
 
 
-def _line(row: Row, embedder: LocalEmbedder, kept: Kept, queries: Vectors) -> str:
-    stretches: list[Stretch] = []
-    texts: list[str] = []
+def _line(row: Row, kept: Kept, search: Search) -> str:
+    embedder, questions = kept.embedder, _labelled().questions
+    pieces: list[Piece] = []
     seconds = 0.0
     for name, parsed in _parsed().items():
         spans = embedder.token_spans(parsed.text)
@@ -124,28 +119,28 @@ def _line(row: Row, embedder: LocalEmbedder, kept: Kept, queries: Vectors) -> st
         chunks = way.split(parsed, spans)
         seconds += time.process_time() - started
         for chunk in chunks:
-            shown = chunk.parent or chunk
-            tokens = chunk.tokens
-            if chunk.parent:
-                tokens = len(embedder.token_spans(parsed.text[shown.start : shown.end]))
-            stretches.append(Stretch(name, shown.start, shown.end, tokens))
-            texts.append(_header(name, chunk, embedder, row) + words_of(parsed.text, chunk))
-    scores = np.asarray(queries) @ kept.passages(texts).T
-    ranked = np.argsort(-scores, axis=1, kind="stable")[:, : DEPTH * 4]
-    found = measures(_labelled().questions, stretches, ranked.tolist())
-    return _shown(row, len(texts), _mean_tokens(embedder, texts), found, seconds)
+            embedded = _header(name, chunk, embedder, row) + words_of(parsed.text, chunk)
+            pieces.append(Piece(name, parsed.text, chunk, embedded))
+    stretches = [piece.shown(embedder) for piece in pieces]
+    asked = [question.text for question in questions]
+    near = measures(questions, stretches, by_cosine(kept, pieces, asked))
+    both = measures(questions, stretches, search(pieces, asked))
+    return _shown(row, _mean_tokens(embedder, pieces), len(pieces), near, both, seconds)
 
 
-def _mean_tokens(embedder: LocalEmbedder, texts: Sequence[str]) -> float:
-    return len(embedder.token_spans("\n".join(texts))) / len(texts)
+def _mean_tokens(embedder: LocalEmbedder, pieces: Sequence[Piece]) -> float:
+    return len(embedder.token_spans("\n".join(p.embedded for p in pieces))) / len(pieces)
 
 
-def _shown(row: Row, chunks: int, tokens: float, found: Measures, seconds: float) -> str:
+def _shown(
+    row: Row, tokens: float, chunks: int, near: Measures, both: Measures, seconds: float
+) -> str:
     name = row.name.replace("TextSplitter", "") + (" + header" if row.header else "")
     cells = [
-        *(name, f"{row.tokens}/{row.overlap}", str(chunks), f"{tokens:.0f}", f"{found.shown:.0f}"),
-        *(f"{value:.3f}" for value in (found.recall, found.precision, found.iou, found.bound)),
-        *(f"{found.recall_in_budget:.3f}", f"{seconds:.2f} s"),
+        *(name, f"{row.tokens}/{row.overlap}", str(chunks), f"{tokens:.0f}", f"{near.shown:.0f}"),
+        *(f"{value:.3f}" for value in (near.recall, near.precision, near.iou, near.bound)),
+        *(f"{near.recall_in_budget:.3f}", f"{both.recall:.3f}", f"{both.recall_in_budget:.3f}"),
+        f"{seconds:.2f} s",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -170,44 +165,3 @@ def _same(text: str, parsed: ParsedText) -> ParsedText:
     """Return what was parsed, if it is the text that the labels count in."""
     assert parsed.text == text, "the parser changed the text: its offsets are not the labels'"
     return parsed
-
-
-class Kept:
-    """Vectors by text, embedded once; in a folder of BENCH_HOME between runs, if it is set."""
-
-    def __init__(self, embedder: LocalEmbedder) -> None:
-        self._embedder = embedder
-        home = os.environ.get("BENCH_HOME")
-        self._file = Path(home, "splitters.npz") if home else None
-        self._known: dict[str, Vectors] = {}
-        if self._file and self._file.exists():
-            with np.load(self._file) as table:
-                self._known = dict(zip(table["names"].tolist(), table["vectors"], strict=True))
-
-    def query(self, text: str) -> Vectors:
-        return self._all([text], self._one_query)[0]
-
-    def passages(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts: shape (len(texts), dimension)."""
-        rows = self._all(texts, self._embedder.embed_passages)
-        if self._file:
-            names = np.array(list(self._known))
-            np.savez(self._file, names=names, vectors=np.stack(list(self._known.values())))
-        return np.stack(rows)
-
-    def _one_query(self, texts: Sequence[str]) -> Vectors:
-        return np.stack([self._embedder.embed_query(text) for text in texts])
-
-    def _all(self, texts: Sequence[str], embed: object) -> list[Vectors]:
-        assert callable(embed)
-        names = [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
-        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in self._known}
-        for group in _groups(list(missing.items())):
-            vectors = embed([text for _, text in group])
-            self._known.update(zip((name for name, _ in group), vectors, strict=True))
-        return [self._known[name] for name in names]
-
-
-def _groups(items: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    for first in range(0, len(items), 256):
-        yield items[first : first + 256]
