@@ -9,9 +9,9 @@ class Stemmer(threading.local):
     """Stems words by an algorithm of Snowball's, "english" or "porter", in any thread."""
 
     def __init__(self, algorithm: str) -> None:
-        import snowballstemmer
+        from Stemmer import Stemmer as Snowball
 
-        self.stem: Callable[[str], str] = snowballstemmer.stemmer(algorithm).stemWord
+        self.stem: Callable[[str], str] = Snowball(algorithm, 0).stemWord  # 0: it keeps no words
 
 
 @cache
