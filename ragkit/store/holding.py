@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _HOLD: Final = """
     SELECT 1 FROM job WHERE tenant = %s AND id = %s AND state = 'running' AND token = %s FOR UPDATE
 """
+# In one order everywhere, so that two who hold several do not deadlock.
+_HOLD_SOME: Final = """
+    SELECT id, token FROM job WHERE tenant = %s AND id = ANY(%s) AND state = 'running'
+    ORDER BY id FOR UPDATE
+"""
 _FINISH: Final = """
     UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
         reason = '', document_id = %s, content_hash = %s, figures = figures || %s,
@@ -70,10 +75,22 @@ class Held(Protocol):
 def hold(cursor: Cursor[Any], tenant: str, job: Held) -> None:
     """Keep a job to the end of the transaction. Raises LeaseLostError when it is another's."""
     if cursor.execute(_HOLD, (tenant, job.id, job.token)).fetchone() is None:
-        raise LeaseLostError(
-            f"the job of {job.uri!r} was cancelled, begun anew or taken by another worker: nothing"
-            " was written for it"
-        )
+        raise lost(job)
+
+
+def hold_some(cursor: Cursor[Any], tenant: str, jobs: Sequence[Held]) -> list[bool]:
+    """Keep those jobs to the end of the transaction that are still their holders'; tell which."""
+    rows = cursor.execute(_HOLD_SOME, (tenant, [job.id for job in jobs])).fetchall()
+    tokens = {int(number): token for number, token in rows}
+    return [tokens.get(job.id) == job.token for job in jobs]
+
+
+def lost(job: Held) -> LeaseLostError:
+    """Say that a job is no longer its holder's."""
+    return LeaseLostError(
+        f"the job of {job.uri!r} was cancelled, begun anew or taken by another worker: nothing"
+        " was written for it"
+    )
 
 
 def finish(
@@ -85,8 +102,20 @@ def finish(
     figures: Mapping[str, object] | None = None,
 ) -> None:
     """Record that a job that is held is done, inside the transaction that wrote its result."""
-    of = (document, content_hash, Jsonb(dict(figures or {})))
-    cursor.execute(_FINISH, (*of, tenant, job.id))
+    finish_some(cursor, tenant, [(job, document, content_hash, figures)])
+
+
+def finish_some(
+    cursor: Cursor[Any],
+    tenant: str,
+    done: Sequence[tuple[Held, int | None, str, Mapping[str, object] | None]],
+) -> None:
+    """Record that jobs that are held are done: each with what `finish` is given."""
+    rows = [
+        (document, content_hash, Jsonb(dict(figures or {})), tenant, job.id)
+        for job, document, content_hash, figures in done
+    ]
+    cursor.executemany(_FINISH, rows)
 
 
 def fail(

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from datetime import datetime
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Self
 
 from psycopg import Connection, Cursor
@@ -140,9 +141,12 @@ class PostgresStore(Lookups):
         taken its place, IngestError when its sender may not put it there by now, OtherModelError
         for vectors of another space than the collection's.
         """
-        entries = [(document, vectors)]
-        done = None if job is None else (job, figures)
-        return self._put(collection, entries, space, done=done, source=source)[0]
+        done = None if job is None else [(job, figures)]
+        stored = self._put(collection, [(document, vectors)], space, done=done, source=source)[0]
+        if stored is None:
+            assert job is not None, "what has no job is stored"
+            raise holding.lost(job)
+        return stored
 
     def put_documents(
         self,
@@ -154,7 +158,18 @@ class PostgresStore(Lookups):
 
         No URI may stand in it twice.
         """
-        return self._put(collection, entries, space) if entries else []
+        return [one for one in self._put(collection, entries, space) if one is not None]
+
+    def put_results(
+        self, collection: str, results: Sequence[writing.Result], space: EmbeddingSpace
+    ) -> list[Document | None]:
+        """Add or replace the documents of several jobs, which are marked done, in one transaction.
+
+        One whose job is no longer its holder's is left out and None; the others are stored. Raises
+        what `put_document` raises besides, and then none is.
+        """
+        entries = [(one.document, one.vectors) for one in results]
+        return self._put(collection, entries, space, done=[(r.job, r.figures) for r in results])
 
     def _put(
         self,
@@ -162,9 +177,12 @@ class PostgresStore(Lookups):
         entries: writing.Entries,
         space: EmbeddingSpace,
         *,
-        done: tuple[Held, Mapping[str, object] | None] | None = None,
+        done: Sequence[tuple[Held, Mapping[str, object] | None]] | None = None,
         source: int | None = None,
-    ) -> list[Document]:
+    ) -> list[Document | None]:
+        """Store entries; None for one whose job, told by `done`, is no longer its holder's."""
+        if not entries:
+            return []
         writing.check(entries, space)
         tenant, keep_versions = self._tenant, self._keep_versions
         space_id = self._space(space)
@@ -175,27 +193,27 @@ class PostgresStore(Lookups):
             bind(cursor, tenant, collection_id, space_id, space)
             if keep_versions:
                 versions.make_beside(cursor, tenant, collection_id)
-        batch = writing.prepared(entries, settings)
+        order = sorted(range(len(entries)), key=lambda place: entries[place][0].uri)
+        batch = writing.prepared([entries[place] for place in order], settings)
         with self._transaction() as cursor:
             if self._collection(cursor, collection, lock=True) != collection_id:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
             if done is not None:
-                holding.hold(cursor, tenant, done[0])
+                done = [done[place] for place in order]
+                held = holding.hold_some(cursor, tenant, [job for job, _ in done])
+                order, done = list(compress(order, held)), list(compress(done, held))
+                batch = batch.only(held)
             hold(cursor, tenant, collection_id, space_id, space)
-            stored = writing.write(
-                *(cursor, tenant, collection_id, space_id, batch),
-                keep_versions=keep_versions,
-                source=source,
-            )
+            of_batch = (cursor, tenant, collection_id, space_id, batch)
+            stored = writing.write(*of_batch, keep_versions=keep_versions, source=source)
             if done is not None:
-                job, figures = done
-                content = batch.documents[0].content_hash
-                holding.finish(cursor, tenant, job, stored[0][0], content, figures)
-        made = {
-            one.uri: documents.stored(one, collection, number, version)
-            for one, (number, version) in zip(batch.documents, stored, strict=True)
-        }
-        return [made[document.uri] for document, _ in entries]
+                each = zip(done, stored, batch.documents, strict=True)
+                ended = [(job, its[0], one.content_hash, of) for (job, of), its, one in each]
+                holding.finish_some(cursor, tenant, ended)
+        made: list[Document | None] = [None] * len(entries)
+        for place, one, of in zip(order, batch.documents, stored, strict=True):
+            made[place] = documents.stored(one, collection, *of)
+        return made
 
     def put_source(
         self, collection: str, known: tuple[str, str], *, source: int, job: Held

@@ -6,11 +6,9 @@ tables or of scoring.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
-from struct import error, pack
 from typing import TYPE_CHECKING, Final
 
 from ragkit.postings import Posting, Segment
@@ -32,14 +30,27 @@ _DENSE_FROM: Final = 5  # places are 5 bytes each where they are listed
 
 
 def invert(terms: Sequence[Sequence[str]]) -> dict[str, bytes]:
-    """Turn chunks' terms into each term's postings; a chunk's place is its number here."""
-    found: dict[str, tuple[list[int], list[int]]] = {}
-    for place, of_chunk in enumerate(terms):
-        for term, frequency in Counter(of_chunk).items():
-            places, frequencies = found.setdefault(term, ([], []))
-            places.append(place)
-            frequencies.append(frequency)
-    return {term: _packed(*columns) for term, columns in found.items()}
+    """Turn chunks' terms into each term's postings, in the order of terms.
+
+    A chunk's place is its number here.
+
+    >>> {term: list(data) for term, data in invert([["b", "a", "b"]]).items()}
+    {'a': [0, 0, 0, 0, 0, 1], 'b': [0, 0, 0, 0, 0, 2]}
+    """
+    import numpy as np
+
+    size = len(terms)
+    lengths = np.fromiter(map(len, terms), np.int64, size)
+    all_terms = list(chain.from_iterable(terms))
+    names = sorted(set(all_terms))
+    numbers = dict(zip(names, range(len(names)), strict=True))
+    number = np.fromiter(map(numbers.__getitem__, all_terms), np.int64, len(all_terms))
+    found = np.sort(number * size + np.repeat(np.arange(size), lengths))
+    firsts = np.flatnonzero(np.diff(found, prepend=-1))  # of the places of each term
+    frequencies = np.diff(firsts, append=len(found))
+    term, places = np.divmod(found[firsts], max(size, 1))
+    ends = np.cumsum(np.bincount(term, minlength=len(names))).tolist()
+    return dict(_cut(names, ends, (places, frequencies), size))
 
 
 def pack_posting(places: Integers, frequencies: Integers, size: int) -> bytes:
@@ -190,19 +201,25 @@ def _move_small(
     order = kept[np.argsort(term[kept] * size + places[kept], kind="stable")]
     places, frequencies = places[order], frequencies[order]
     ends = np.cumsum(np.bincount(term[order], minlength=len(names))).tolist()
-    listed, often = places.astype(">u4").tobytes(), frequencies.tobytes()
-    first = 0
+    yield from _cut(names, ends, (places, frequencies), size)
+
+
+def _cut(
+    names: Sequence[str], ends: Sequence[int], found: tuple[Integers, Integers], size: int
+) -> Iterator[tuple[str, bytes]]:
+    """Pack all places and frequencies term by term; `ends` says how far each term's reach."""
+    import numpy as np
+
+    places, frequencies = found
+    listed = places.astype(">u4").tobytes()
+    often = np.minimum(frequencies, _MOST).astype(np.uint8).tobytes()
+    wide = np.append(np.flatnonzero(frequencies > _MOST), len(places)).tolist()  # do not fit there
+    first = skipped = 0
     for name, last in zip(names, ends, strict=True):
-        if last - first >= _FEW:  # it may be shorter with a byte for every chunk
+        if last - first >= _FEW or wide[skipped] < last:  # it may be shorter otherwise
             yield name, pack_posting(places[first:last], frequencies[first:last], size)
+            while wide[skipped] < last:
+                skipped += 1
         elif last > first:
             yield name, b"\0" + listed[4 * first : 4 * last] + often[first:last]
         first = last
-
-
-def _packed(places: list[int], frequencies: list[int]) -> bytes:
-    number = len(places)
-    try:
-        return pack(f">B{number}I{number}B", SMALL, *places, *frequencies)
-    except error:  # a frequency above 255
-        return pack(f">B{number}I{number}I", WIDE, *places, *frequencies)

@@ -7,7 +7,8 @@ both, and to the transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import UsageError
@@ -22,9 +23,20 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
     from ragkit.contracts import Vectors
+    from ragkit.store.holding import Held
     from ragkit.store.versions import Analyse
 
 Entries = Sequence[tuple[NewDocument, "Vectors"]]  # each document with a vector per chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a job has come to: a document with a vector per chunk, and figures for the ledger."""
+
+    job: Held
+    document: NewDocument
+    vectors: Vectors
+    figures: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,20 @@ class Batch:
     terms: Sequence[Sequence[str]]
     analyse: Analyse
     index: str
+
+    def only(self, kept: Sequence[bool]) -> Batch:
+        """Return those of the documents that are to be kept."""
+        import numpy as np
+
+        if all(kept):
+            return self
+        each = [keep for keep, one in zip(kept, self.documents, strict=True) for _ in one.chunks]
+        return replace(
+            self,
+            documents=list(compress(self.documents, kept)),
+            vectors=self.vectors[np.array(each, np.bool_)],
+            terms=list(compress(self.terms, each)),
+        )
 
 
 def check(entries: Entries, space: EmbeddingSpace) -> None:
@@ -58,11 +84,13 @@ def check(entries: Entries, space: EmbeddingSpace) -> None:
 
 
 def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
-    """Do what takes time and no database; `settings` are those that the collection keeps."""
+    """Do what takes time and no database; `settings` are those that the collection keeps.
+
+    Entries come by their URIs: in one order everywhere, so that two writers of the same documents
+    do not deadlock.
+    """
     import numpy as np
 
-    # In one order everywhere, so that two writers of the same documents do not deadlock.
-    entries = sorted(entries, key=lambda entry: entry[0].uri)
     new = [document for document, _ in entries]
     analyse = analyser(settings.get("analyser", ANALYSER))
     return Batch(
@@ -89,6 +117,8 @@ def write(
     So many old versions are kept of each. `source` is the upload that the only document was made
     of; raises what `sent.put_upload` raises of it.
     """
+    if not batch.documents:
+        return []
     if keep_versions:
         versions.keep(cursor)
     new = batch.documents
@@ -110,6 +140,7 @@ def write(
     lengths = [len(of_chunk) for of_chunk in batch.terms]
     numbered = list(zip(numbers, new, strict=True))
     ids = copy_chunks(cursor, tenant, collection, numbered, lengths)
-    vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors)
+    of = [number for number, one in numbered for _ in one.chunks]
+    vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors, of)
     postings.add_segment(cursor, tenant, collection, ids, batch.terms, index=batch.index)
     return stored

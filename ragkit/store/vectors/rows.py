@@ -47,16 +47,21 @@ def copy_vectors(
     collection: int,
     chunks: Sequence[int],
     vectors: Vectors,
+    documents: Sequence[int] | None = None,
 ) -> None:
-    """Add one vector per chunk, which is stored already; `vectors`: (len(chunks), dimension)."""
+    """Add one vector per chunk, which is stored already; `vectors`: (len(chunks), dimension).
+
+    `documents` tells each one's document, where it is known.
+    """
     table = find_table(cursor, space_id)
     assert table is not None
-    documents = dict(cursor.execute(_DOCUMENTS, (tenant, list(chunks))).fetchall())
+    if documents is None:
+        found = dict(cursor.execute(_DOCUMENTS, (tenant, list(chunks))).fetchall())
+        documents = [found[chunk] for chunk in chunks]
     rows = packed(table, vectors)
     with loading(cursor, table.identifier, _COLUMNS) as load:
-        for chunk, row in zip(chunks, rows, strict=True):
-            of = documents[chunk]
-            load.write_row((tenant, chunk, collection, of, table.written, row))
+        for chunk, document, row in zip(chunks, documents, rows, strict=True):
+            load.write_row((tenant, chunk, collection, document, table.written, row))
 
 
 def similarities(

@@ -67,6 +67,7 @@ STORE: Final[dict[str, Read | str]] = {
     "put_copy": "it writes, for `ragkit ingest`",
     "put_document": "it writes, for the worker and for commands",
     "put_documents": "it writes, for the worker and for commands",
+    "put_results": "it writes, for `ragkit ingest`",
     "put_source": "it writes, for the worker",
     "finish_load": "it writes",
     "set_effort": "it writes",
