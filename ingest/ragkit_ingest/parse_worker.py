@@ -20,14 +20,22 @@ from typing import Any, BinaryIO
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
+from ragkit_ingest.answers import Answer, told, told_members
+from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.parse import members_of, parse_bytes
 from ragkit_ingest.parse.options import ParseOptions, read_options
 
 # A request is JSON ("suffix", "options", "members": whether these are wanted) and the file's bytes;
-# an answer is JSON and the bytes of what was unpacked, one after the other.
+# an answer is JSON and what it calls its parts, one after the other (see answers.py).
 FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
 _MAX_OPEN_FILES = 64
+# Libraries are not to tell their makers of our files: from 1.28 on ONNX Runtime tells Microsoft of
+# every process and model, unless told otherwise before it is loaded (its pull requests 27379, 29843).
+_PRIVATE = {
+    **{"ORT_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_DISABLED": "1"},
+    **{"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"},
+}
 _OUT_OF_MEMORY = {"error": "memory"}
 _PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
 
@@ -42,6 +50,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     """Answer requests until standard input ends. Returns early once memory ran out."""
+    os.environ.update(_PRIVATE)
     requests, answers = _pipes()
     _die_with_parent()
     _limit(memory_mb)
@@ -58,39 +67,31 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
         request = None
         answers.write(FRAME.pack(len(body), sum(map(len, files))))
         answers.write(body)
-        for file in files:
-            answers.write(file)
+        files.reverse()
+        while files:
+            answers.write(files.pop())  # and gone: the other side has it now
         answers.flush()
         if body == _json(_OUT_OF_MEMORY):
             return  # what is left of this process is not worth trusting
 
 
-def _answer(
-    parse: Parse, data: bytes, asked: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[bytes]]:
+def _answer(parse: Parse, data: bytes, asked: Mapping[str, Any]) -> Answer:
     """Parse or unpack one file; put the outcome into words that JSON has, and bytes after them."""
     try:
         options = read_options(asked["options"])
         if asked["members"]:
-            members = members_of(data, asked["suffix"], options)
-            sizes = [[name, len(content)] for name, content in members]
-            return {"members": sizes}, [content for _, content in members]
-        parsed = parse(data, asked["suffix"], options)
+            return told_members(members_of(data, asked["suffix"], options))
+        return told(parse(data, asked["suffix"], options))
     except IngestError as error:
-        return {"error": "parse", "reason": error.reason}, []
+        return _failed(error.reason, asked), []
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the loop outlives every file
-        return {"error": "parse", "reason": f"parser failed: {_name(error)}"}, []
-    answer = {
-        "text": parsed.text,
-        "blocks": [[block.start, block.end, block.kind, block.level] for block in parsed.blocks],
-        "pages": [[page.start, page.number, page.label] for page in parsed.pages],
-        "title": parsed.title,
-        "metadata": dict(parsed.metadata),
-        "notes": dict(parsed.notes),
-    }
-    return answer, []
+        return _failed(f"parser failed: {_name(error)}", asked), []
+
+
+def _failed(reason: str, asked: Mapping[str, Any]) -> dict[str, str]:
+    return {"error": "parse", "reason": masked_reason(reason, read_options(asked["options"]))}
 
 
 def _json(answer: dict[str, Any]) -> bytes:

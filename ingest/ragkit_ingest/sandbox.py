@@ -8,36 +8,46 @@ nothing of formats.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import IO, Any, TypeVar, get_args
+from typing import IO, Any, Generic, TypeVar
 
 from ragkit.closing import Closing
 from ragkit.errors import IngestError
-from ragkit.text.normalise import clean
-from ragkit.types import Block, BlockKind, Page, ParsedText
-from ragkit_ingest.parse.options import ParseOptions
+from ragkit.types import ParsedText
+from ragkit_ingest.answers import (
+    MAX_SAID_BYTES,
+    members,
+    most_bytes,
+    parsed_text,
+    sizes,
+)
+from ragkit_ingest.parse.options import TEXT_CHARS, ParseOptions
 from ragkit_ingest.parse_worker import FRAME
 
 # -P: the working folder may hold anything, and is no place to import from.
 COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parse_worker")
 _FILES_PER_PROCESS = 200  # arbitrary: often enough that no leak in a C library adds up
 _MAX_REASON_CHARS = 500
-_KINDS = frozenset(get_args(BlockKind))
+_REMEDY = "save the file anew with another program"  # such files are damaged, or hostile
+_ENDING_S = 2.0  # arbitrary: who closes his pipe because he ends has ended by then
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ParseLimits:
-    """What one file may use; `unzipped_mb` is what a zip-based file may unpack to.
+    """What one file may use; `unzipped_mb` is what a zip-based file may unpack to, `text_chars` how
+    long the text of any file may be.
 
-    It takes the place of what a file's own options say. The values are arbitrary, far above what
+    They take the place of what a file's own options say. The values are arbitrary, far above what
     ordinary files need.
     """
 
@@ -46,6 +56,15 @@ class ParseLimits:
     wall_s: float = 120
     unzipped_mb: int = 256
     file_mb: int = 512
+    text_chars: int = TEXT_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected(Generic[T]):
+    """What is made of an answer: `read` takes its JSON and its parts, `max_bytes` bounds these."""
+
+    read: Callable[[Mapping[str, Any], Sequence[bytes]], T]
+    max_bytes: int
 
 
 class ParserPool(Closing):
@@ -78,9 +97,8 @@ class ParserPool(Closing):
 
         The future's exception is IngestError("parse", reason).
         """
-        return self._threads.submit(
-            self._ask, _parsed, data, suffix, options, members=False, on_start=on_start
-        )
+        expected = _Expected(parsed_text, most_bytes(self._limits.text_chars))
+        return self._threads.submit(self._ask, expected, data, suffix, options, on_start=on_start)
 
     def members(
         self, data: bytes, suffix: str, options: ParseOptions | None = None
@@ -89,7 +107,8 @@ class ParserPool(Closing):
 
         The future's exception is IngestError("parse", reason).
         """
-        return self._threads.submit(self._ask, _members, data, suffix, options, members=True)
+        expected = _Expected(members, self._limits.memory_mb << 20)
+        return self._threads.submit(self._ask, expected, data, suffix, options, members=True)
 
     def close(self) -> None:
         """End all processes now, files being parsed included, and wait until they are gone."""
@@ -105,22 +124,28 @@ class ParserPool(Closing):
 
     def _ask(
         self,
-        read: Callable[[dict[str, Any], bytes], T],
+        expected: _Expected[T],
         data: bytes,
         suffix: str,
         options: ParseOptions | None,
         *,
-        members: bool,
+        members: bool = False,
         on_start: Callable[[], None] = lambda: None,
     ) -> T:
         on_start()
         if len(data) > self._limits.file_mb << 20:
-            raise IngestError("parse", f"larger than the limit of {self._limits.file_mb} MB")
-        options = replace(options or ParseOptions(), unzipped_bytes=self._limits.unzipped_mb << 20)
+            raise IngestError(
+                "parse", f"larger than the limit of {self._limits.file_mb} MB (RAGKIT_MAX_FILE_MB)"
+            )
+        options = replace(
+            options or ParseOptions(),
+            unzipped_bytes=self._limits.unzipped_mb << 20,
+            text_chars=self._limits.text_chars,
+        )
         asked = {"suffix": suffix, "options": options.as_json(), "members": members}
         process = self._process()
         try:
-            return process.ask(asked, data, read)
+            return process.ask(asked, data, expected)
         finally:
             if not process.is_usable:
                 self._drop(process)
@@ -166,38 +191,52 @@ class _Process:
         """Say whether the process can take another file."""
         return self._left > 0
 
-    def ask(
-        self, asked: dict[str, Any], data: bytes, read: Callable[[dict[str, Any], bytes], T]
-    ) -> T:
+    def ask(self, asked: dict[str, Any], data: bytes, expected: _Expected[T]) -> T:
         """Send a file and read the answer. Raises IngestError when there is none of use."""
         self._left -= 1
         timer = threading.Timer(self._limits.wall_s, self._time_out)
         timer.daemon = True
         timer.start()
         try:
-            answer = self._exchange(json.dumps(asked).encode(), data)
+            fields, parts = self._exchange(json.dumps(asked).encode(), data, expected.max_bytes)
+            if "error" not in fields:
+                return expected.read(fields, parts)
+            reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
+            out_of_memory = fields["error"] == "memory"
+        except EOFError:
+            self._left = 0
+            raise IngestError("parse", self._obituary()) from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            self._left = 0
+            raise IngestError("parse", f"parser sent a malformed answer: {_REMEDY}") from error
         finally:
             timer.cancel()
-        if answer is None:
+        if out_of_memory:
             self._left = 0
-            raise IngestError("parse", self._obituary())
-        return self._read(*answer, read)
+            reason = (
+                f"parser ran out of memory (RAGKIT_PARSE_MEMORY_MB, {self._limits.memory_mb} MB)"
+            )
+        raise IngestError("parse", reason)
 
     def kill(self) -> None:
         """Kill the process because it is no longer wanted."""
         self._killed = True
-        self._child.kill()
+        self._kill()
 
     def end(self) -> None:
         """Kill the process and wait until nothing of it is left."""
-        self._child.kill()
+        self._kill()
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe is not None:
                 _close(pipe)
 
-    def _exchange(self, asked: bytes, data: bytes) -> tuple[bytes, bytes] | None:
-        """Exchange one request for one answer; None when the process ended instead."""
+    def _exchange(
+        self, asked: bytes, data: bytes, max_bytes: int
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """Exchange one request for one answer. Raises EOFError when the process ended instead, and
+        ValueError or TypeError for an answer that cannot be one.
+        """
         requests, answers = self._child.stdin, self._child.stdout
         assert requests is not None
         assert answers is not None
@@ -207,91 +246,44 @@ class _Process:
             requests.flush()
         except (BrokenPipeError, ConnectionResetError):
             pass  # it may have said why before it ended
-        head = answers.read(FRAME.size)
-        if len(head) < FRAME.size:
-            return None
-        sizes = FRAME.unpack(head)
-        if max(sizes) > self._limits.memory_mb << 20:
-            return b"", b""  # no honest answer is larger than the process could be
-        said, files = (answers.read(size) for size in sizes)
-        return (said, files) if (len(said), len(files)) == sizes else None
-
-    def _read(self, said: bytes, files: bytes, read: Callable[[dict[str, Any], bytes], T]) -> T:
-        """Check an answer and make a value of it."""
-        try:
-            fields = json.loads(said)
-            if "error" not in fields:
-                return read(fields, files)
-            reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
-            out_of_memory = fields["error"] == "memory"
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            self._left = 0
-            raise IngestError("parse", "parser sent a malformed answer") from error
-        if out_of_memory:
-            self._left = 0
-            reason = f"parser ran out of memory (limit {self._limits.memory_mb} MB)"
-        raise IngestError("parse", reason)
+        said_bytes, parts_bytes = FRAME.unpack(_whole(answers, FRAME.size))
+        if said_bytes > MAX_SAID_BYTES or parts_bytes > max_bytes:
+            raise ValueError("an answer larger than any honest one")
+        fields = json.loads(_whole(answers, said_bytes))
+        return fields, [_whole(answers, size) for size in sizes(fields, parts_bytes)]
 
     def _time_out(self) -> None:
         self._timed_out = True
-        self._child.kill()
+        self._kill()
+
+    def _kill(self) -> None:
+        """Kill the process and those that it started, of which one could hold its pipe open."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
 
     def _obituary(self) -> str:
         """Say how the process came to its end."""
         if self._timed_out:
-            return f"parser took longer than {self._limits.wall_s:g} s"
+            return f"parser took longer than {self._limits.wall_s:g} s (RAGKIT_PARSE_WALL_S)"
         if self._killed:
             return "interrupted: the parsers were closed"
-        code = self._child.wait()
+        try:
+            code = self._child.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            return f"parser closed its end of the pipe without an answer: {_REMEDY}"
         if code == -signal.SIGXCPU:
-            return f"parser used more than {self._limits.cpu_s} s of CPU time"
+            return f"parser used more than {self._limits.cpu_s} s of CPU time (RAGKIT_PARSE_CPU_S)"
         if code < 0:
-            return f"parser crashed (signal {-code})"
-        return f"parser ended without an answer (exit code {code})"
+            return f"parser crashed (signal {-code}): {_REMEDY}"
+        return f"parser ended without an answer (exit code {code}): {_REMEDY}"
 
 
-def _members(fields: dict[str, Any], files: bytes) -> list[tuple[str, bytes]]:
-    """Make files of an answer. Raises ValueError or TypeError where it makes no sense."""
-    found: list[tuple[str, bytes]] = []
-    done = 0
-    for name, size in fields["members"]:
-        found.append((clean(str(name)), files[done : done + _whole(size)]))
-        done += size
-        if size < 0 or done > len(files):
-            raise ValueError(f"member {name!r} is out of place")
-    return found
-
-
-def _parsed(fields: dict[str, Any], files: bytes) -> ParsedText:
-    """Make a ParsedText of an answer. Raises ValueError or TypeError where it makes no sense."""
-    text, title = fields["text"], fields["title"]
-    if not isinstance(text, str) or not isinstance(title, str) or clean(text) != text:
-        raise TypeError("text and title must be clean strings")
-    blocks = tuple(
-        Block(_whole(start), _whole(end), kind, _whole(level))
-        for start, end, kind, level in fields["blocks"]
-    )
-    pages = tuple(
-        Page(_whole(start), _whole(number), clean(str(label)))
-        for start, number, label in fields["pages"]
-    )
-    done = 0
-    for block in blocks:
-        if not (done <= block.start <= block.end <= len(text) and block.kind in _KINDS):
-            raise ValueError(f"{block} is out of place")
-        done = block.end
-    starts = [page.start for page in pages]
-    if starts != sorted(starts) or (starts and not 0 <= starts[0] <= starts[-1] <= len(text)):
-        raise ValueError("pages are out of place")
-    metadata = {clean(str(key)): clean(str(value)) for key, value in fields["metadata"].items()}
-    notes = {clean(str(kind)): _whole(count) for kind, count in fields["notes"].items()}
-    return ParsedText(text, blocks, pages, clean(title), metadata, notes)
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
-    return value
+def _whole(answers: IO[bytes], size: int) -> bytes:
+    """Read so many bytes. Raises EOFError where there are fewer."""
+    read = answers.read(size)
+    if len(read) < size:
+        raise EOFError
+    return read
 
 
 def _close(pipe: IO[bytes]) -> None:

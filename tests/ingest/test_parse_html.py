@@ -6,6 +6,7 @@ import pytest
 
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import ParseOptions, parse_bytes
+from ragkit_ingest.parse.html.charset import marked
 from ragkit_ingest.parse.html.page import parse_part
 
 
@@ -264,3 +265,31 @@ def test_what_is_no_date_is_left_out() -> None:
         '<meta name="date" content="soon"><meta name="revised" content="2026-02-30"><p>x'
     )
     assert parsed.metadata == {}
+
+
+def test_what_a_document_type_declares_is_no_text() -> None:
+    bomb = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    page = f"<!DOCTYPE html SYSTEM 'a' [{bomb}<!ENTITY % y SYSTEM 'http://x/'> %y;]><p>Safe. &l9;"
+    assert parse(page).text == "Safe. &l9;\n"
+    assert parse("<!DOCTYPE html [ <p>Open.").text  # what never ends is left as it is
+
+
+@pytest.mark.parametrize(
+    ("data", "charset", "text"),
+    [
+        ("<meta charset=utf-8><p>年假".encode("gbk"), "GB2312", "年假"),
+        ('<meta charset="gbk"><p>Größe'.encode(), "utf-8", "Größe"),
+        ("<p>Größe".encode("latin-1"), "ISO-8859-1", "Größe"),
+        ("\ufeff<p>年假".encode(), "iso-8859-1", "年假"),
+        ("<p>年假".encode("utf-16-le"), "utf-16le", "年假"),
+        ('<meta charset="gbk"><p>年假'.encode("gbk"), "utf-8", "年假"),
+        ('<meta charset="gbk"><p>年假'.encode("gbk"), "klingon", "年假"),
+        ('<meta charset="gbk"><p>年假'.encode("gbk"), "zip", "年假"),
+    ],
+    ids=[
+        *("over the page's", "utf-8 over the page's", "alone", "under a mark", "wide"),
+        *("broken word", "unknown", "no charset"),
+    ],
+)
+def test_a_servers_charset(data: bytes, charset: str, text: str) -> None:
+    assert parse(marked(data, charset)).text == f"{text}\n"

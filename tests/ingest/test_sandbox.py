@@ -1,12 +1,14 @@
 """The pool of parser processes: what a crash, a hang or a bloated parser costs."""
 
+import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -18,11 +20,12 @@ from ragkit_ingest.sandbox import ParseLimits, ParserPool
 
 FAULTY = (sys.executable, "-P", str(Path(__file__).with_name("faulty_parser.py")))
 DEADLINE_S = 30
+REMEDY = "save the file anew with another program"
 
 
 @pytest.fixture
 def faulty() -> Iterator[ParserPool]:
-    with ParserPool(1, ParseLimits(memory_mb=512, cpu_s=1, wall_s=5), command=FAULTY) as pool:
+    with ParserPool(1, ParseLimits(memory_mb=512, cpu_s=1, wall_s=60), command=FAULTY) as pool:
         yield pool
 
 
@@ -46,6 +49,14 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
+def in_group(process: str, group: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[2] == str(group)
+
+
 def test_files_are_parsed_in_other_processes() -> None:
     with ParserPool(2, ParseLimits()) as pool:
         first = pool.submit("# 年假\n\n每人十五天。\n".encode("gb18030"), ".md")
@@ -66,12 +77,14 @@ def test_an_ordinary_failure_keeps_the_process(faulty: ParserPool) -> None:
 @pytest.mark.parametrize(
     ("suffix", "expected"),
     [
-        (".segv", "parser crashed (signal 11)"),
-        (".abort", "parser crashed (signal 6)"),
-        (".spin", "parser used more than 1 s of CPU time"),
-        (".eat", "parser ran out of memory (limit 512 MB)"),
-        (".exit", "parser ended without an answer (exit code 3)"),
-        (".liar", "parser sent a malformed answer"),
+        (".segv", f"parser crashed (signal 11): {REMEDY}"),
+        (".abort", f"parser crashed (signal 6): {REMEDY}"),
+        (".spin", "parser used more than 1 s of CPU time (RAGKIT_PARSE_CPU_S)"),
+        (".eat", "parser ran out of memory (RAGKIT_PARSE_MEMORY_MB, 512 MB)"),
+        (".exit", f"parser ended without an answer (exit code 3): {REMEDY}"),
+        (".liar", f"parser sent a malformed answer: {REMEDY}"),
+        (".garbage", f"parser sent a malformed answer: {REMEDY}"),
+        (".closes", f"parser closed its end of the pipe without an answer: {REMEDY}"),
     ],
 )
 def test_a_failing_parser_costs_one_file_and_one_process(
@@ -87,20 +100,26 @@ def test_a_failing_parser_costs_one_file_and_one_process(
 def test_a_hanging_parser_is_killed(suffix: str) -> None:
     with ParserPool(1, ParseLimits(wall_s=0.5), command=FAULTY) as pool:
         started = time.perf_counter()
-        assert reason(pool.submit(b"", suffix)) == "parser took longer than 0.5 s"
+        assert (
+            reason(pool.submit(b"", suffix))
+            == "parser took longer than 0.5 s (RAGKIT_PARSE_WALL_S)"
+        )
         assert time.perf_counter() - started < 10
         assert process_id(pool) > 0
 
 
 def test_a_file_larger_than_the_process_may_be_is_refused(faulty: ParserPool) -> None:
     big = bytes(500 << 20)
-    assert reason(faulty.submit(big, ".txt")) == "parser ran out of memory (limit 512 MB)"
+    assert (
+        reason(faulty.submit(big, ".txt"))
+        == "parser ran out of memory (RAGKIT_PARSE_MEMORY_MB, 512 MB)"
+    )
 
 
 def test_a_file_over_the_limit_starts_no_process() -> None:
     with ParserPool(1, ParseLimits(file_mb=1), command=("false",)) as pool:
         refused = pool.submit(bytes((1 << 20) + 1), ".txt")
-        assert reason(refused) == "larger than the limit of 1 MB"
+        assert reason(refused) == "larger than the limit of 1 MB (RAGKIT_MAX_FILE_MB)"
 
 
 def test_what_a_library_prints_is_not_the_answer(faulty: ParserPool) -> None:
@@ -154,18 +173,86 @@ def test_processes_die_with_a_parent_that_is_killed() -> None:
         assert not is_alive(pid)
 
 
-def test_an_answer_with_a_lone_surrogate_is_not_believed(tmp_path: Path) -> None:
-    script = tmp_path / "forger.py"
-    script.write_text(
-        textwrap.dedent(
-            """
-            import os, struct
-            body = b'{"text": "\\\\ud800", "title": "", "blocks": [], "pages": [], "metadata": {}}'
-            os.write(1, struct.pack("<Q", len(body)) + body)
-            while os.read(0, 4096):
-                pass
-            """
+def test_what_a_parser_started_ends_with_it() -> None:
+    with ParserPool(1, ParseLimits(wall_s=0.5), command=FAULTY) as pool:
+        group = process_id(pool)
+        assert (
+            reason(pool.submit(b"", ".fork"))
+            == "parser took longer than 0.5 s (RAGKIT_PARSE_WALL_S)"
         )
-    )
-    with ParserPool(1, ParseLimits(), command=(sys.executable, str(script))) as pool:
-        assert reason(pool.submit(b"", ".txt")) == "parser sent a malformed answer"
+        assert process_id(pool) > 0
+    started = [entry for entry in os.listdir("/proc") if entry.isdigit() and in_group(entry, group)]
+    assert not any(is_alive(int(one)) for one in started)
+
+
+HONEST = {"title": "", "pages": [], "metadata": {}, "notes": {}}
+HEAD = struct.Struct("<QQ")
+
+
+def forged(said: Mapping[str, object], *parts: bytes) -> bytes:
+    sizes = [len(part) for part in parts]
+    body = json.dumps({"parts": sizes, **HONEST, **said}).encode()
+    return HEAD.pack(len(body), sum(map(len, parts))) + body + b"".join(parts)
+
+
+def block(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        forged({}, b"\xed\xa0\x80", b""),
+        forged({}, b"two\r\nlines", b""),
+        forged({"title": None}, b"text", b""),
+        forged({}, b"text"),
+        forged({}, b"text", block(0, 4, 1)),
+        forged({}, b"text", b"1234567"),
+        forged({}, b"text", block(0, 5, 1, 0)),
+        forged({}, b"text", block(0, 4, 9, 0)),
+        forged({}, b"text", block(0, 4, -1, 0)),
+        forged({}, b"text", block(2, 4, 1, 0, 1, 2, 1, 0)),
+        forged({"parts": [5, -1]}, b"text", b""),
+        forged({"parts": [4, 1 << 40]}, b"text", b""),
+        forged({"parts": "45"}, b"text", b""),
+        forged({"pages": [[9, 1, ""]]}, b"text", b""),
+        forged({"pages": [[1, 1, ""], [0, 2, ""]]}, b"text", b""),
+        forged({"notes": {"a": "many"}}, b"text", b""),
+        HEAD.pack(17 << 20, 0),
+        HEAD.pack(2, 1 << 40) + b"{}",
+        HEAD.pack(2, 0) + b"[]",
+        HEAD.pack(2, 0) + b"{}",
+        HEAD.pack(100_000, 0) + b"[" * 100_000,
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_not_believed(tmp_path: Path, answer: bytes) -> None:
+    (tmp_path / "answer").write_bytes(answer)
+    script = f"cat {tmp_path}/answer; cat > /dev/null"
+    with ParserPool(1, ParseLimits(), command=("sh", "-c", script)) as pool:
+        assert reason(pool.submit(b"", ".txt")) == f"parser sent a malformed answer: {REMEDY}"
+
+
+def test_a_forged_answer_that_makes_sense_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_bytes(forged({}, "文字".encode(), block(0, 2, 1, 0)))
+    script = f"cat {tmp_path}/answer; cat > /dev/null"
+    with ParserPool(1, ParseLimits(), command=("sh", "-c", script)) as pool:
+        parsed = pool.submit(b"", ".txt").result(timeout=DEADLINE_S)
+    assert parsed == ParsedText("文字", (Block(0, 2, "paragraph"),))
+
+
+def test_a_text_longer_than_it_may_be() -> None:
+    with ParserPool(1, ParseLimits(text_chars=10_000)) as pool:
+        assert pool.submit(b"x" * 10_000, ".txt").result(timeout=DEADLINE_S).text == "x" * 10_000
+        said = (
+            "its text has more than 0.01 million characters: divide the file, or take a table's"
+            " rows one by one with --text"
+        )
+        assert reason(pool.submit(b"x" * 10_001, ".txt")) == said
+        assert reason(pool.submit(b"x" * 40_004, ".md")) == said
+        assert reason(pool.submit(b"<p>" + b"x" * 10_001, ".html")) == said
+
+
+def test_a_text_of_more_paragraphs_than_it_may_have() -> None:
+    with ParserPool(1) as pool:
+        data = b"a\n\n" * 500_001
+        assert reason(pool.submit(data, ".txt")).startswith("it has more than 500,000 paragraphs: ")

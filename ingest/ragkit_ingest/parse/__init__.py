@@ -13,6 +13,7 @@ from ragkit.errors import IngestError
 from ragkit_ingest.parse.formats import CONTAINERS as CONTAINERS
 from ragkit_ingest.parse.formats import MEDIA_TYPES as MEDIA_TYPES
 from ragkit_ingest.parse.formats import MODULES
+from ragkit_ingest.parse.options import MAX_BLOCKS
 from ragkit_ingest.parse.options import ParseOptions as ParseOptions
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     Members = Callable[[bytes, ParseOptions], Iterator[tuple[str, bytes]]]
 
 _DEFAULT = ParseOptions()
+# Parsers that keep every character, of which one takes four bytes at most.
+_VERBATIM = ("plain", "markup.markdown", "delimited", "code.")
+_BYTES_PER_CHAR = 4
 
 
 def parse_bytes(data: bytes, suffix: str, options: ParseOptions = _DEFAULT) -> ParsedText:
@@ -38,10 +42,24 @@ def parse_bytes(data: bytes, suffix: str, options: ParseOptions = _DEFAULT) -> P
         raise IngestError("parse", "the file is empty (0 bytes)")
     parser = import_module(f"{__name__}.{MODULES[known]}")
     parse: Parse = parser.parse
-    parsed = _cleaned(parse(data, options), options)
+    if MODULES[known].startswith(_VERBATIM):
+        _check(len(data) // _BYTES_PER_CHAR, 0, options)
+    parsed = parse(data, options)
+    _check(len(parsed.text), len(parsed.blocks), options)
+    parsed = _cleaned(parsed, options)
     if not parsed.text.strip("\ufeff\ufffd \t\n\r\f\v\xa0\u3000") or parsed.text.isspace():
         raise IngestError("parse", getattr(parser, "NO_TEXT", "the file is empty: no text in it"))
     return parsed
+
+
+def _check(chars: int, blocks: int, options: ParseOptions) -> None:
+    """Raise IngestError for more than one document may have."""
+    remedy = "divide the file, or take a table's rows one by one with --text"
+    if chars > options.text_chars:
+        reason = f"its text has more than {options.text_chars / 1e6:g} million characters"
+        raise IngestError("parse", f"{reason}: {remedy}")
+    if blocks > MAX_BLOCKS:
+        raise IngestError("parse", f"it has more than {MAX_BLOCKS:,} paragraphs: {remedy}")
 
 
 def _cleaned(parsed: ParsedText, options: ParseOptions) -> ParsedText:

@@ -73,9 +73,11 @@ class Builder:
 
     def result(self, *, title: str = "", metadata: dict[str, str] | None = None) -> ParsedText:
         """Return what was built; a text that is not empty ends with a line end."""
-        self._gap("\n")
         if self._pages and self._pages[-1].start == self._size:
-            self._pages.pop()
+            self._pages.pop()  # nothing was on it
+        if self._blocks and self._blocks[-1].end < self._size:
+            self._size -= len(self._pieces.pop())  # what set that page apart
+        self._gap("\n")
         return ParsedText(
             text="".join(self._pieces),
             blocks=tuple(self._blocks),

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 
+from ragkit.errors import IngestError
 from ragkit.text.normalise import clean
 from ragkit.types import ParsedText
 from ragkit_ingest.parse.builder import Builder
@@ -13,6 +14,7 @@ from ragkit_ingest.parse.decode import decode
 from ragkit_ingest.parse.options import ParseOptions
 
 _DELIMITERS = ",\t;|"
+_MAX_COLUMNS = 100_000  # arbitrary; spreadsheets have 16,384, tables of genes 60,000
 _SAMPLE_LINES = 100
 _SAMPLE_CHARS = 1 << 18
 _MAX_FIELD_CHARS = 1 << 20  # a field beyond that is a quotation mark that was never closed
@@ -26,8 +28,13 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         delimiter, text = first[4], rest
     else:
         delimiter = _delimiter(text)
+    rows = _rows(text, delimiter)
+    widest = max(map(len, rows), default=0)
+    if widest > _MAX_COLUMNS:
+        reason = f"a table of {widest:,} columns, of which at most {_MAX_COLUMNS:,} are read"
+        raise IngestError("parse", f"{reason}: make columns of its rows")
     builder = Builder()
-    builder.table(_rows(text, delimiter))
+    builder.table(rows)
     return builder.result()
 
 

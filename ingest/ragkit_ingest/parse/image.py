@@ -32,10 +32,8 @@ _MAX_PAGES = 1000  # arbitrary
 
 def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Read a picture's text. Raises IngestError without the extra, for what is damaged or huge."""
-    if options.ocr == "off":
-        raise IngestError("parse", "a picture, and OCR is switched off (RAGKIT_OCR=auto reads it)")
-    if not ocr.is_installed():
-        raise IngestError("parse", f"a picture, which needs OCR: {ocr.REMEDY}")
+    if reason := ocr.refusal(options.ocr):
+        raise IngestError("parse", reason)
     builder = Builder()
     reader: ocr.Reader | None = None
     blank = 0

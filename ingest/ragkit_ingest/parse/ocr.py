@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse.pdf.lines import Gap, Line, has_wide, usual_height
@@ -41,6 +41,14 @@ _OUT_OF_MEMORY = ("bad_alloc", "Failed to allocate", "Insufficient memory", "Out
 def is_installed() -> bool:
     """Say whether the extra is there."""
     return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+def refusal(setting: Literal["auto", "off"], *, many: bool = False) -> str:
+    """Say why a picture, or many, are not read, and what to do; nothing where they are."""
+    what, need, it = ("pictures", "need", "them") if many else ("a picture", "needs", "it")
+    if setting == "off":
+        return f"{what}, and OCR is switched off (RAGKIT_OCR=auto reads {it})"
+    return "" if is_installed() else f"{what}, which {need} OCR: {REMEDY}"
 
 
 class Reader:

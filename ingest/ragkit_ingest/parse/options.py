@@ -7,21 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from ragkit.ingest_options import IngestOptions
 
+# Arbitrary: some 8,000 pages of a book. What embeds a text takes about 20 bytes a character.
+TEXT_CHARS: Final = 16_000_000
+MAX_BLOCKS: Final = 500_000  # arbitrary: of 32 characters each, in the longest text
+_LIMITS: Final = frozenset({"unzipped_bytes", "text_chars"})
+
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """One file's; `unzipped_bytes` is what a zip-based file may unpack to.
+    """One file's; `unzipped_bytes` is what a zip-based file may unpack to, `text_chars` how long
+    the text of any file may be.
 
     The others are `ragkit.ingest_options.IngestOptions`' of the same name, as far as they concern
     what is made of a file before it is cut.
     """
 
     unzipped_bytes: int = 256 << 20
+    text_chars: int = TEXT_CHARS
     unicode: Literal["nfc", "nfkc", "none"] = "nfc"
     mask: str | None = None
     comments: Literal["drop", "keep"] = "drop"
@@ -36,8 +43,9 @@ class ParseOptions:
 
 def parse_options(options: IngestOptions, *, unzipped_bytes: int) -> ParseOptions:
     """Take from a collection's options what parsing needs to know."""
-    shared = {field.name for field in fields(ParseOptions)} - {"unzipped_bytes"}
-    return ParseOptions(unzipped_bytes, **{name: getattr(options, name) for name in shared})
+    shared = {field.name for field in fields(ParseOptions)} - _LIMITS
+    given = {name: getattr(options, name) for name in shared}
+    return ParseOptions(unzipped_bytes=unzipped_bytes, **given)
 
 
 def read_options(given: Mapping[str, Any]) -> ParseOptions:

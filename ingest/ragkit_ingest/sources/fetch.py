@@ -7,6 +7,7 @@ nothing by itself. It knows nothing of what a page holds.
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 import zlib
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 16
+_CHARSET: Final = re.compile(r"(?:^|[;\s])charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.I)
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -51,11 +53,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page as it came, and the URL that it came from in the end."""
+    """A page as it came, and the URL that it came from in the end.
+
+    `charset` is what the server says, which is nothing to rely on.
+    """
 
     url: str
     media_type: str
     data: bytes
+    charset: str = ""
 
 
 def fetch(url: str, access: Access | None = None) -> Fetched:
@@ -114,10 +120,12 @@ def _ask(pool: httpcore.ConnectionPool, address: Address, access: Access) -> Fet
         if response.status != 200:
             reason = response.extensions.get("reason_phrase", b"").decode("latin-1")[:100]
             raise IngestError("read", f"the server answered {response.status} {reason}".rstrip())
-        media_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0]
+        media_type, _, more = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+        charset = _CHARSET.search(more)
         encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         data = b"".join(_unpacked(response.iter_stream(), encoding, access.max_bytes))
-        return Fetched(str(address), media_type.strip().lower(), data)
+        said = charset[1] if charset else ""
+        return Fetched(str(address), media_type.strip().lower(), data, said)
 
 
 def _next(address: Address, location: bytes, access: Access) -> Address:

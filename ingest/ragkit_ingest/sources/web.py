@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
+from ragkit_ingest.parse.html.charset import marked
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.sizes import in_hand
 from ragkit_ingest.sources.taking import (
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Beside those that name one format each: what servers say for want of something better.
 _VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
+# What the charset that a server gives is about, where nothing is said by the text itself.
+_TEXTS: Final = frozenset({"text/html", "application/xhtml+xml", "text/plain", "text/markdown"})
 # Arbitrary; --watch looks every few seconds, and no server wants to be asked that often.
 _KEPT_S: Final = 600
 _ALSO: Final = {
@@ -45,7 +48,7 @@ class Page:
     """A page as a place that things are taken from; kept for a while for whoever asks again."""
 
     def __init__(self, url: str, options: SourceOptions, access: Access | None) -> None:
-        self._url = url
+        self._url = self.root = url
         self._title = options.title
         self._access = access
         self._kept: Fetched | IngestError | None = None
@@ -62,8 +65,8 @@ class Page:
             return
         path = unquote(urlsplit(fetched.url).path).rstrip("/")
         name = path.rpartition("/")[2] or urlsplit(fetched.url).netloc
-        opened = partial(io.BytesIO, fetched.data)
-        file = File(fetched.url, name, in_hand(fetched.data), opened, suffix)
+        data = _read_as_said(fetched, suffix)
+        file = File(fetched.url, name, in_hand(data), partial(io.BytesIO, data), suffix)
         yield from taking.items(file, title=self._title)
 
     def covers(self, uri: str) -> bool:
@@ -82,6 +85,13 @@ class Page:
         if isinstance(self._kept, IngestError):
             raise self._kept
         return self._kept
+
+
+def _read_as_said(fetched: Fetched, suffix: str) -> bytes:
+    """Return a page's bytes, brought to UTF-8 where the server says which charset they are in."""
+    if fetched.media_type not in _TEXTS or suffix in RECORD_SUFFIXES | CONTAINERS.keys():
+        return fetched.data
+    return marked(fetched.data, fetched.charset) if fetched.charset else fetched.data
 
 
 def _suffix(fetched: Fetched, *, has_records: bool) -> str:

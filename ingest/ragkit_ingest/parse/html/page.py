@@ -34,6 +34,10 @@ from ragkit_ingest.parse.html.tags import (
 from ragkit_ingest.parse.options import ParseOptions
 
 _FEED_CHARS = 1 << 20
+# What XHTML may declare in its document type: entities, which are never expanded. A reader of HTML
+# would end the type at the first ">" in it.
+_DECLARED = re.compile(r"(<!DOCTYPE\b[^>\[]{0,2000})\[[^\]]*+\]\s*+>", re.I)
+_DOCTYPE_CHARS = 2000  # where a document type begins at the latest, after comments
 _WRAP = re.compile(rf"(?<=[{CJK}，。、；：！？）》」”])[ \t\r]*\n\s*(?=[{CJK}（《「“])")
 _MAX_LANG_CHARS = 35  # RFC 5646, 4.4.1
 _MAX_SPAN = 1000  # HTML's own limit on colspan
@@ -58,7 +62,7 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
 
     walker = _Walker()
     parser = etree.HTMLParser(target=walker, huge_tree=True, no_network=True)
-    text = clean(decode_page(data))
+    text = _undeclared(clean(decode_page(data)))
     for start in range(0, len(text), _FEED_CHARS):
         parser.feed(text[start : start + _FEED_CHARS])
     if text:
@@ -72,6 +76,13 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
     title, metadata = walker.title.strip() or walker.head.title, walker.head.metadata()
     parsed = builder.result(title=title, metadata=metadata)
     return replace(parsed, notes={kind: count for kind, count in notes.items() if count})
+
+
+def _undeclared(text: str) -> str:
+    """Leave out what a document type declares."""
+    start = text[:_DOCTYPE_CHARS].upper().find("<!DOCTYPE")
+    found = _DECLARED.match(text, start) if start >= 0 else None
+    return f"{text[:start]}{found[1]}>{text[found.end() :]}" if found else text
 
 
 class _Walker:
