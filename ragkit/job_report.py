@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ragkit.store.ledger import Ledger, LedgerJob, Run
 
-STAGES: Final = ("parse", "split", "embed")  # of one file; files are written together
+STAGES: Final = ("read", "parse", "split", "embed", "write")  # of one file
+MASKED: Final = "masked "  # how the notes begin that count what was masked, by kind
 _PAGE: Final = 1000  # jobs asked for together; arbitrary
 _POINTS: Final = 60  # of the plot; arbitrary: as many as can be told apart
 
@@ -37,6 +38,16 @@ class FileFigures:
     stage: str
     reason: str
     host: str
+
+    @property
+    def masked(self) -> int:
+        """Count what was masked, of all kinds."""
+        return sum(count for kind, count in self.notes.items() if kind.startswith(MASKED))
+
+    @property
+    def others(self) -> dict[str, int]:
+        """Return the notes that count something else."""
+        return {kind: count for kind, count in self.notes.items() if not kind.startswith(MASKED)}
 
 
 @dataclass(frozen=True, slots=True)

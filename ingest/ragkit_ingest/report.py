@@ -19,7 +19,8 @@ class IngestReport:
 
     `copies` have the content of a document that is stored already, and are listed with it. `lost`
     were taken over by another process, or deleted, before they were stored. `notes` add up what
-    parsers left out or masked, by kind. `busy` are the seconds that each stage worked.
+    parsers left out or masked, by kind. `busy` are the seconds that each stage worked. Of the
+    `skipped`, those `passed_over` are of a known format; how many, by reason.
     """
 
     added: int = 0
@@ -35,6 +36,7 @@ class IngestReport:
     failures: tuple[Failure, ...] = field(default=())
     notes: Mapping[str, int] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
+    passed_over: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
@@ -64,6 +66,7 @@ class IngestReport:
             "chunks": self.chunks,
             "embedded": self.embedded,
             "skipped": self.skipped,
+            "passed_over": dict(self.passed_over),
             "seconds": round(self.seconds, 3),
             "notes": dict(self.notes),
             "busy": {stage: round(seconds, 3) for stage, seconds in self.busy.items()},

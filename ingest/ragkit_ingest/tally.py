@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Figures:
-    """What one thing took on its way: bytes, chunks, seconds by stage, notes of its parser."""
+    """What one thing took on its way: bytes, chunks, seconds by stage, notes of its parser.
+
+    The seconds of a stage that goes on are less than nothing: the moment at which it began.
+    """
 
     bytes: int = 0
     chunks: int = 0
@@ -37,11 +40,42 @@ class Figures:
         """Turn the moment that a stage began at into the seconds that it took."""
         self.seconds[stage] = self.seconds.get(stage, -perf_counter()) + perf_counter()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what the ledger keeps; seconds to the tenth of a millisecond."""
-        seconds = {stage: round(spent, 4) for stage, spent in self.seconds.items()}
+    def as_json(self, share: float = 1.0) -> dict[str, Any]:
+        """Return what the ledger keeps; seconds to the tenth of a millisecond, up to now.
+
+        `share` is this thing's part in a stage that goes on.
+        """
+        now = perf_counter()
+        seconds = {
+            stage: round(spent if spent >= 0 else share * (now + spent), 4)
+            for stage, spent in self.seconds.items()
+        }
         notes = {"notes": self.notes} if self.notes else {}
         return {"bytes": self.bytes, "chunks": self.chunks, "seconds": seconds, **notes}
+
+
+class Live(Mapping[str, Any]):
+    """Figures as the ledger keeps them, put together only when they are read.
+
+    The store reads them at the end of the transaction that writes the file, so that the time of
+    writing is among them: this file's `share` in it, where several are written together.
+    """
+
+    def __init__(self, figures: Figures, *, share: float = 1.0) -> None:
+        self._figures = figures
+        self._share = share
+
+    def __getitem__(self, name: str) -> Any:
+        return self._json()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._json())
+
+    def __len__(self) -> int:
+        return len(self._json())
+
+    def _json(self) -> dict[str, Any]:
+        return self._figures.as_json(self._share)
 
 
 @dataclass(slots=True)
@@ -66,6 +100,7 @@ class Tally:
         self.found: set[str] = set()  # URIs
         self.failures: list[Failure] = []
         self.notes: Counter[str] = Counter()
+        self.passed_over: Counter[str] = Counter()  # by reason
         self.busy: dict[str, float] = {}  # seconds that each stage worked
         self._stored_before = 0
         self._lock = threading.Lock()
@@ -76,6 +111,7 @@ class Tally:
         self.found = set()
         self.seen = self.unchanged = self.lost = 0
         self.failures = []
+        self.passed_over = Counter()
 
     @property
     def has_changed(self) -> bool:
@@ -91,7 +127,8 @@ class Tally:
             copies=self.copies,
             lost=self.lost,
             deleted=self.deleted,
-            skipped=skipped,
+            skipped=skipped + self.passed_over.total(),
+            passed_over=dict(self.passed_over),
             chunks=self.chunks,
             embedded=self.embedded,
             seconds=seconds,
@@ -104,7 +141,7 @@ class Tally:
     def done(self) -> int:
         """Count what is settled, whatever came of it."""
         settled = self.added + self.updated + self.unchanged + self.copies + self.lost
-        return settled + len(self.failures)
+        return settled + len(self.failures) + self.passed_over.total()
 
     def count(self, **by: int) -> None:
         """Add to counts by their names."""
@@ -117,6 +154,11 @@ class Tally:
         with self._lock:
             self.found.update(uris)
             self.seen = len(self.found)
+
+    def pass_over(self, reason: str) -> None:
+        """Count a thing that is there and is left alone."""
+        with self._lock:
+            self.passed_over[reason] += 1
 
     def stored(self, document: Document, notes: dict[str, int]) -> None:
         """Count a document that was written."""

@@ -1,4 +1,4 @@
-"""Mask private data in a parsed text, its title, metadata and page labels.
+"""Mask private data in a parsed text, its title, metadata and page labels, and in what users say.
 
 What was masked is counted by kind; no value is kept, told or logged. What a kind looks like is its
 own file's business.
@@ -7,9 +7,9 @@ own file's business.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragkit.mask_kinds import PLACEHOLDERS
 from ragkit.types import ParsedText, Span
@@ -17,6 +17,9 @@ from ragkit_ingest.clean.edits import Edit, edited, replaced
 from ragkit_ingest.clean.kinds import api_key, card, cn_id, email, iban, phone, private_key
 from ragkit_ingest.clean.kinds.candidates import runs
 from ragkit_ingest.clean.kinds.reading import plain
+
+if TYPE_CHECKING:
+    from ragkit_ingest.items import Value
 
 _OF_TEXT: Final[dict[str, Callable[[str], Iterator[Span]]]] = {
     "private_key": private_key.find,
@@ -38,13 +41,54 @@ def masked(parsed: ParsedText, kinds: Collection[str]) -> ParsedText:
     result = replace(
         text,
         title=line(text.title),
-        metadata={line(key): line(value) for key, value in text.metadata.items()},
+        metadata={line(k): str(_value(k, v, kinds, counts)) for k, v in text.metadata.items()},
         pages=tuple(
             replace(page, label=line(page.label)) if page.label else page for page in text.pages
         ),
     )
-    told = {f"masked {kind}": counts[kind] for kind in PLACEHOLDERS if counts[kind]}
+    told = _told(counts)
     return replace(result, notes={**parsed.notes, **told}) if told else result
+
+
+def masked_line(text: str, kinds: Collection[str]) -> tuple[str, dict[str, int]]:
+    """Mask a line that stands alone; also tell how much was masked, as `notes` have it."""
+    counts: Counter[str] = Counter()
+    return replaced(text, _edits(text, kinds, counts)), _told(counts)
+
+
+def masked_metadata(
+    metadata: Mapping[str, Value], kinds: Collection[str]
+) -> tuple[dict[str, Value], dict[str, int]]:
+    """Mask metadata; also tell how much was masked.
+
+    A number that is private becomes a text. Its key tells what a value is: {"phone": 5550123456}.
+    """
+    counts: Counter[str] = Counter()
+    result = {
+        replaced(key, _edits(key, kinds, counts)): _value(key, value, kinds, counts)
+        for key, value in metadata.items()
+    }
+    return result, _told(counts)
+
+
+def _value(key: str, value: Value, kinds: Collection[str], counts: Counter[str]) -> Value:
+    """Mask a value, read as "key: value", as a text would have it."""
+    if isinstance(value, bool):
+        return value
+    whole = isinstance(value, float) and value.is_integer()
+    text = str(int(value)) if whole else str(value)
+    head = f"{key}: "
+    spans = [(span, kind) for span, kind in found(head + text, kinds) if span.start >= len(head)]
+    counts.update(kind for _, kind in spans)
+    edits = [
+        Edit(span.start - len(head), span.end - len(head), PLACEHOLDERS[kind])
+        for span, kind in spans
+    ]
+    return replaced(text, edits) if edits else value
+
+
+def _told(counts: Counter[str]) -> dict[str, int]:
+    return {f"masked {kind}": counts[kind] for kind in PLACEHOLDERS if counts[kind]}
 
 
 def found(text: str, kinds: Collection[str]) -> list[tuple[Span, str]]:

@@ -61,6 +61,7 @@ POSITIVES: Final = [
     "Ann <⟦email|ANN@EXAMPLE.COM⟧>, Bob",
     "From: ⟦email|josé@exemple.fr⟧",
     "| name | ⟦email|k.o@example.museum⟧ |",
+    "as pandoc writes it: ⟦email|ann\\_lee\\@example.com⟧, C:\\⟦email|bob@example.com⟧",
     "https://example.com/?to=⟦email|q@example.net⟧&x=1",
     # telephones: international
     "Ring ⟦phone|+1 212 555 0123⟧ or ⟦phone|+1 (415) 555-2671⟧.",

@@ -5,11 +5,15 @@ from collections import Counter
 
 import pytest
 
+from ragkit.ingest_options import IngestOptions
 from ragkit.mask_kinds import PLACEHOLDERS, mask_kinds
 from ragkit.types import Block, Page, ParsedText
 from ragkit_ingest.clean.kinds.reading import plain
-from ragkit_ingest.clean.mask import found, masked
+from ragkit_ingest.clean.mask import found, masked, masked_metadata
+from ragkit_ingest.clean.said import Said, masked_reason, masked_said, masked_sources
+from ragkit_ingest.items import Value
 from ragkit_ingest.parse import ParseOptions, parse_bytes
+from ragkit_ingest.sources import SourceOptions
 from tests.ingest.clean.mask_cases import MARK, NEGATIVES, PEM, POSITIVES
 
 ALL = mask_kinds("all")
@@ -76,6 +80,49 @@ def test_every_place_of_a_document_is_masked_and_counted_by_kind() -> None:
         "masked phone": 1,
         "masked cn_id": 1,
     }
+
+
+def test_metadata_is_read_with_its_key_and_keeps_the_types_of_what_is_not_private() -> None:
+    given: dict[str, Value] = {
+        "phone": 5550123,
+        "count": 5550123,
+        "mobile": 13812345678.0,
+        "card": 4111111111111111,
+        "api_key": "f3b1c0ffee1234567890abcd",
+        "of ann@example.com": True,
+        "year": 2020,
+        "share": 0.5,
+    }
+    result, told = masked_metadata(given, ALL)
+    assert result == {
+        "phone": "[PHONE]",
+        "count": 5550123,
+        "mobile": "[PHONE]",
+        "card": "[CARD]",
+        "api_key": "[KEY]",
+        "of [EMAIL]": True,
+        "year": 2020,
+        "share": 0.5,
+    }
+    assert told == {"masked email": 1, "masked phone": 2, "masked card": 1, "masked api_key": 1}
+    assert masked_metadata(given, frozenset()) == (given, {})
+
+
+def test_what_a_user_says_is_masked_as_the_options_say_and_an_address_is_counted() -> None:
+    said = Said("To a\u200bnn@example.com", {"n": 1}, {"hidden text": 1, "masked email": 2})
+    uri = "/in/bob@example.com.txt"
+    assert masked_said(said, uri, IngestOptions()) is said
+    assert masked_said(said, uri, IngestOptions(mask="all")) == Said(
+        "To [EMAIL]",
+        {"n": 1},
+        {"hidden text": 1, "masked email": 3, "private data in the address": 1},
+    )
+    given = SourceOptions(title="Of ann@example.com", metadata={"phone": 5550123}, hidden=True)
+    kept = SourceOptions(title="Of [EMAIL]", metadata={"phone": "[PHONE]"}, hidden=True)
+    assert masked_sources(given, IngestOptions(mask="all")) == kept
+    assert masked_sources(given, IngestOptions()) == given
+    assert masked_reason("no ann@example.com", IngestOptions(mask="email")) == "no [EMAIL]"
+    assert masked_reason("no ann@example.com", ParseOptions()) == "no ann@example.com"
 
 
 def test_only_the_kinds_asked_for_are_masked() -> None:

@@ -14,11 +14,12 @@ from ragkit.types import Span
 _MAX_LOCAL_CHARS = 64  # RFC 5321, 4.5.3.1.1
 # Latin, Greek and Cyrillic letters. Chinese ones are the sentence around the address.
 _LETTER = r"A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff"
-_LOCAL = re.compile(rf"[0-9{_LETTER}._%+'&-]{{1,{_MAX_LOCAL_CHARS}}}\Z")
+# Markdown may have a backslash before a character that it would else read as a sign, @ included.
+_LOCAL = re.compile(rf"(?:[0-9{_LETTER}._%+'&-]|\\(?=[._+-])){{1,{_MAX_LOCAL_CHARS}}}\\?\Z")
 _DOMAIN = re.compile(
     rf"@((?:[0-9{_LETTER}](?:[0-9{_LETTER}-]{{0,62}}+)\.){{1,8}})([{_LETTER}]{{2,24}}+)(?![0-9_])"
 )
-_EDGES = ".'&%-_"  # no address begins with them; text before one may end so
+_EDGES = ".'&%-_\\"  # no address begins with them; text before one may end so
 # Endings of file names and packages that are no top-level domains.
 _NO_DOMAIN: Final = frozenset("png jpg jpeg gif svg webp css html htm js json txt pdf xml".split())
 _VERSION = re.compile(r"\d+\.\d|\dx\.")  # package@1.2.0-rc.next, icon@2x.big
