@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 SECTIONS = (
-    *("ingestion", "splitters", "retrieval", "dense", "lexical", "hybrid", "readers", "rerank"),
-    *("answers", "packing", "serving", "http", "metrics", "inflight", "startup"),
+    *("ingestion", "pipeline", "splitters", "retrieval", "dense", "lexical", "hybrid", "readers"),
+    *("rerank", "answers", "packing", "serving", "http", "metrics", "inflight", "startup"),
 )
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(__file__).resolve().parent / "out"

@@ -1,0 +1,136 @@
+"""ragkit's own pipeline: how fast it is when embedding costs nothing, and how it keeps up.
+
+Each measurement is a process and a database of its own. Peers are in ingestion.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.data import chunking
+from benchmarks.homes import home
+from ragkit.store.embedded import EmbeddedServer
+
+SEED = 7
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """So many files of about so many characters each, embedded for free or by MiniLM."""
+
+    name: str
+    files: int
+    chars: int
+    embedder: str = "free"
+    rounds: int = 1
+
+
+LOADS = (
+    Load("large files", 24, 1_000_000),
+    Load("medium files", 800, 30_000),
+    Load("small files", 4_000, 1_500, rounds=2),
+    Load("MiniLM, medium files", 30, 30_000, "real", rounds=2),
+)
+MANY = (100, 1_000, 10_000)  # files of 2 KB, over which memory is to stay flat
+
+
+def run() -> str:
+    paragraphs = [
+        part for text in chunking().documents.values() for part in text.split("\n") if part.strip()
+    ]
+    measured = {load: measure(load, paragraphs) for load in LOADS}
+    many = {
+        files: measure(Load(f"{files} files", files, 2_000), paragraphs)[0]["peak_mb"]
+        for files in MANY
+    }
+    return table(measured, many)
+
+
+def measure(load: Load, paragraphs: Sequence[str]) -> list[dict[str, Any]]:
+    """Take a load in, as often as it says; what was measured of each round."""
+    with home("pipeline") as place, TemporaryDirectory() as folder:
+        for number, text in enumerate(texts(load, paragraphs)):
+            Path(folder, f"{number:05}.txt").write_text(text, encoding="utf-8")
+        command = (sys.executable, "-m", "benchmarks.pipeline_once", str(place), folder)
+        with EmbeddedServer.open(place):
+            done = subprocess.run(
+                [*command, load.embedder, str(load.rounds)],
+                capture_output=True,
+                text=True,
+                cwd=ROOT,
+                env={k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")},
+                check=False,
+            )
+    if done.returncode:
+        raise SystemExit(f"{load.name} failed:\n{done.stderr[-2000:]}")
+    rounds: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    print(f"{load.name}: {rounds}", flush=True)
+    return rounds
+
+
+def texts(load: Load, paragraphs: Sequence[str]) -> Iterator[str]:
+    """Draw texts of paragraphs, the same ones each time."""
+    drawn = random.Random(SEED)
+    for _ in range(load.files):
+        parts: list[str] = []
+        size = 0
+        while size < load.chars:
+            parts.append(drawn.choice(paragraphs)[: load.chars])
+            size += len(parts[-1]) + 2
+        yield "\n\n".join(parts)
+
+
+def table(measured: dict[Load, list[dict[str, Any]]], many: dict[int, float]) -> str:
+    lines = [
+        "## The pipeline\n",
+        "Paragraphs of chunking_evaluation, drawn at random into text files, taken in by `ragkit"
+        " ingest` from reading to the last commit and the merging of the word index, into the"
+        " embedded PostgreSQL. The embedder of the first three returns vectors at once. Seconds of"
+        " processor time are those of the program itself, its parser and the database; two cores"
+        " give two in each second that passes.\n",
+        "| | files | MB | chunks | s | chunks/s | MB/s | program | parser | database |"
+        " CPU s per 1,000 chunks |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [_row(load, rounds[0]) for load, rounds in measured.items()]
+    lines += ["", *_notes(measured), *_memory(many)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(load: Load, first: dict[str, Any]) -> str:
+    seconds, chunks = first["seconds"], first["chunks"]
+    cpu = [first[f"{name}_cpu_s"] for name in ("own", "parser", "database")]
+    size = load.files * load.chars / 1e6
+    return (
+        f"| {load.name} | {load.files} | {size:.1f} | {chunks:,} | {seconds:.1f} |"
+        f" {chunks / seconds:,.0f} | {size / seconds:.1f} | {cpu[0]:.1f} s | {cpu[1]:.1f} s |"
+        f" {cpu[2]:.1f} s | {1000 * sum(cpu) / chunks:.2f} |"
+    )
+
+
+def _notes(measured: dict[Load, list[dict[str, Any]]]) -> Iterator[str]:
+    for load, rounds in measured.items():
+        if len(rounds) > 1:
+            first, again = rounds[0]["seconds"], rounds[1]["seconds"]
+            yield (
+                f"- {load.name}: a second run over the unchanged files took {again:.2f} s,"
+                f" {first / again:.0f} times less."
+            )
+        if load.embedder == "real":
+            share = rounds[0]["busy"]["embed"] / rounds[0]["seconds"]
+            yield f"- {load.name}: the embedder was at work {share:.0%} of the time."
+
+
+def _memory(many: dict[int, float]) -> Iterator[str]:
+    peaks = ", ".join(f"{peak:.0f} MB of {files:,} files" for files, peak in many.items())
+    yield f"- Peak memory of the ingesting process, the model in it: {peaks}, of 2 KB each."
