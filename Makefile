@@ -8,6 +8,9 @@ PACKAGES := ragkit ingest serve eval tests benchmarks examples
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
+# The files with tests of a mark: to collect all tests takes pytest half a minute.
+marked = -m $(1) $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tests))
+
 .PHONY: demo test test-vllm test-browser test-faults soak gate check lint bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
@@ -17,13 +20,13 @@ test: venv ## all tests that need only pip packages, two files at once
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
-	$(BIN)/python -m pytest -m vllm
+	$(BIN)/python -m pytest $(call marked,vllm)
 
 test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest $(call marked,browser)
 
 test-faults: venv ## ingestions that are killed, stopped, run beside each other, and run out of disk
-	$(BIN)/python -m pytest -m faults
+	$(BIN)/python -m pytest $(call marked,faults)
 
 SOAK_S ?= 600
 soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat

@@ -216,6 +216,9 @@ class Settings(BaseSettings):
     # Arbitrary default; PostgreSQL keeps at most 1 GB in one text.
     max_file_mb: int = Field(default=512, ge=1, le=1024)
     jobs: Annotated[int, Field(ge=1, le=1024)] | None = None  # None: by the number of cores
+    # The Ray cluster of `ragkit ingest --engine ray`: HOST:PORT of its head, or auto. None: what
+    # RAY_ADDRESS says, else one of this machine's own.
+    ray_address: str | None = None
 
     @classmethod
     def settings_customise_sources(

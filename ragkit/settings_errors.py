@@ -37,7 +37,7 @@ def explained(
     if name in values:
         shown = masked(name, values[name])
         where += f" = {short(shown) if isinstance(values[name], str) else shown[:80]}"
-    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
     return f"{where} cannot be used: {reason}. Correct it, or take it away for the default."
 
 

@@ -7,10 +7,11 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ragkit.errors import UsageError
 from ragkit_ingest.cli_sources import Records, source_options
 
 if TYPE_CHECKING:
@@ -68,25 +69,42 @@ def ingest(
     every: Annotated[
         float, typer.Option(min=0.1, help="Seconds between looks with --watch.")
     ] = 5.0,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Only queue what has changed, for workers.")
+    ] = False,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="End the worker when nothing waits any more.")
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=64, help="Parser processes; one per core but one.")
     ] = None,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="What does the work: this program, or Ray.")
+    ] = "local",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Take files, folders and other places into a collection; unchanged files are left alone.
 
     Several of these commands may run at once, on this machine and others: they share the work.
-    `ragkit ingest worker` takes in what is uploaded, as `ragkit worker` does. Exit code 3 when some
-    files failed: the others are stored, and the failures are listed.
+    `ragkit ingest worker` takes in what was queued with --queue, and what is uploaded, as `ragkit
+    worker` does. Exit code 3 when some files failed: the others are stored, and the failures are
+    listed.
     """
     if places == ["worker"] and not Path("worker").exists():
         from ragkit_ingest.cli_worker import worker
 
-        return worker()
+        return worker(until_empty=until_empty)
+    if until_empty:
+        raise UsageError("--until-empty is for workers: `ragkit ingest worker --until-empty`.")
+    if queue and (force or watch or engine != "local"):
+        raise UsageError("--queue goes with neither --force, --watch nor --engine ray.")
     records = Records(text or [], title_field, id_field, metadata_field or [])
     sources = source_options(records, include, exclude, meta, hidden=hidden, title=title, name=name)
     if dry_run:
         _preview(places, collection, sources, sync=sync, force=force, json=json)
+        return
+    if queue:
+        _queue(places, collection, sources, sync=sync, json=json)
         return
     try:
         report = _run(
@@ -94,6 +112,7 @@ def ingest(
             jobs=jobs,
             sync=sync,
             force=force,
+            engine=engine,
             every_s=every if watch else None,
             json=json,
         )
@@ -115,6 +134,7 @@ def _run(
     jobs: int | None,
     sync: bool,
     force: bool,
+    engine: Literal["local", "ray"],
     every_s: float | None,
     json: bool,
 ) -> IngestReport:
@@ -130,6 +150,8 @@ def _run(
             sources=sources,
             sync=sync,
             force=force,
+            engine=engine,
+            watch=every_s is not None,
             on_progress=on_progress,
             on_index=on_index,
         ) as look,
@@ -137,6 +159,40 @@ def _run(
         if every_s is not None:
             watched(look, partial(_tell, json=json), every_s=every_s)
         return look()
+
+
+def _queue(
+    places: Sequence[str],
+    collection: str | None,
+    sources: SourceOptions,
+    *,
+    sync: bool,
+    json: bool,
+) -> None:
+    from ragkit import render
+    from ragkit.embedders import Embedders
+    from ragkit.settings import load_settings
+    from ragkit.store.open import open_database
+    from ragkit_ingest.queueing import enqueue
+
+    settings = load_settings()
+    name = collection or settings.collection
+    with open_database(settings) as database:
+        done = enqueue(
+            *(places, Embedders(settings), database), collection=name, sources=sources, sync=sync
+        )
+    found = done.found
+    if json:
+        render.print_json(done.as_json())
+    else:
+        _print_failures(found)
+        typer.echo(
+            f"{done.queued} queued, {found.unchanged} unchanged,{_more(found)} {found.failed}"
+            f" failed, {found.skipped} skipped. {done.waiting} wait in collection {name!r}:"
+            " `ragkit ingest worker` takes them in."
+        )
+    if found.failed:
+        raise typer.Exit(3)
 
 
 def _preview(
@@ -170,7 +226,6 @@ def _tell(report: IngestReport, *, json: bool) -> None:
 
 
 def _print(report: IngestReport) -> None:
-    from ragkit import render
 
     rate = f", {report.embedded / report.seconds:.0f} chunks/s" if report.embedded else ""
     typer.echo(
@@ -178,8 +233,16 @@ def _print(report: IngestReport) -> None:
         f"{_more(report)} {report.failed} failed, {report.skipped} skipped:"
         f" {report.chunks} chunks in {report.seconds:.1f} s{rate}"
     )
+    for reason, count in sorted(report.passed_over.items()):
+        typer.echo(f"passed over: {count} {reason}")
     for kind, count in sorted(report.notes.items()):
         typer.echo(f"{kind}: {count}")
+    _print_failures(report)
+
+
+def _print_failures(report: IngestReport) -> None:
+    from ragkit import render
+
     if report.failures:
         rows = [[failure.uri, failure.stage, failure.reason] for failure in report.failures]
         typer.echo("\nNot ingested:")

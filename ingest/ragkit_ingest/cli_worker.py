@@ -1,18 +1,28 @@
-"""`ragkit worker`: the ingestion worker as a process, one line on stderr for each upload."""
+"""`ragkit worker`: the ingestion worker as a process, a line on stderr for all that it does."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ragkit_ingest.worker import Done
 
 
-def worker() -> None:
-    """Take in files that were uploaded, as they come, until it is told to end.
+def worker(
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="End when nothing waits any more.")
+    ] = False,
+) -> None:
+    """Take in what was uploaded, or queued by `ragkit ingest --queue`, until it is told to end.
 
-    Several may run beside each other, on this machine and others. SIGTERM and Ctrl-C end it: what
-    it was at goes back to the queue.
+    Several may run beside each other, on this machine and others that reach the same places.
+    SIGTERM and Ctrl-C end it: what it was at goes back to the queue. With --until-empty the exit
+    code is 3 when some files failed, or wait for a worker that reaches them.
     """
     import logging
 
@@ -25,7 +35,8 @@ def worker() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     try:
-        work(load_settings())
+        done = work(load_settings(), until_empty=until_empty)
+        raise SystemExit(3 if _tell(done) else 0)
     except SystemExit as ending:
         # An embedding that goes on in a thread would abort the interpreter's own end; what was to
         # be given back and closed is.
@@ -33,6 +44,20 @@ def worker() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(ending.code or 0))
+
+
+def _tell(done: Done) -> bool:
+    """Say what was done with what was queued; return whether something is amiss."""
+    added, updated, unchanged, failed = (
+        sum(getattr(report, name) for report in done.reports)
+        for name in ("added", "updated", "unchanged", "failed")
+    )
+    left = f" {done.left} are left to workers that reach them." if done.left else ""
+    typer.echo(
+        f"{added} added, {updated} updated, {unchanged} unchanged, {failed} failed; nothing else"
+        f" waits.{left}"
+    )
+    return bool(failed or done.left)
 
 
 def _end(number: int, frame: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragkit.embedders import source_of
+from ragkit.errors import NotFoundError
 from ragkit.ingest_options import options_of
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.steps import Steps
@@ -42,6 +43,14 @@ def fingerprints_of(embedders: Embedders, store: PostgresStore, collection: str)
     """Return the fingerprints of documents that need not be made anew."""
     options = options_of(embedders.settings, store.ingest_options(collection))
     return frozenset(_made(embedders.settings, options, store, collection).values())
+
+
+def options_in(settings: Settings, store: PostgresStore, collection: str) -> IngestOptions:
+    """Return a collection's options; where there is none, those that it would have."""
+    try:
+        return options_of(settings, store.ingest_options(collection))
+    except NotFoundError:
+        return options_of(settings, {})
 
 
 def _made(

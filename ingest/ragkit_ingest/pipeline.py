@@ -16,20 +16,23 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import IngestError, LeaseLostError
+from ragkit.errors import DatabaseError, IngestError, LeaseLostError, UsageError
+from ragkit.store.writing import Result
 from ragkit.types import NewDocument, ParsedText
 from ragkit_ingest.alike import Alike, flagged
 from ragkit_ingest.channel import Broken, Channel, Room
+from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
 from ragkit_ingest.steps import rows_of
-from ragkit_ingest.tally import Tally, Task
+from ragkit_ingest.tally import Live, Tally, Task
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.settings import Settings
     from ragkit.store.jobs import Worker
     from ragkit.store.postgres import PostgresStore
+    from ragkit.types import Document
     from ragkit_ingest.embedding import Rows
     from ragkit_ingest.items import Item
     from ragkit_ingest.sandbox import ParserPool
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 _PARSING_BYTES: Final = 64 << 20  # of files that are read and not yet split, one at least
 _SPLIT_CHUNKS: Final = 2048
 _WRITE_CHUNKS: Final = 8192
+_TOGETHER_CHUNKS: Final = 1024  # written in one transaction; twice as many are as quick
 _EMBED_CHUNKS: Final = 128  # embedded together: seconds of work on a CPU, so that progress shows
 _LOOK_S: Final = 0.2  # between looks at how far it is
 _HEARTBEAT_S: Final = 30.0
@@ -191,6 +195,7 @@ class Pipeline:
     def _split_one(self, task: Task, future: Future[ParsedText]) -> None:
         try:
             parsed = future.result()
+            self._steps.get_ready()  # no file's own time
             began = perf_counter()
             prepared = self._apart(task, self._steps.prepared(task.source, parsed))
         except IngestError as error:
@@ -253,32 +258,46 @@ class Pipeline:
         return np.concatenate(done)
 
     def _writing(self) -> None:
-        while things := self._embedded.take(_WRITE_CHUNKS):
+        while things := self._embedded.take(_TOGETHER_CHUNKS):
+            self._write(things)
             for thing in things:
-                self._write(thing)
                 if self._alike is not None:
                     self._alike.settled(thing.task.uri)
                 self._under_way.leave(1)
 
-    def _write(self, thing: _Embedded) -> None:
+    def _write(self, things: Sequence[_Embedded]) -> None:
+        """Store what has come together in one transaction; where that fails, each by itself."""
         began = perf_counter()
-        task = thing.task
         try:
-            document = self._store.put_document(
-                *(self._collection, thing.document, self._steps.embedder.space, thing.vectors),
-                job=task.job,
-                figures=task.figures.as_json(),
-            )
-        except LeaseLostError:  # it was deleted, or another process has taken it over
-            self._tally.count(lost=1)
+            stored = self._stored(things)
+        except (DatabaseError, UsageError):
+            if len(things) == 1:
+                raise
+            for thing in things:
+                self._write([thing])
             return
         self._tally.spent("write", began)
-        self._tally.stored(document, task.figures.notes)
+        for thing, document in zip(things, stored, strict=True):
+            if document is None:  # it was deleted, or another process has taken it over
+                self._tally.count(lost=1)
+            else:
+                self._tally.stored(document, thing.task.figures.notes)
+
+    def _stored(self, things: Sequence[_Embedded]) -> list[Document | None]:
+        chunks = sum(len(thing.vectors) for thing in things)
+        results: list[Result] = []
+        for thing in things:
+            thing.task.figures.began("write")
+            figures = Live(thing.task.figures, share=len(thing.vectors) / chunks)
+            results.append(Result(thing.task.job, thing.document, thing.vectors, figures))
+        return self._store.put_results(self._collection, results, self._steps.embedder.space)
 
     def _fail(self, task: Task, error: IngestError) -> None:
+        self._reading.has_failed(task)
+        reason = masked_reason(error.reason, self._steps.options)
         try:
-            self._worker.fail(task.job, error.stage, error.reason, task.figures.as_json())
+            self._worker.fail(task.job, error.stage, reason, task.figures.as_json())
         except LeaseLostError:
             self._tally.count(lost=1)
         else:
-            self._tally.failed(task.uri, error.stage, error.reason)
+            self._tally.failed(task.uri, error.stage, reason)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.errors import NotFoundError
-from ragkit_ingest.models import fingerprints_of
+from ragkit_ingest.models import fingerprints_of, options_in
+from ragkit_ingest.passing import passed_over
 from ragkit_ingest.run import limits
 from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.sources import SourceOptions, find
@@ -70,17 +71,21 @@ def preview(
     name = collection or settings.collection
     listing = find([str(place) for place in places], sources, settings=settings)
     would: list[tuple[str, What, str]] = []
-    unchanged = 0
+    unchanged = passed = 0
     found: set[str] = set()
     with open_database(settings) as database, ParserPool(1, limits(settings)) as parsers:
         store = database.store(settings.tenant)
         known = _known(store, name)
         made = fingerprints_of(Embedders(settings), store, name) if known else frozenset()
+        options = options_in(settings, store, name)
         max_bytes = settings.max_file_mb << 20
         for item in unpacked(listing, parsers, max_bytes):
             if item.uri in found:
                 continue
             found.add(item.uri)
+            if passed_over(item, options):
+                passed += 1
+                continue
             source = read(item, max_bytes=max_bytes)
             content, by = known.get(item.uri, ("", ""))
             if source.error:
@@ -92,7 +97,7 @@ def preview(
     if sync:
         gone = sorted(uri for uri in known if uri not in found and listing.covers(uri))
         would += [(uri, "delete", "") for uri in gone]
-    return Preview(tuple(would), unchanged, listing.skipped)
+    return Preview(tuple(would), unchanged, listing.skipped + passed)
 
 
 def _known(store: PostgresStore, collection: str) -> dict[str, tuple[str, str]]:

@@ -13,8 +13,9 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from ragkit_ingest.passing import passed_over
 from ragkit_ingest.steps import read
-from ragkit_ingest.tally import Task
+from ragkit_ingest.tally import Figures, Task
 
 if TYPE_CHECKING:
     from ragkit.errors import IngestError
@@ -53,6 +54,7 @@ class Reading:
         self._fail = fail
         self._force = force
         self._under_way: set[str] = set()  # content hashes of what was started by this process
+        self._failed: set[str] = set()  # those of which a first thing failed
         self._later: deque[Item] = deque()  # the same content is under way
         self._elsewhere: deque[tuple[Item, str]] = deque()  # another process has it
         self._suspects: deque[Item] = deque()  # what may have ended programs, to be taken alone
@@ -61,7 +63,13 @@ class Reading:
         """Read everything once; what has to wait is kept for `rest`."""
         for some in _some(items):
             self._tally.saw(item.uri for item in some)
-            self._read(some)
+            self._read([item for item in some if not self._passes_over(item)])
+
+    def _passes_over(self, item: Item) -> bool:
+        reason = passed_over(item, self._steps.options)
+        if reason:
+            self._tally.pass_over(reason)
+        return bool(reason)
 
     def rest(self, drained: Callable[[], None], stop: threading.Event) -> None:
         """Settle what had to wait, until nothing is left.
@@ -86,6 +94,10 @@ class Reading:
         """Take a thing up again when what is under way is stored; other threads may call it."""
         self._worker.release(task.job)
         self._later.append(task.source.item)
+
+    def has_failed(self, task: Task) -> None:
+        """Note that a thing failed; others with its content need not wait for one another."""
+        self._failed.add(task.source.content_hash)
 
     def is_copy(self, task: Task, document: int, similarity: float = 1.0) -> bool:
         """Note that a document has a thing's content already; tell whether it could be noted."""
@@ -137,7 +149,8 @@ class Reading:
                 self._worker.finish(job)
                 self._tally.count(unchanged=1)
             else:
-                self._begin(Task(source, job), same.get(source.content_hash))
+                figures = Figures(seconds={"read": source.seconds})
+                self._begin(Task(source, job, figures), same.get(source.content_hash))
 
     def _begin(self, task: Task, same: int | None) -> None:
         """Start what was claimed, unless its content is a document's already, or is soon to be."""
@@ -146,11 +159,14 @@ class Reading:
             self._fail(task, source.error)
         elif same is not None and self.is_copy(task, same):
             return
-        elif source.content_hash in self._under_way:
+        elif self._is_under_way(source.content_hash):
             self.put_off(task)
         else:
             self._under_way.add(source.content_hash)
             self._start(task)
+
+    def _is_under_way(self, content: str) -> bool:
+        return content in self._under_way and content not in self._failed
 
     def _settled(self, others: Sequence[tuple[Item, str]]) -> list[Item]:
         """Tell what became of things that another process had; return those to be taken up here.

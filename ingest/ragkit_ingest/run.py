@@ -9,19 +9,24 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragkit.errors import OtherModelError
 from ragkit_ingest.away import AWAY, is_away, waits_s
+from ragkit_ingest.looks import Looks
 from ragkit_ingest.models import steps_of
 from ragkit_ingest.pipeline import Pipeline
 from ragkit_ingest.repeated import folder_of, repeated_lines
 from ragkit_ingest.report import IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 from ragkit_ingest.sources import SourceOptions, find
+from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Tally
 from ragkit_ingest.unpacking import unpacked
@@ -29,8 +34,11 @@ from ragkit_ingest.unpacking import unpacked
 if TYPE_CHECKING:
     from ragkit.embedders import Embedders
     from ragkit.settings import Settings
+    from ragkit.store.jobs import Worker
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.vectors import BuildProgress
+    from ragkit_ingest.beyond.waves import Waves
+    from ragkit_ingest.items import Item
     from ragkit_ingest.repeated import Lines
     from ragkit_ingest.sources import Listing
     from ragkit_ingest.steps import Steps
@@ -38,6 +46,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("ragkit.ingest")
 
 JOB_KIND: Final = "ingest"
+_MOST_FAILED: Final = 10_000  # arbitrary: those of a watched folder that are not tried at each look
+
+Engine = Literal["local", "ray"]
 
 
 def ingest(
@@ -49,6 +60,7 @@ def ingest(
     sources: SourceOptions | None = None,
     sync: bool = False,
     force: bool = False,
+    engine: Engine = "local",
     on_progress: Callable[[Progress], None] = lambda progress: None,
     on_index: Callable[[BuildProgress], None] | None = None,
 ) -> IngestReport:
@@ -56,8 +68,9 @@ def ingest(
 
     `jobs` is the number of parser processes, `sources` what is taken of the places. With `sync`,
     documents whose files have vanished from these places are deleted; with `force`, unchanged ones
-    are made anew. `on_index` is told, from another thread, how far the vector index is, where one
-    is built at the end. A file that fails is in the report's `failures` and never stops the others.
+    are made anew. `engine` says what works on them: this program, or a Ray cluster. `on_index` is
+    told, from another thread, how far the vector index is, where one is built at the end. A file
+    that fails is in the report's `failures` and never stops the others.
     Raises NotFoundError for a missing path, DatabaseError when the database stays away, ModelError,
     and OtherModelError when the settings name another model than the collection's on purpose.
     """
@@ -69,6 +82,7 @@ def ingest(
         sources=sources,
         sync=sync,
         force=force,
+        engine=engine,
         on_progress=on_progress,
         on_index=on_index,
     ) as look:
@@ -85,28 +99,37 @@ def ingesting(
     sources: SourceOptions | None = None,
     sync: bool = False,
     force: bool = False,
+    engine: Engine = "local",
+    watch: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     on_index: Callable[[BuildProgress], None] | None = None,
 ) -> Iterator[Callable[[], IngestReport]]:
     """Lend what does what `ingest` does, as often as it is called, with one load of the model.
 
-    The embedded database runs meanwhile.
+    With `watch`, files that look as they did the time before are not read again, and a time at
+    which nothing was found leaves no trace in the ledger. The embedded database runs meanwhile.
     """
     from ragkit.embedders import Embedders
     from ragkit.settings import load_settings
     from ragkit.store.open import open_database
 
     settings = settings or load_settings()
+    if engine == "ray":
+        from ragkit_ingest.beyond.cluster import check
+
+        check(settings)
     listing = find([str(place) for place in places], sources, settings=settings)
     embedders = Embedders(settings)
     name = collection or settings.collection
+    looks = Looks() if watch else None
 
     def look() -> IngestReport:
         return _Run(
-            *(embedders, name, listing),
+            *(embedders, name, listing, looks),
             jobs=jobs,
             sync=sync,
             force=force,
+            engine=engine,
             on_progress=on_progress,
             on_index=on_index,
         ).report()
@@ -123,10 +146,12 @@ class _Run:
         embedders: Embedders,
         collection: str,
         listing: Listing,
+        looks: Looks | None,
         *,
         jobs: int | None,
         sync: bool,
         force: bool,
+        engine: Engine,
         on_progress: Callable[[Progress], None],
         on_index: Callable[[BuildProgress], None] | None,
     ) -> None:
@@ -134,14 +159,17 @@ class _Run:
         self._settings = embedders.settings
         self._collection = collection
         self._listing = listing
+        self._looks = looks
         self._jobs = jobs
         self._sync = sync
         self._force = force
+        self._engine = engine
         self._on_progress = on_progress
         self._on_index = on_index
         self._started = time.perf_counter()
         self._tally = Tally()
         self._has_begun = False  # whether the database was there at all
+        self._run: int | None = None  # as the ledger knows it
 
     def report(self) -> IngestReport:
         """Do it, and say what was done."""
@@ -171,10 +199,14 @@ class _Run:
             store = database.store(self._settings.tenant, durable=False)
             owner = store.create_collection(self._collection)
             steps = steps_of(self._embedders, store, self._collection, strict=True)
-            run = store.job_ledger.start_run(owner.id, JOB_KIND)
             self._has_begun = True
+            self._run = None
+            files = self._files(store, steps)
             try:
-                self._take_in(store, owner.id, run, steps)
+                first = next(files, None)
+                if first is not None or self._looks is None:
+                    self._run = store.job_ledger.start_run(owner.id, JOB_KIND)
+                    self._take_in(store, owner.id, steps, chain(filter(None, [first]), files))
             except OtherModelError as error:
                 raise OtherModelError(
                     f"collection {self._collection!r} was moved to another embedding model while"
@@ -182,35 +214,69 @@ class _Run:
                 ) from error
             if self._sync:
                 self._delete_vanished(store)
-            store.job_ledger.end_run(run, self._report().as_json())
+            self._end(store, owner.id)
             if self._tally.has_changed:
                 store.finish_load(self._collection, steps.embedder.space, self._on_index)
 
-    def _take_in(self, store: PostgresStore, collection: int, run: int, steps: Steps) -> None:
+    def _files(self, store: PostgresStore, steps: Steps) -> Iterator[Item]:
+        """Yield the files that are to be read."""
+        files = (item for _, item in self._listing.files())
+        if self._looks is None:
+            return files
+        self._looks.begin(steps)
+        failed = failing(store, self._collection) if self._looks.failures else {}
+        known = partial(store.known, self._collection)
+        return self._looks.changed(files, steps, known, failed, self._tally)
+
+    def _end(self, store: PostgresStore, collection: int) -> None:
+        """Note in the ledger what was done; where that is nothing, a look leaves nothing there."""
+        report, ledger = self._report(), store.job_ledger
+        others_failed = self._looks is None or self._looks.end(report.failures)
+        if others_failed or report.has_changed:
+            run = ledger.start_run(collection, JOB_KIND) if self._run is None else self._run
+            ledger.end_run(run, report.as_json())
+        elif self._run is not None:
+            ledger.drop_run(self._run)
+
+    def _take_in(
+        self, store: PostgresStore, collection: int, steps: Steps, files: Iterable[Item]
+    ) -> None:
         settings = self._settings
         processes = self._jobs or settings.jobs or parser_count()
         with (
             ParserPool(processes, limits(settings)) as parsers,
-            store.job_ledger.worker(collection, JOB_KIND, run=run) as worker,
+            store.job_ledger.worker(collection, JOB_KIND, run=self._run) as worker,
         ):
             if steps.options.boilerplate == "drop":
                 steps.lines = self._repeated_lines(store, parsers, steps)
-            pipeline = Pipeline(
-                *(store, self._collection, steps, settings, parsers, worker, self._tally),
-                force=self._force,
-            )
-            pipeline.run(unpacked(self._listing, parsers, steps.max_file_bytes), self._look)
+            stages = self._stages(store, steps, parsers, worker)
+            unpack = unpacked if self._looks is None else self._looks.things
+            stages.run(unpack(files, parsers, steps.max_file_bytes), self._look)
+
+    def _stages(
+        self, store: PostgresStore, steps: Steps, parsers: ParserPool, worker: Worker
+    ) -> Pipeline | Waves:
+        """Make what does the work: threads and processes of this program, or a Ray cluster."""
+        what = (store, self._collection, steps, self._settings)
+        if self._engine == "local":
+            return Pipeline(*what, parsers, worker, self._tally, force=self._force)
+        from ragkit_ingest.beyond.waves import Waves
+
+        processes = self._jobs or self._settings.jobs
+        at_most = limits(self._settings)
+        return Waves(*(*what, at_most, worker, self._tally), parsers=processes, force=self._force)
 
     def _repeated_lines(self, store: PostgresStore, parsers: ParserPool, steps: Steps) -> Lines:
         """Look through the folders in which something has changed."""
         max_bytes = steps.max_file_bytes
         known = store.known(self._collection)
+        listing = copy(self._listing)  # what is found of it while it is taken in is another matter
         folders = {
             folder_of(item.uri)
-            for item in unpacked(self._listing, parsers, max_bytes)
+            for item in unpacked(listing, parsers, max_bytes)
             if self._force or not steps.is_known(read(item, max_bytes=max_bytes), known)
         }
-        items = unpacked(self._listing, parsers, max_bytes)
+        items = unpacked(listing, parsers, max_bytes)
         changed = (item for item in items if folder_of(item.uri) in folders)
         return repeated_lines(changed, parsers, steps.parse_options, max_bytes=max_bytes)
 
@@ -220,11 +286,31 @@ class _Run:
         stored = store.named(self._collection)
         gone = [uri for uri in stored if uri not in found and self._listing.covers(uri)]
         self._tally.count(deleted=store.delete_uris(self._collection, gone) if gone else 0)
+        for place, reason in kept_for(self._listing, stored):
+            self._tally.failed(place, "read", reason)
 
     def _look(self) -> None:
         tally = self._tally
         seconds = time.perf_counter() - self._started
         self._on_progress(Progress(tally.done, tally.seen, tally.embedded, seconds))
+
+
+def failing(store: PostgresStore, collection: str) -> dict[str, str]:
+    """Map the files that failed, as the ledger has it, to the hash of what failed."""
+    failed = store.job_ledger.jobs(collection=collection, state="failed", limit=_MOST_FAILED)
+    return {job.uri: job.content_hash for job in failed}
+
+
+def kept_for(listing: Listing, stored: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield places that nothing was in though documents came from there, and what to say of it."""
+    for place in listing.empty:
+        if count := sum(is_in(uri, place) for uri in stored):
+            yield (
+                place,
+                f"there is nothing in it now, and {count} documents are from there: none was"
+                " deleted, because a drive that is not mounted looks like this. If they are to go,"
+                " use `ragkit documents delete`.",
+            )
 
 
 def parser_count() -> int:

@@ -10,12 +10,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from ragkit.errors import IngestError
 from ragkit.text.language import language
 from ragkit.types import Chunk, NewDocument, ParsedText
 from ragkit_ingest.clean.boilerplate import without_boilerplate
+from ragkit_ingest.clean.said import Said, masked_said
 from ragkit_ingest.embedding import Embedding
 from ragkit_ingest.items import Item
 from ragkit_ingest.parse import MEDIA_TYPES
@@ -36,13 +38,15 @@ if TYPE_CHECKING:
 class Source:
     """A thing as it was read: its bytes, or the error that kept it from being read.
 
-    `content_hash` is the sha256 of its bytes and of what the user says of it.
+    `content_hash` is the sha256 of its bytes and of what the user says of it, `seconds` what
+    reading took.
     """
 
     item: Item
     data: bytes = b""
     error: IngestError | None = None
     content_hash: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,13 @@ class Prepared:
 
 def read(item: Item, *, max_bytes: int) -> Source:
     """Read a thing of at most `max_bytes`."""
+    began = perf_counter()
     try:
         data = item.read(max_bytes)
     except IngestError as error:
-        return Source(item, error=error)
-    return Source(item, data, content_hash=_hash(item, data))
+        return Source(item, error=error, seconds=perf_counter() - began)
+    content_hash = _hash(item, data)
+    return Source(item, data, content_hash=content_hash, seconds=perf_counter() - began)
 
 
 def _hash(item: Item, data: bytes) -> str:
@@ -109,6 +115,10 @@ class Steps:
         same = content == source.content_hash and made in self.fingerprints
         return same and not source.error
 
+    def get_ready(self) -> None:
+        """Load what splitting needs: the embedder, whose tokens are counted. At once, if it is."""
+        assert self._splitter is not None
+
     def prepared(self, source: Source, parsed: ParsedText) -> Prepared:
         """Split a parsed thing. The first call loads the embedder, whose tokens are counted."""
         split = self._splitter
@@ -120,19 +130,22 @@ class Steps:
         if not chunks:
             raise IngestError("chunk", "there is no text in it")
         item = source.item
+        title = item.title or parsed.title or _first_heading(chunks) or item.name
+        about = Said(title, {**parsed.metadata, **item.metadata}, parsed.notes)
+        said = masked_said(about, item.uri, self.options)
         document = NewDocument(
             uri=item.uri,
             content_hash=source.content_hash,
             fingerprint=self.fingerprint,
             text=parsed.text,
             chunks=chunks,
-            title=item.title or parsed.title or _first_heading(chunks) or item.name,
+            title=said.title,
             language=language(parsed.text),
             media_type=MEDIA_TYPES[item.suffix],
-            metadata={**parsed.metadata, **item.metadata},
+            metadata=said.metadata,
             pages=parsed.pages,
         )
-        return Prepared(document, self._embedding.rows(document, spans), parsed.notes)
+        return Prepared(document, self._embedding.rows(document, spans), said.notes)
 
     def embed(self, rows: Rows) -> Vectors:
         """Embed some rows, of any documents: shape (rows, dimension)."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
-from ragkit_ingest.sources import expanded
+from ragkit_ingest.sources import RecordFile, expanded
 
 if TYPE_CHECKING:
     from ragkit_ingest.sandbox import ParserPool
 
 
 def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iterator[Item]:
-    """Yield things and, of containers, the files in them; a mail is both.
+    """Yield things; of containers the files in them, of files of records these; a mail is both.
 
     A container that cannot be unpacked is a thing that cannot be read.
     """
@@ -27,6 +27,9 @@ def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iter
         return parsers.members(data, suffix).result()
 
     for item in items:
+        if isinstance(item, RecordFile):
+            yield from item.records()
+            continue
         if item.suffix in MEDIA_TYPES:
             yield item
         if item.suffix not in CONTAINERS:

@@ -1,4 +1,4 @@
-"""The ingestion worker: uploaded files become documents as they come, for all tenants.
+"""The ingestion worker: uploaded and queued files become documents as they come.
 
 It waits for the database whenever that is away, gives back what it was at when it is told to end,
 and leaves nothing undone when it is killed: the ledger knows. It knows nothing of HTTP or SQL.
@@ -12,7 +12,8 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ from ragkit.errors import (
 )
 from ragkit.store.acting import act_for, keeps_sessions
 from ragkit_ingest.models import adopt, steps_of
+from ragkit_ingest.queued import Ended, QueuedFiles
 from ragkit_ingest.run import limits, parser_count
 from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.tidying import Tidying
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from ragkit.store.open import Database
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
+    from ragkit_ingest.report import IngestReport
     from ragkit_ingest.steps import Steps
     from ragkit_ingest.upload import StepsOf
 
@@ -53,28 +56,48 @@ _END_S: Final = 1.5  # what a running embedding is waited for at the end
 _MOST_AT_ONCE: Final = 4  # arbitrary; each holds a file in memory, and parses in its own process
 
 
-def work(settings: Settings) -> None:
-    """Take in uploads until the process is told to end; comes back only by an exception.
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a worker has done by the time that nothing waits any more.
 
-    Raises ModelError without an embedding model, MigrationError for a database that is newer.
+    `left` counts queued files that are for other workers: this one does not reach them.
+    """
+
+    reports: tuple[IngestReport, ...]
+    left: int
+
+
+def work(settings: Settings, *, until_empty: bool = False) -> Done:
+    """Take in uploads, of all tenants, and queued files, of the settings' tenant.
+
+    It comes back only with `until_empty`, when nothing waits and no other worker is at anything
+    that was queued. Raises ModelError without an embedding model, MigrationError for a database
+    that is newer.
     """
     from ragkit.embedders import Embedders
     from ragkit.store.open import open_database
 
     embedders = Embedders(settings)
     embedders.default.load()
+    reports: list[IngestReport] = []  # of shifts that the database ended
     lost: list[int] = []  # workers that this process was when the database went away
     wait_s = _FIRST_WAIT_S
     while True:
         started = time.monotonic()
+        files: QueuedFiles | None = None
         try:
             with open_database(settings) as database:
-                log.info("ready for uploads")
-                Shift(database, settings, partial(_steps, embedders), lost).run()
+                log.info("ready for uploads and queued files")
+                shift = Shift(database, settings, partial(_steps, embedders), lost)
+                shift.files = files = QueuedFiles(database, embedders, shift.stop)
+                shift.run(until_empty=until_empty)
+                return Done((*reports, *files.reports), files.left)
         except MigrationError:
             raise
         except (DatabaseError, psycopg.OperationalError, psycopg.InterfaceError) as error:
             log.warning("waiting for the database: %s", " ".join(str(error).split()))
+        if files is not None:
+            reports += files.reports
         lasted = time.monotonic() - started > _LONGEST_WAIT_S
         wait_s = _FIRST_WAIT_S if lasted else min(2 * wait_s, _LONGEST_WAIT_S)
         time.sleep(wait_s)
@@ -100,31 +123,40 @@ class Shift:
         self._lost = lost
         self._at_once = min(settings.jobs or max(2, parser_count()), _MOST_AT_ONCE)
         self._parsers = ParserPool(self._at_once, limits(settings))
-        self._stop = threading.Event()
+        self.stop = threading.Event()
         self._bell = _Bell()
         self._errors: list[Exception] = []
         self._tidy = Tidying(database)
+        self._idle: dict[str, int] = {}  # threads with nothing to do, and the ring they heard last
+        self.files: QueuedFiles | None = None  # None: uploads alone
 
-    def run(self) -> None:
-        """Work until the process is told to end or something fails; then give everything back."""
+    def run(self, *, until_empty: bool = False) -> None:
+        """Work until the process is told to end or something fails; then give everything back.
+
+        With `until_empty` also until nothing waits.
+        """
         from ragkit.store.upload_worker import UploadWorker
 
         pool = self._database.pool
         with pool.connection() as own, _told(pool) as wait:
             queue = UploadWorker(own)
-            uploads = Uploads(self._database, self._steps_of, self._parsers, queue, self._stop)
+            uploads = Uploads(self._database, self._steps_of, self._parsers, queue, self.stop)
             threads = [
                 threading.Thread(
                     target=self._work, args=(queue, uploads), daemon=True, name=f"upload-{n}"
                 )
                 for n in range(self._at_once)
             ]
+            if self.files is not None:
+                threads.append(threading.Thread(target=self._file, daemon=True, name="files"))
             try:
                 queue.give_back(self._lost)
                 self._lost.clear()
                 for thread in threads:
                     thread.start()
                 while not self._errors:
+                    if until_empty and self._is_done(len(threads)):
+                        return
                     wait()
                     self._bell.ring()
                 raise self._errors[0]
@@ -132,9 +164,12 @@ class Shift:
                 self._end(queue, threads)
 
     def _end(self, queue: UploadWorker, threads: list[threading.Thread]) -> None:
-        self._stop.set()
+        self.stop.set()
         self._bell.ring()
         self._parsers.close()
+        if self.files is not None:
+            with suppress(psycopg.Error):  # what it had is free when its connection is gone
+                self.files.close()
         end = time.monotonic() + _END_S
         for thread in threads:
             if thread.ident is not None:
@@ -147,16 +182,41 @@ class Shift:
     def _work(self, queue: UploadWorker, uploads: Uploads) -> None:
         """Do one upload after the other; the first error that is not a file's ends the shift."""
         try:
-            while not self._stop.is_set():
+            while not self.stop.is_set():
                 heard = self._bell.rings
                 job = queue.claim()
                 if job is None:
                     self._tidy.when_idle(queue)
-                    self._bell.wait(heard)
+                    self._rest(heard)
                 else:
                     self.do(queue, uploads, job)
         except Exception as error:  # noqa: BLE001  handed to the main thread
             self._errors.append(error)
+
+    def _file(self) -> None:
+        """Take in queued files as they come; an error that is not a file's ends the shift."""
+        assert self.files is not None
+        try:
+            while not self.stop.is_set():
+                heard = self._bell.rings
+                if not self.files.work():
+                    self._rest(heard)
+        except Ended:
+            return
+        except Exception as error:  # noqa: BLE001  handed to the main thread
+            self._errors.append(error)
+
+    def _rest(self, heard: int) -> None:
+        name = threading.current_thread().name
+        self._idle[name] = heard
+        self._bell.wait(heard)
+        del self._idle[name]
+
+    def _is_done(self, threads: int) -> bool:
+        """Say whether every thread has found nothing to do since the bell rang last but one."""
+        heard = list(self._idle.values())
+        idle = len(heard) == threads and min(heard) >= max(1, self._bell.rings - 1)
+        return idle and (self.files is None or self.files.is_done())
 
     def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
         """Do one upload and record what came of it; only the database's absence is raised."""
@@ -176,7 +236,7 @@ class Shift:
             queue.replaced(job)
             said = "a later file has taken its place"
         except IngestError as error:
-            if self._stop.is_set():
+            if self.stop.is_set():
                 return  # broken off; it is given back
             queue.fail(job, error.stage, error.reason)
             said = f"failed at {error.stage}"

@@ -52,7 +52,7 @@ _ENQUEUE: Final = """
         ELSE true END
 """
 # Of an open job: no living worker holds it within its lease.
-_OPEN: Final = "(j.state = 'queued' OR j.lease_until < now() OR NOT ragkit_alive(j.worker))"
+OPEN: Final = "(j.state = 'queued' OR j.lease_until < now() OR NOT ragkit_alive(j.worker))"
 _WANTED: Final = """
     JOIN unnest(%(keys)s::bytea[], %(hashes)s::text[]) AS w (key, hash)
         ON w.key = j.uri_key AND (w.hash = '' OR j.content_hash IN ('', w.hash))
@@ -63,7 +63,7 @@ def _free(wanted: str, limit: str = "") -> str:
     return f"""
         SELECT j.tenant, j.id FROM job j {wanted}
         WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND j.kind = %(kind)s
-            AND j.state IN ('queued', 'running') AND {_OPEN} {limit}
+            AND j.state IN ('queued', 'running') AND {OPEN} {limit}
         ORDER BY j.id LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
     """  # noqa: S608  built from constants only
 
@@ -114,8 +114,8 @@ _RELEASE_ONE: Final = """
     WHERE tenant = %s AND id = %s AND token = %s AND state = 'running'
 """
 _OUTCOMES: Final = f"""
-    SELECT uri, state, stage, reason, content_hash, state = 'running' AND NOT {_OPEN},
-        state IN ('queued', 'running') AND {_OPEN} AND attempts >= {MAX_TOGETHER} FROM job j
+    SELECT uri, state, stage, reason, content_hash, state = 'running' AND NOT {OPEN},
+        state IN ('queued', 'running') AND {OPEN} AND attempts >= {MAX_TOGETHER} FROM job j
     WHERE tenant = %s AND collection_id = %s AND kind = %s AND uri_key = ANY(%s)
 """  # noqa: S608  built from constants only
 

@@ -75,6 +75,7 @@ _START: Final = """
 _END: Final = """
     UPDATE ingest_run SET ended_at = now(), figures = %s WHERE tenant = %s AND id = %s
 """
+_DROP_RUN: Final = "DELETE FROM ingest_run WHERE tenant = %s AND id = %s"
 _RUNS: Final = """
     SELECT r.id, c.name, r.command, r.host, r.started_at, r.ended_at, r.figures
     FROM ingest_run r JOIN collection c ON c.tenant = r.tenant AND c.id = r.collection_id
@@ -148,6 +149,11 @@ class Ledger:
         """Note that a run is over, and what it did; nothing where its collection is gone."""
         with transaction(self._pool, self._tenant) as cursor:
             cursor.execute(_END, (Jsonb(dict(figures)), self._tenant, run))
+
+    def drop_run(self, run: int) -> None:
+        """Forget a run in which there was nothing to do."""
+        with transaction(self._pool, self._tenant) as cursor:
+            cursor.execute(_DROP_RUN, (self._tenant, run))
 
     def runs(self, *, collection: str | None = None, limit: int = 50) -> list[Run]:
         """List runs, latest first."""

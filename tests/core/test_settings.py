@@ -350,3 +350,10 @@ def test_every_secret_is_masked() -> None:
     for name in secrets:
         assert "hunter2" not in masked(name, SecretStr("hunter2"))
         assert "hunter2" not in masked(name, "hunter2")
+
+
+def test_a_reason_that_is_a_sentence_ends_once() -> None:
+    with pytest.raises(SettingsError) as error:
+        Settings(splitter="nonsense")
+    said = "code and langchain:CLASS. Correct it, or take it away for the default."
+    assert str(error.value).endswith(said)

@@ -1,12 +1,17 @@
-"""`ragkit` as processes that are killed, stopped and run side by side; and folders of files."""
+"""`ragkit` as processes that are killed, stopped and run side by side; and folders of files.
+
+Each command is a process of its own, forked from one that has imported torch and the rest already:
+where dozens are started, that takes more time than all that they do.
+"""
 
 import json
+import multiprocessing
 import os
 import random
-import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +22,72 @@ from ragkit.store.connect import connect
 
 PATIENCE_S = 240
 
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(
+    "ragkit.cli ragkit.settings ragkit.knowledge ragkit.embed.local ragkit.embed.bert"
+    " ragkit_ingest.cli ragkit_ingest.run psycopg_pool Stemmer tokenizers torch".split()
+)
 
-def start(database: str, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+
+class Command:
+    """A command at work on a database; `settings` are RAGKIT_ variables without that prefix."""
+
+    def __init__(
+        self, database: str, arguments: Sequence[str], settings: Mapping[str, str]
+    ) -> None:
+        own = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
+        own["RAGKIT_DATABASE_URL"] = database
+        self._out = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
+        self._err = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
+        arguments_of_run = (arguments, own, self._out.name, self._err.name)
+        self._process = _FORKING.Process(target=_run, args=arguments_of_run, daemon=True)
+        self._process.start()
+
+    def is_running(self, wait_s: float = 0) -> bool:
+        """Wait for the command's end for a while; tell whether it is still running."""
+        self._process.join(wait_s)
+        return self._process.is_alive()
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def end(self) -> tuple[int | None, str, str]:
+        """Wait for the end; return the exit code and what was said on both outputs."""
+        self._process.join(PATIENCE_S)
+        with self._out, self._err:
+            return self._process.exitcode, self._out.read(), self._err.read()
+
+
+def _run(arguments: Sequence[str], own: Mapping[str, str], out: str, err: str) -> None:
+    from ragkit.cli import main
+
+    os.environ.update(own)
+    for stream, path in ((sys.stdout, out), (sys.stderr, err)):
+        os.dup2(os.open(path, os.O_WRONLY), stream.fileno())
+    sys.argv = ["ragkit", *arguments]
+    main()
+
+
+def start(database: str, *arguments: str, **settings: str) -> Command:
     """Start a command on a database; `settings` are RAGKIT_ variables without that prefix."""
-    own = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
-    return subprocess.Popen(
-        [sys.executable, "-m", "ragkit", *arguments],
-        env=os.environ | {"RAGKIT_DATABASE_URL": database} | own,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Command(database, arguments, settings)
 
 
-def finish(process: subprocess.Popen[str], code: int = 0) -> dict[str, Any]:
-    """Wait for a command's end and return the JSON that it printed."""
-    out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == code, err
+def finish(command: Command) -> dict[str, Any]:
+    """Wait for a command's good end and return the JSON that it printed."""
+    code, out, err = command.end()
+    assert code == 0, err
     result: dict[str, Any] = json.loads(out)
     return result
 
 
-def until(ready: Callable[[], bool], process: subprocess.Popen[str], what: str) -> None:
+def until(ready: Callable[[], bool], command: Command, what: str) -> None:
     """Return as soon as something is so, while a command is at work."""
     end = time.monotonic() + PATIENCE_S
     while not ready():
-        assert process.poll() is None, f"the command ended before {what}"
+        assert command.is_running(), f"the command ended before {what}"
         assert time.monotonic() < end, f"waited for {what}"
 
 

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from ragkit.errors import NotFoundError
 from ragkit.settings import Settings
+from ragkit.store.jobs import Job, Worker
 from ragkit.store.open import Database, open_database
 from ragkit_ingest.preview import preview
 from ragkit_ingest.report import IngestReport
@@ -61,6 +62,22 @@ def test_files_with_the_same_content_are_stored_once_and_listed(
     ]
     again = ingest([folder], settings=settings)
     assert (again.unchanged, again.added, again.copies) == (4, 0, 0)
+
+
+def test_files_with_the_same_content_that_fails_wait_for_the_first_of_them_only(
+    settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        (folder / f"{number}.txt").touch()
+    waited: list[Job] = []
+    release = Worker.release
+    monkeypatch.setattr(
+        Worker, "release", lambda self, job: (waited.append(job), release(self, job))
+    )
+    report = ingest([folder], settings=settings)
+    assert (report.added, report.failed) == (2, 40)
+    assert {failure.reason for failure in report.failures} == {"the file is empty (0 bytes)"}
+    assert len({job.uri for job in waited}) == len(waited), "none waits twice"
 
 
 def test_a_copy_takes_the_document_over_when_its_file_changes(

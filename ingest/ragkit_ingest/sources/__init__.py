@@ -12,4 +12,5 @@ from ragkit_ingest.sources.listing import Listing as Listing
 from ragkit_ingest.sources.options import RecordFields as RecordFields
 from ragkit_ingest.sources.options import SourceOptions as SourceOptions
 from ragkit_ingest.sources.places import find as find
+from ragkit_ingest.sources.taking import RecordFile as RecordFile
 from ragkit_ingest.sources.values import pairs as pairs

@@ -72,7 +72,8 @@ def _members(
             yield broken(uri, reason, suffix)
             continue
         sidecar = beside(path, named, partial(_read, named))
-        file = File(uri, name, in_hand(data), partial(io.BytesIO, data), sidecar=sidecar)
+        opened = partial(io.BytesIO, data)
+        file = File(uri, name, in_hand(data), opened, sidecar=sidecar, found=True)
         for found in taking.items(file):
             if suffix not in CONTAINERS or suffix in MEDIA_TYPES:
                 yield found

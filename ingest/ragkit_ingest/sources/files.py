@@ -8,30 +8,42 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ragkit.errors import IngestError
+from ragkit_ingest.items import Stamp
 from ragkit_ingest.sources.sizes import TooLargeError, read_bounded
+from ragkit_ingest.sources.tree import Names
 
 
 class LocalTree:
     """A folder of this machine. Links to folders are not followed, so no walk comes in a circle."""
 
     def __init__(self, root: str) -> None:
-        self.root = os.path.abspath(root)
+        self._root = os.path.abspath(root)
 
-    def names(self, folder: str) -> tuple[list[str], list[str]]:
-        """List folders and files; pipes, sockets and devices are neither."""
+    @property
+    def root(self) -> str:
+        """Name the folder by its absolute path."""
+        return self._root
+
+    def names(self, folder: str) -> Names:
+        """List folders and files; a link that leads nowhere is a file that cannot be read."""
         folders: list[str] = []
         files: list[str] = []
+        others = 0
         try:
             with os.scandir(self._path(folder)) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
-                    # A dangling link or one to a device is a failure to report when it is read.
-                    elif entry.is_file() or (entry.is_symlink() and not entry.is_dir()):
+                    elif entry.is_symlink():
+                        if not _leads_to_folder(entry):
+                            files.append(entry.name)
+                    elif entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
+                    else:
+                        others += 1
         except OSError as error:
             raise IngestError("read", f"cannot be listed: {error.strerror or error}") from error
-        return sorted(folders), sorted(files)
+        return Names(sorted(folders), sorted(files), others)
 
     def uri(self, path: str) -> str:
         """Name a file by its absolute path."""
@@ -45,8 +57,34 @@ class LocalTree:
         """Open a regular file."""
         return open_file(self._path(path))
 
+    def stamp(self, path: str) -> Stamp | None:
+        """Look at a file's inode: where a link leads, as that is what is read.
+
+        The time of the inode's own change is in it, which no program can set back, as rsync and
+        touch do with that of the content.
+        """
+        try:
+            seen = os.stat(self._path(path))
+        except (OSError, ValueError):
+            return None
+        changed_ns = max(seen.st_mtime_ns, seen.st_ctime_ns)
+        mark = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+        return Stamp(mark, changed_at=changed_ns / 1e9)
+
+    def has(self, path: str) -> bool:
+        """Say whether there is such a file, or a link that leads nowhere."""
+        return os.path.lexists(self._path(path))
+
     def _path(self, path: str) -> str:
-        return os.path.join(self.root, path) if path else self.root
+        return os.path.join(self._root, path) if path else self._root
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """Say whether a link leads to a folder; one that leads round in a circle does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def open_file(path: str) -> BinaryIO:
@@ -55,7 +93,10 @@ def open_file(path: str) -> BinaryIO:
         # Without O_NONBLOCK opening a pipe would wait for somebody to write to it.
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        raise IngestError("read", getattr(error, "strerror", None) or str(error)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, FileNotFoundError) and os.path.islink(path):
+            reason = "it is a link that leads nowhere"
+        raise IngestError("read", reason) from error
     if stat.S_ISREG(os.fstat(file).st_mode):
         return os.fdopen(file, "rb")
     os.close(file)

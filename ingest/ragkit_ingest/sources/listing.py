@@ -16,7 +16,9 @@ from ragkit_ingest.sources.taking import Taking
 
 
 class Place(Protocol):
-    """Where things are taken from."""
+    """Where things are taken from; `root` names it so that it is found again, "" if it is not."""
+
+    root: str
 
     def items(self, taking: Taking) -> Iterator[Item]:
         """Yield what is there, in an order that is the same each time."""
@@ -35,9 +37,19 @@ class Listing:
         self._done: list[Place] = []
 
     def __iter__(self) -> Iterator[Item]:
+        return (item for _, item in self._items(whole=False))
+
+    def files(self) -> Iterator[tuple[str, Item]]:
+        """Yield files as they lie there, each with its place's root: records in them are not read.
+
+        A file of records is a RecordFile, whose things `unpacked` puts in its stead.
+        """
+        return self._items(whole=True)
+
+    def _items(self, *, whole: bool) -> Iterator[tuple[str, Item]]:
         self._passed = Passed()
         self._done = []
-        taking = Taking(self._options, self._passed)
+        taking = Taking(self._options, self._passed, whole=whole)
         seen: set[int] = set()
         for place in self._places:
             for item in place.items(taking):
@@ -47,7 +59,7 @@ class Listing:
                     if mark in seen:
                         continue
                     seen.add(mark)
-                yield item
+                yield place.root, item
             self._done.append(place)
 
     @property
@@ -64,6 +76,11 @@ class Listing:
     def ignored(self) -> int:
         """How many files and folders an ignore file or the user's patterns left out."""
         return self._passed.ignored
+
+    @property
+    def empty(self) -> Sequence[str]:
+        """Places that there was nothing in: what came from them may be away, not gone."""
+        return self._passed.empty
 
     def covers(self, uri: str) -> bool:
         """Say whether a stored document that was not among these things has vanished.

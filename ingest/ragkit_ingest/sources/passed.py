@@ -12,10 +12,11 @@ class Passed:
     def __init__(self) -> None:
         self.other_formats = self.ignored = 0
         self._lost: set[str] = set()
+        self.empty: list[str] = []  # places in which there is nothing at all
 
-    def other_format(self) -> None:
-        """Count a file whose format is not known."""
-        self.other_formats += 1
+    def other_format(self, count: int = 1) -> None:
+        """Count files whose format is not known, and pipes and devices, which have none."""
+        self.other_formats += count
 
     def ignore(self) -> None:
         """Count a file or folder that a pattern leaves out."""
@@ -24,6 +25,11 @@ class Passed:
     def lose(self, uri: str) -> None:
         """Note what could not be looked into."""
         self._lost.add(uri)
+
+    def find_empty(self, uri: str) -> None:
+        """Note a place with nothing in it: a drive that is not mounted looks like this, too."""
+        self.empty.append(uri)
+        self.lose(uri)
 
     def has_lost(self, uri: str) -> bool:
         """Say whether a URI lies in what could not be looked into."""

@@ -63,6 +63,16 @@ def find(
     return Listing(found, options)
 
 
+def scheme_of(root: str) -> str:
+    """Return the scheme of an address, in lower case; nothing for a path.
+
+    >>> scheme_of("s3://bucket/docs"), scheme_of("/srv/docs")
+    ('s3', '')
+    """
+    found = None if root.startswith("/") else _URL.match(root)
+    return found[1].lower() if found else ""
+
+
 def _is_file_here(place: str) -> bool:
     """Tell a file such as Foo::Bar.md from the addresses that fsspec writes with colons."""
     return "://" not in place and "\0" not in place and os.path.lexists(place)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from ragkit.errors import IngestError, NotFoundError, UsageError
+from ragkit_ingest.items import Stamp
 from ragkit_ingest.sources.listing import Place
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.single import Single
 from ragkit_ingest.sources.sizes import read_bounded
+from ragkit_ingest.sources.tree import Names
 from ragkit_ingest.sources.walk import Folder
 
 # What fsspec calls file systems and are none, or would read what another address names.
@@ -48,6 +50,14 @@ _SECRET: Final = re.compile(
     r"[?&][^=&]*(sig|signature|token|secret|password|credential|key)[^=&]*=", re.IGNORECASE
 )
 _MAX_REASON_CHARS: Final = 300
+# What stores tell of a file: what changes whenever its content does, under whatever name, and what
+# changes as a rule.
+_TAGS: Final = frozenset(
+    "etag md5 md5hash content_md5 checksum crc32c generation versionid version_id sha256".split()
+)
+_TRAITS: Final = frozenset(
+    "size mtime modified last_modified lastmodified updated created ctime ino".split()
+)
 
 T = TypeVar("T")
 
@@ -59,12 +69,19 @@ class RemoteTree:
         self._driver = driver
         self._url = url
         self._path = path
+        self._listed: dict[str, Mapping[str, Any]] = {}  # of the folder that was listed last
 
-    def names(self, folder: str) -> tuple[list[str], list[str]]:
+    @property
+    def root(self) -> str:
+        """Name the folder by its address."""
+        return self._url
+
+    def names(self, folder: str) -> Names:
         """List folders and files, a folder at a time: what the driver remembers is dropped."""
         path = self._full(folder)
         found = _asked(lambda: list(self._driver.ls(path, detail=True)))
         _asked(lambda: self._driver.invalidate_cache(path))
+        self._listed = {}
         names: dict[bool, set[str]] = {True: set(), False: set()}
         for entry in found:
             full = str(entry.get("name", "")).rstrip("/")
@@ -74,7 +91,8 @@ class RemoteTree:
             if name in {"", ".", ".."} or not inside:
                 continue
             names[entry.get("type") == "directory"].add(name)
-        return sorted(names[True]), sorted(names[False] - names[True])
+            self._listed[f"{path}/{name}".lstrip("/")] = entry
+        return Names(sorted(names[True]), sorted(names[False] - names[True]))
 
     def uri(self, path: str) -> str:
         """Name a file by the address of the place and what is below it."""
@@ -90,6 +108,30 @@ class RemoteTree:
         """Open a file."""
         opened = _asked(lambda: self._driver.open(self._full(path), "rb"))
         return cast("BinaryIO", _Stream(opened))
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Look at what the store tells of a file: with its folder's list, or of it alone."""
+        full = self._full(path)
+        told = self._listed.get(full.lstrip("/"))
+        try:
+            return _stamp(told if told is not None else self._info(full))
+        except IngestError:
+            return None
+
+    def has(self, path: str) -> bool:
+        """Say whether there is such a file. Raises IngestError where the store does not answer."""
+        try:
+            self._info(self._full(path))
+        except IngestError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return False
+            raise
+        return True
+
+    def _info(self, full: str) -> Mapping[str, Any]:
+        """Ask the store of a file, and not what the driver remembers."""
+        _asked(lambda: self._driver.invalidate_cache(full))
+        return _asked(lambda: dict(self._driver.info(full)))
 
     def _full(self, path: str) -> str:
         return f"{self._path.rstrip('/')}/{path}" if path else self._path
@@ -151,6 +193,13 @@ def remote(url: str, scheme: str, options: SourceOptions) -> Place:
     return Single(RemoteTree(driver, folder, path.rpartition("/")[0]), name, options)
 
 
+def tree(url: str, scheme: str) -> RemoteTree:
+    """Open a folder in a remote store, whether it is there or not. Raises UsageError."""
+    check_address(url, scheme)
+    driver, path = _opened(url, scheme)
+    return RemoteTree(driver, url, path)
+
+
 def check_address(url: str, scheme: str) -> None:
     """Refuse an address with credentials, which would be stored. Raises UsageError."""
     if "::" in url or scheme in _OTHERS:
@@ -187,6 +236,16 @@ def _opened(url: str, scheme: str) -> tuple[Any, str]:
     except IngestError as error:
         raise UsageError(f"{scheme}:// cannot be opened: {error.reason}.") from error
     return driver, str(path)
+
+
+def _stamp(told: Mapping[str, Any]) -> Stamp | None:
+    """Make a stamp of what a store tells; None where a size is all."""
+    named = sorted((str(key).lower(), value) for key, value in told.items() if value is not None)
+    tags = [f"{key}={value}" for key, value in named if key in _TAGS]
+    traits = [f"{key}={value}" for key, value in named if key in _TRAITS]
+    if not tags and all(trait.startswith("size=") for trait in traits):
+        return None
+    return Stamp((*tags, *traits), is_exact=bool(tags))
 
 
 def _asked(call: Callable[[], T]) -> T:

@@ -11,15 +11,19 @@ from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.taking import File, Taking, beside, broken, suffix_of
 from ragkit_ingest.sources.tree import Tree
-from ragkit_ingest.sources.walk import Chosen, uri_name
+from ragkit_ingest.sources.walk import Chosen, stamp_of, uri_name
 
 
 class Single:
     """A file in a folder as a place that things are taken from."""
 
-    def __init__(self, tree: Tree, name: str, options: SourceOptions) -> None:
+    def __init__(
+        self, tree: Tree, name: str, options: SourceOptions, *, found: bool = False
+    ) -> None:
         self._tree = tree
+        self.root = tree.root
         self._name = name
+        self._found = found
         self._title = options.title
         self._chosen = Chosen(options)
 
@@ -34,7 +38,9 @@ class Single:
             return
         sidecar = beside(self._name, _Beside(self._tree), self._tree.read)
         read, opened = partial(self._tree.read, self._name), partial(self._tree.open, self._name)
-        file = File(uri, uri_name(uri), read, opened, sidecar=sidecar)
+        stamp = partial(stamp_of, self._tree, self._name, sidecar, "")
+        found = self._found
+        file = File(uri, uri_name(uri), read, opened, "", sidecar, found, self._name, stamp)
         yield from taking.items(file, title=self._title)
 
     def covers(self, uri: str) -> bool:

@@ -26,6 +26,7 @@ class StandardInput:
                 "What comes on standard input needs a name, whose ending tells its format:"
                 " add --name notes.md."
             )
+        self.root = ""  # nobody finds it again
         self._name = name
         self._title = options.title
         self._stream = stream

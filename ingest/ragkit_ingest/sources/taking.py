@@ -12,7 +12,7 @@ from functools import partial
 from typing import BinaryIO, Final, NoReturn
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item, Value
+from ragkit_ingest.items import Item, Stamp, Value, unknown
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.sources.options import RecordFields, SourceOptions
 from ragkit_ingest.sources.passed import Passed
@@ -24,7 +24,10 @@ RECORD_SUFFIXES: Final = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parqu
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was found: how it is read whole, and how it is opened to be read bit by bit."""
+    """A file: how it is read whole, and how it is opened to be read bit by bit.
+
+    What was `found` lies in a folder or container that the user named.
+    """
 
     uri: str
     name: str
@@ -32,6 +35,9 @@ class File:
     open: Callable[[], BinaryIO]
     suffix: str = ""  # where the name does not tell it
     sidecar: Sidecar | None = None
+    found: bool = False
+    path: str = ""  # within its place
+    stamp: Callable[[], Stamp | None] = unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +47,28 @@ class Container(Item):
     taking: Taking | None = None
 
 
+def _none() -> Iterator[Item]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile(Item):
+    """A file of records, each of which is a thing of its own: see `Listing.files`."""
+
+    records: Callable[[], Iterator[Item]] = _none
+
+
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How files are taken: the user's options, and where what is passed over is counted."""
+    """How files are taken: the user's options, and where what is passed over is counted.
+
+    `whole`: a file of records is one thing for now.
+    """
 
     options: SourceOptions = field(default_factory=SourceOptions)
     passed: Passed = field(default_factory=Passed)
     metadata: Mapping[str, Value] = field(default_factory=dict)
+    whole: bool = False
 
     def items(self, file: File, *, title: str = "") -> Iterator[Item]:
         """Yield what is taken of a file; a file of an unknown format is counted."""
@@ -67,10 +88,14 @@ class Taking:
                 yield broken(file.uri, error.reason, suffix)
                 return
             title, metadata = title or said.title, metadata | dict(said.metadata)
+        common = (stem_of(file.name), title, metadata, file.found, file.path, file.stamp)
         if fields is not None and suffix in RECORD_SUFFIXES:
-            yield from self._records(file, suffix, fields, metadata)
+            records = partial(self._records, file, suffix, fields, metadata)
+            if self.whole:
+                yield RecordFile(file.uri, suffix, file.read, *common, records=records)
+            else:
+                yield from records()
             return
-        common = (stem_of(file.name), title, metadata)
         if is_container:
             read = partial(self._read_whole, file)
             yield Container(file.uri, suffix, read, *common, taking=self)

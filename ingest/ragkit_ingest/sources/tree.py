@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import BinaryIO, Protocol
+
+from ragkit_ingest.items import Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What lies in a folder, in order; `others` counts pipes, sockets and devices."""
+
+    folders: list[str]
+    files: list[str]
+    others: int = 0
 
 
 class Tree(Protocol):
@@ -11,8 +23,12 @@ class Tree(Protocol):
     The folder itself is "". Each method raises IngestError("read", reason).
     """
 
-    def names(self, folder: str) -> tuple[list[str], list[str]]:
-        """List the names of the folders and of the files in a folder, each in order."""
+    @property
+    def root(self) -> str:
+        """Name the folder so that it is found again: an absolute path, or an address."""
+
+    def names(self, folder: str) -> Names:
+        """List the names of the folders and of the files in a folder."""
 
     def uri(self, path: str) -> str:
         """Name a file or folder in the store."""
@@ -22,3 +38,9 @@ class Tree(Protocol):
 
     def open(self, path: str) -> BinaryIO:
         """Open a file to be read bit by bit."""
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Look at a file from outside; None where that tells nothing, or there is no such file."""
+
+    def has(self, path: str) -> bool:
+        """Say whether there is such a file."""

@@ -10,10 +10,11 @@ from functools import partial
 from typing import Final
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
+from ragkit_ingest.items import Item, Stamp
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.patterns import Pattern, decide, pattern, patterns
+from ragkit_ingest.sources.sidecar import Sidecar
 from ragkit_ingest.sources.sizes import TooLargeError
 from ragkit_ingest.sources.taking import File, Taking, beside, broken, has_hidden
 from ragkit_ingest.sources.tree import Tree
@@ -30,6 +31,7 @@ class Folder:
 
     def __init__(self, tree: Tree, options: SourceOptions) -> None:
         self._tree = tree
+        self.root = tree.root
         self._hidden = options.hidden
         self._chosen = Chosen(options)
 
@@ -41,7 +43,10 @@ class Folder:
             try:
                 if folder.count("/") >= _MAX_DEPTH:
                     raise IngestError("read", f"more than {_MAX_DEPTH} folders in each other")
-                folders, files = self._tree.names(folder)
+                names = self._tree.names(folder)
+                folders, files = names.folders, names.files
+                if not folder and not any(map(self._is_shown, [*folders, *files])):
+                    taking.passed.find_empty(self._tree.uri(""))
                 if IGNORE_FILE in files:
                     rules += (self._rules(folder),)
             except IngestError as error:
@@ -49,6 +54,7 @@ class Folder:
                 taking.passed.lose(uri)
                 yield broken(uri, error.reason)
                 continue
+            taking.passed.other_format(names.others)
             yield from self._files(folder, files, rules, taking)
             for name in reversed(folders):
                 if self._is_shown(name):
@@ -82,8 +88,10 @@ class Folder:
                 continue
             sidecar = beside(name, names, partial(self._beside, folder))
             read, opened = partial(self._tree.read, path), partial(self._tree.open, path)
+            stamp = partial(stamp_of, self._tree, path, sidecar, folder)
             uri = self._tree.uri(path)
-            yield from taking.items(File(uri, uri_name(uri), read, opened, sidecar=sidecar))
+            file = File(uri, uri_name(uri), read, opened, "", sidecar, True, path, stamp)
+            yield from taking.items(file)
 
     def _beside(self, folder: str, name: str, max_bytes: int) -> bytes:
         return self._tree.read(_join(folder, name), max_bytes)
@@ -139,6 +147,22 @@ class Chosen:
         if any(_any(self._exclude, one) for one in cut):
             return False
         return not self._include or any(_any(self._include, one) for one in cut)
+
+
+def stamp_of(tree: Tree, path: str, sidecar: Sidecar | None, folder: str) -> Stamp | None:
+    """Look at a file and at what is said of it from outside."""
+    stamps = [tree.stamp(path)]
+    if sidecar is not None:
+        stamps += [tree.stamp(_join(folder, name)) for name in sidecar.names]
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < len(stamps):
+        return None
+    times = [stamp.changed_at for stamp in known if stamp.changed_at is not None]
+    return Stamp(
+        tuple(part for stamp in known for part in (len(stamp.mark), *stamp.mark)),
+        changed_at=max(times) if len(times) == len(known) else None,
+        is_exact=all(stamp.is_exact for stamp in known),
+    )
 
 
 def uri_name(uri: str) -> str:

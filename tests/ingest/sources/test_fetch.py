@@ -19,6 +19,7 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.settings import Settings
+from ragkit_ingest.parse import parse_bytes
 from ragkit_ingest.sources import SourceOptions, find
 from ragkit_ingest.sources.address import is_public
 from ragkit_ingest.sources.connection import Public
@@ -287,6 +288,26 @@ def test_a_failure_is_reported_under_the_address_that_was_named(site: "Site") ->
     assert item.uri == site.url("/gone")
     with pytest.raises(IngestError, match="answered 404"):
         item.read(1)
+
+
+@pytest.mark.parametrize(
+    ("said", "body", "text"),
+    [
+        ("text/html; charset=GBK", "<meta charset=utf-8><p>年假".encode("gbk"), "年假\n"),
+        ('TEXT/HTML;a=b; Charset="gb2312"', "<p>年假".encode("gbk"), "年假\n"),
+        ("text/plain; charset=iso-8859-1", "Größe".encode("latin-1"), "Größe"),
+        ("text/plain; charset=big5", "發票".encode("big5"), "發票"),
+        ("text/html; charset=utf-8", "<meta charset=gbk><p>Größe".encode(), "Größe\n"),
+        ("text/html; mycharset=utf-8", "<meta charset=gbk><p>年假".encode("gbk"), "年假\n"),
+        ("text/csv; charset=gbk", "年假,天\n".encode("gbk"), "| 年假 | 天 |\n| - | - |\n"),
+    ],
+)
+def test_a_page_is_read_in_the_charset_that_the_server_says(
+    site: "Site", said: str, body: bytes, text: str
+) -> None:
+    site.pages["/a"] = (200, {"Content-Type": said}, body)
+    (item,) = find([site.url("/a")], settings=Settings(web="on"), access=site.access)
+    assert parse_bytes(item.read(1 << 20), item.suffix).text == text
 
 
 def test_over_tls_the_certificate_is_checked_against_the_name(

@@ -20,10 +20,10 @@ def test_folders_are_walked_in_order_and_other_formats_counted(tmp_path: Path) -
         (f"{tmp_path}/b.md", ".md", "b"),
         (f"{tmp_path}/sub/c.pdf", ".pdf", "c"),
     ]
-    assert (listing.other_formats, listing.ignored, listing.skipped) == (1, 0, 1)
+    assert (listing.other_formats, listing.ignored, listing.skipped) == (2, 0, 2), "and a pipe"
     # A database that was away for a while makes the run begin again.
     assert len(list(listing)) == 3
-    assert listing.skipped == 1
+    assert listing.skipped == 2
 
 
 def test_hidden_files_are_taken_when_named_or_asked_for(tmp_path: Path) -> None:
@@ -79,6 +79,7 @@ def test_places_that_make_no_sense_are_refused_in_one_line(
 
 def test_a_dangling_link_or_an_unreadable_file_is_a_failure_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
     (tmp_path / "null.txt").symlink_to("/dev/zero")
     _files(tmp_path, "big.md")
     (tmp_path / "big.md").write_bytes(b"x" * 11)
@@ -89,7 +90,8 @@ def test_a_dangling_link_or_an_unreadable_file_is_a_failure_not_skipped(tmp_path
         reasons[item.name] = error.value.reason
     assert reasons == {
         "big": "0.0 MB are over RAGKIT_MAX_FILE_MB, 0 MB",
-        "gone": "No such file or directory",
+        "gone": "it is a link that leads nowhere",
+        "loop": "Too many levels of symbolic links",
         "null": "it is not a regular file",
     }
 
@@ -155,6 +157,7 @@ def test_a_folder_answers_for_all_below_it_that_the_options_let_through(tmp_path
 
 
 def test_with_include_only_that_is_answered_for(tmp_path: Path) -> None:
+    _files(tmp_path, "there.md")
     listing = find([str(tmp_path)], SourceOptions(include=("*.zip", "docs/")))
     list(listing)
     answers = [listing.covers(f"{tmp_path}/{name}") for name in ("a.md", "a.zip!/b.md", "docs/c")]

@@ -1,4 +1,4 @@
-"""What docs/howto/sources.md shows is what ragkit does."""
+"""What docs/howto/sources.md and the pages below it show is what ragkit does."""
 
 import inspect
 import json
@@ -10,11 +10,14 @@ from ragkit_ingest.sources import find
 from ragkit_ingest.sources.remote import _DRIVERS
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "howto" / "sources.md").read_text(encoding="utf-8")
+HOWTO = ROOT / "docs" / "howto"
+PAGES = [HOWTO / "sources.md", *sorted((HOWTO / "sources").glob("*.md"))]
+PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_every_option_on_the_page_is_one_of_the_command() -> None:
     known = {f"--{name.replace('_', '-')}" for name in inspect.signature(ingest).parameters}
+    known |= {"--where", "--state", "--schema-only"}  # of search, of jobs, of pg_dump
     shown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
     assert shown - known == set()
     assert {"--text", "--id-field", "--meta", "--include", "--sync"} <= shown
