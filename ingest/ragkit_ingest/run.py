@@ -1,4 +1,4 @@
-"""One ingestion: what changed becomes documents in the store, each in one transaction.
+"""One ingestion: what changed becomes documents in the store, each whole in one transaction.
 
 It opens what the stages need, starts again where the database was away for a while, and reports.
 It knows nothing of formats, tokens or SQL.
