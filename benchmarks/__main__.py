@@ -13,7 +13,18 @@ from importlib import import_module
 from pathlib import Path
 
 SECTIONS = (
-    *("ingestion", "pipeline", "splitters", "retrieval", "dense", "lexical", "hybrid", "readers"),
+    *(
+        "ingestion",
+        "ingestion_formats",
+        "pipeline",
+        "storing",
+        "splitters",
+        "retrieval",
+        "dense",
+        "lexical",
+        "hybrid",
+        "readers",
+    ),
     *("rerank", "answers", "packing", "serving", "http", "metrics", "inflight", "startup"),
 )
 ROOT = Path(__file__).resolve().parent.parent
