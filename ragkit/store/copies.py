@@ -43,6 +43,13 @@ _BOTH: Final = """
     SELECT id, uri_key = %s, content_hash, fingerprint, source_id, owner, readers FROM document
     WHERE tenant = %s AND collection_id = %s AND (id = %s OR uri_key = %s) ORDER BY id FOR UPDATE
 """
+# Waits for whoever hands a document over to the file at this moment.
+_HOLD: Final = """
+    SELECT FROM document_copy WHERE tenant = %s AND collection_id = %s AND uri_key = %s FOR UPDATE
+"""
+_HAS_OWN: Final = """
+    SELECT EXISTS (SELECT FROM document WHERE tenant = %s AND collection_id = %s AND uri_key = %s)
+"""
 _PUT: Final = """
     INSERT INTO document_copy
         (tenant, collection_id, uri, uri_key, document_id, content_hash, fingerprint, similarity)
@@ -168,7 +175,8 @@ def put_copy(
 
     `known` are the file's content hash and the pipeline's fingerprint. False, and nothing is done,
     where the document is gone, has other content by now, is the file's own or an upload's, or has
-    another owner or other readers than the file's own document has.
+    another owner or other readers than the file's own document has, and where the file has just
+    become the heir of a document.
     """
     key = documents.uri_key(uri)
     rows = cursor.execute(_BOTH, (key, tenant, collection, document, key)).fetchall()
@@ -179,8 +187,11 @@ def put_copy(
         return False
     if similarity == 1 and tuple(original[1:3]) != known:
         return False
+    cursor.execute(_HOLD, (tenant, collection, key))
     if own is not None:
         remove(cursor, tenant, own[0])
+    elif first_value(cursor, _HAS_OWN, (tenant, collection, key)):
+        return False
     cursor.execute(_PUT, (tenant, collection, uri, key, document, *known, similarity))
     return True
 

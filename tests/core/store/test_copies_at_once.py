@@ -15,7 +15,11 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import LeaseLostError
 from ragkit.retrieve.words.lexical import lexical
+from ragkit.store.copies import remove_uris
+from ragkit.store.documents import uri_key
+from ragkit.store.lending import transaction
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.rows import first_value
 from ragkit.testing import new_document
 from ragkit.types import EmbeddingSpace
 
@@ -71,3 +75,24 @@ def test_at_once(pool: Pool) -> None:
         named = store.named("c")
         of_text = {named[uri] for uri, (content, _) in known.items() if content == text}
         assert documents == of_text
+
+
+def test_a_file_that_becomes_an_heir_meanwhile_is_no_copy(pool: Pool) -> None:
+    store = PostgresStore(pool, durable=False)
+    number = store.create_collection("c").id
+    ids = {}
+    for uri, text in (("z", "red"), ("x", "blue")):
+        new = replace(new_document(uri, text), content_hash=text)
+        ids[uri] = store.put_document("c", new, SPACE, ROW).id
+    assert store.put_copy("c", "d", ("red", "test"), ids["z"])
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as threads:
+        with transaction(pool, "default") as cursor:  # the document of z becomes that of d
+            remove_uris(cursor, "default", number, [uri_key("z")])
+            putting = threads.submit(store.put_copy, "c", "d", ("blue", "test"), ids["x"])
+            with pool.connection() as conn:
+                while not first_value(conn.cursor(), waiting):
+                    assert not putting.done()
+        assert not putting.result()
+    assert store.copies("c") == {}
+    assert sorted(store.named("c")) == ["d", "x"]
