@@ -26,6 +26,7 @@ from ragkit.settings import Settings
 from ragkit.store import postings, segment_cache
 from ragkit.store.lending import lent, transaction
 from ragkit.store.open import Database, open_database
+from ragkit.text.terms import Terms
 
 QUERIES: Final = 200
 SLOW_QUERIES: Final = 20  # of tsvector, which takes up to seconds each
@@ -166,7 +167,7 @@ def _load(database: Database, corpus: Corpus, home: Path) -> dict[str, float]:
     began = time.perf_counter()
     for block in range(0, len(corpus), BLOCK):
         numbers = range(block, min(block + BLOCK, len(corpus)))
-        terms = [corpus.words(number) for number in numbers]
+        terms = Terms.of([corpus.words(number) for number in numbers])
         with transaction(database.pool, "default") as cursor:
             postings.add_segment(cursor, "default", owner, [n + 1 for n in numbers], terms)
         with lent(database.pool) as conn:

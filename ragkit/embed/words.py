@@ -1,10 +1,11 @@
 """Tokens by the word, from memory: most words of a text were seen before.
 
 For tokenizers whose tokens never depend on what stands beyond a mark (`Tokens.separable`). A text
-falls into words and marks by one regular expression; a word's tokens are looked up, and only new
-words go through the tokenizer. Measured with MiniLM's WordPiece on a busy machine, MB per second
-of one core: English 1.2 to 1.7 without it, 3 to 5 with it on first sight of a text and 7 to 14 of
-words that are known; Chinese 0.8 to 1.0, 4 and 5 to 8. It knows nothing of any one tokenizer.
+falls into words at spaces, or into words and marks by one regular expression; a word's tokens are
+looked up, and only new words go through the tokenizer. Measured with MiniLM's WordPiece on a busy
+machine, MB per second of one core: English 1.2 to 1.7 without it, 3 to 5 with it on first sight of
+a text and 12 to 15 of words that are known; Chinese 0.8 to 1.0, 4 and 5 to 8. It knows nothing of
+any one tokenizer.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Final
+
+from ragkit.numbering import Numbers, ranges
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +31,15 @@ PIECE_CHARS: Final = 8000
 # What is remembered at most, arbitrary: some 20 MB. Texts in one language have fewer words.
 MAX_WORDS: Final = 200_000
 MAX_CHARS: Final = 4_000_000
+# Where a space comes that often on the average, a text falls into words at spaces alone: no regular
+# expression is as quick, but punctuation makes more words of one.
+_MOST_CHARS: Final = 12
 
 
 class WordTokens:
-    """The tokens of words seen so far; `marks` is the inside of a regular expression's class.
+    """The tokens of words seen so far.
+
+    `marks` is the inside of a regular expression's class, a space among them.
 
     `tokenise` gives the starts, ends and ids of a text's tokens, of pieces and where each begins.
     One text is looked up at a time.
@@ -48,25 +56,35 @@ class WordTokens:
         """Return the starts, ends and ids of a text's tokens, as `tokenise` would."""
         import numpy as np
 
-        words = self._words.findall(text)
+        spaced = len(text) < _MOST_CHARS * text.count(" ")
+        words = text.split(" ") if spaced else self._words.findall(text)
         with self._lock:
             if len(self._numbers) > MAX_WORDS or self._chars > MAX_CHARS or self._numbers.new:
                 self._clear()  # `new` is left over where an error broke in
-            numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
+            numbers = self._numbers.of(words, len(words))
             if self._numbers.new:
                 self._learn(self._numbers.new)
-            lengths = np.frombuffer(self._lengths, np.int32)[numbers]
-            firsts = np.frombuffer(self._firsts, np.int32)
-            first = firsts[numbers]
-            counts = firsts[numbers + 1] - first
-            places = _ranges(first, counts)
-            starts, ends, ids = (
-                np.frombuffer(kept, np.int32)[places]
-                for kept in (self._starts, self._ends, self._ids)
-            )
+            lengths, counts, starts, ends, ids = self._known(numbers)
         begins: NDArray[np.int64] = np.cumsum(lengths, dtype=np.int64) - lengths
-        base = np.repeat(begins, counts)
+        if spaced:
+            begins += np.arange(len(words))
+        base = begins.repeat(counts)
         return base + starts, base + ends, ids
+
+    def _known(self, numbers: NDArray[np.int32]) -> Sequence[NDArray[np.int32]]:
+        """Return words' lengths and how many tokens each has, and these tokens' starts, ends, ids.
+
+        All are copies: what is kept cannot grow while anybody looks at it.
+        """
+        import numpy as np
+
+        firsts = np.frombuffer(self._firsts, np.int32)
+        first = firsts[numbers]
+        counts = firsts[numbers + 1] - first
+        places = ranges(first, counts)
+        of_tokens = (self._starts, self._ends, self._ids)
+        tokens = (np.frombuffer(kept, np.int32)[places] for kept in of_tokens)
+        return np.frombuffer(self._lengths, np.int32)[numbers], counts, *tokens
 
     def _learn(self, words: list[str]) -> None:
         """Tokenise new words, all at once: each on a line of its own, which is a mark."""
@@ -90,34 +108,8 @@ class WordTokens:
         self._numbers.new = []
 
     def _clear(self) -> None:
-        self._numbers = _Numbers()
+        self._numbers = Numbers[str]()
         self._chars = 0
         self._lengths = array("i")  # of each word
         self._firsts = array("i", [0])  # of each word, where its tokens begin below; and the end
         self._starts, self._ends, self._ids = array("i"), array("i"), array("i")  # of each token
-
-
-class _Numbers(dict[str, int]):
-    """Words and their numbers; a word that is asked for first is given the next one."""
-
-    def __init__(self) -> None:
-        self.new: list[str] = []
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        self.new.append(word)
-        return number
-
-
-def _ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Join the ranges that begin at `firsts`, of so many numbers each.
-
-    >>> import numpy as np
-    >>> _ranges(np.array([7, 3], np.int32), np.array([2, 3], np.int32)).tolist()
-    [7, 8, 3, 4, 5]
-    """
-    import numpy as np
-
-    ends = np.cumsum(counts, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(firsts - (ends - counts), counts) + np.arange(total)

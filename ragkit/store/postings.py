@@ -22,6 +22,7 @@ from ragkit.store.rows import first_value
 from ragkit.store.segment_cache import CACHE
 from ragkit.store.segment_state import State, state
 from ragkit.store.where import Readers
+from ragkit.text.terms import Terms
 
 __all__ = [
     "MAX_SEGMENTS",
@@ -77,11 +78,11 @@ def add_segment(
     tenant: str,
     collection: int,
     chunks: Sequence[int],
-    terms: Sequence[Sequence[str]],
+    terms: Terms,
     *,
     index: str = "ragkit",
 ) -> None:
-    """Write the postings of new chunks as one segment; `terms` has the terms of each chunk.
+    """Write the postings of new chunks as one segment; `terms` are each one's.
 
     `chunks` ascend. `index` names the extension that indexes their terms instead.
     """
@@ -90,12 +91,11 @@ def add_segment(
     if not chunks:
         return
     owner = (tenant, collection)
-    lengths = np.array([len(of_chunk) for of_chunk in terms], np.int64)
-    number = segment_rows.add(cursor, owner, np.array(chunks, np.int64), lengths)
+    number = segment_rows.add(cursor, owner, np.array(chunks, np.int64), terms.lengths)
     if index == "ragkit":
         segment_rows.add_postings(cursor, owner, number, packed.invert(terms).items())
     else:
-        extensions.add(cursor, owner, chunks, terms)
+        extensions.add(cursor, owner, chunks, list(terms))
 
 
 def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:

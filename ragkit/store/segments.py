@@ -7,11 +7,12 @@ tables or of scoring.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from ragkit.postings import Posting, Segment
+from ragkit.text.terms import Terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,27 +30,27 @@ _FEW: Final = 64  # places that are always listed; arbitrary: too few to matter
 _DENSE_FROM: Final = 5  # places are 5 bytes each where they are listed
 
 
-def invert(terms: Sequence[Sequence[str]]) -> dict[str, bytes]:
+def invert(terms: Terms) -> dict[str, bytes]:
     """Turn chunks' terms into each term's postings, in the order of terms.
 
     A chunk's place is its number here.
 
-    >>> {term: list(data) for term, data in invert([["b", "a", "b"]]).items()}
+    >>> {term: list(data) for term, data in invert(Terms.of([["b", "a", "b"]])).items()}
     {'a': [0, 0, 0, 0, 0, 1], 'b': [0, 0, 0, 0, 0, 2]}
     """
     import numpy as np
 
-    size = len(terms)
-    lengths = np.fromiter(map(len, terms), np.int64, size)
-    all_terms = list(chain.from_iterable(terms))
-    names = sorted(set(all_terms))
-    numbers = dict(zip(names, range(len(names)), strict=True))
-    number = np.fromiter(map(numbers.__getitem__, all_terms), np.int64, len(all_terms))
-    found = np.sort(number * size + np.repeat(np.arange(size), lengths))
+    size = len(terms.lengths)
+    used = np.flatnonzero(np.bincount(terms.numbers)).tolist()
+    used.sort(key=terms.names.__getitem__)
+    ranks = np.zeros(len(terms.names), np.int64)
+    ranks[used] = np.arange(len(used))
+    found = np.sort(ranks[terms.numbers] * size + np.arange(size).repeat(terms.lengths))
     firsts = np.flatnonzero(np.diff(found, prepend=-1))  # of the places of each term
     frequencies = np.diff(firsts, append=len(found))
     term, places = np.divmod(found[firsts], max(size, 1))
-    ends = np.cumsum(np.bincount(term, minlength=len(names))).tolist()
+    ends = np.cumsum(np.bincount(term, minlength=len(used))).tolist()
+    names = list(map(terms.names.__getitem__, used))
     return dict(_cut(names, ends, (places, frequencies), size))
 
 

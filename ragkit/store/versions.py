@@ -19,6 +19,7 @@ from ragkit.store.access import listed
 from ragkit.store.chunks import LEAD, TEXT, delete_chunks
 from ragkit.store.where import Readers
 from ragkit.text.passage import indexed_text
+from ragkit.text.terms import Terms
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -167,7 +168,7 @@ def move(
         cursor.executemany(_MOVE_VECTORS.format(Identifier(table.name)), rows)
     query = "DELETE FROM lexical_text WHERE tenant = %s AND chunk_id = ANY(%s)"
     cursor.execute(query, (tenant, chunks))
-    terms = [analyse(indexed_text(text, lead)) for _, text, lead in texts]
+    terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
     postings.add_segment(cursor, tenant, place, chunks, terms)
 
 
@@ -234,7 +235,7 @@ def restore(
     for table in _tables(cursor, tenant, collection):
         named = _COPY_VECTORS.format(Identifier(table.name))
         cursor.execute(named, {**values, "generation": table.written})
-    terms = [analyse(indexed_text(text, lead)) for _, text, lead in texts]
+    terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
     postings.add_segment(cursor, tenant, collection, chunks, terms, index=index)
 
 

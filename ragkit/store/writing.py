@@ -15,8 +15,9 @@ from ragkit.errors import UsageError
 from ragkit.store import copies, documents, metadata, postings, sent, vectors, versions
 from ragkit.store.chunks import copy_chunks
 from ragkit.text.analyse import ANALYSER
-from ragkit.text.analysers import analyser
+from ragkit.text.analysers import analyser, terms_by
 from ragkit.text.passage import words_of
+from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Batch:
 
     documents: Sequence[NewDocument]
     vectors: Vectors
-    terms: Sequence[Sequence[str]]
+    terms: Terms
     analyse: Analyse
     index: str
 
@@ -59,12 +60,12 @@ class Batch:
 
         if all(kept):
             return self
-        each = [keep for keep, one in zip(kept, self.documents, strict=True) for _ in one.chunks]
+        each = np.repeat(kept, [len(one.chunks) for one in self.documents])
         return replace(
             self,
             documents=list(compress(self.documents, kept)),
-            vectors=self.vectors[np.array(each, np.bool_)],
-            terms=list(compress(self.terms, each)),
+            vectors=self.vectors[each],
+            terms=self.terms.only(each),
         )
 
 
@@ -92,12 +93,12 @@ def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
     import numpy as np
 
     new = [document for document, _ in entries]
-    analyse = analyser(settings.get("analyser", ANALYSER))
+    name = settings.get("analyser", ANALYSER)
     return Batch(
         new,
         np.concatenate([rows for _, rows in entries]),
-        [analyse(words_of(one.text, chunk)) for one in new for chunk in one.chunks],
-        analyse,
+        terms_by(name)([words_of(one.text, chunk) for one in new for chunk in one.chunks]),
+        analyser(name),
         settings.get("lexical_index", "ragkit"),
     )
 
@@ -137,7 +138,7 @@ def write(
         versions.drop_beyond(cursor, tenant, replaced, keep_versions)
         copies.drop_stale(cursor, tenant, replaced)
     copies.add_bands(cursor, tenant, collection, numbers, new)
-    lengths = [len(of_chunk) for of_chunk in batch.terms]
+    lengths = batch.terms.lengths.tolist()
     numbered = list(zip(numbers, new, strict=True))
     ids = copy_chunks(cursor, tenant, collection, numbered, lengths)
     of = [number for number, one in numbered for _ in one.chunks]

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from ragkit.errors import SettingsError
 from ragkit.text.analyse import MAX_TERM_CHARS, pairs, split, stem_english, units
+from ragkit.text.terms import WordTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ def analyser(name: str) -> Analyser:
         f"A collection's words were indexed by {name!r}, which this ragkit does not know: upgrade"
         " ragkit, or ingest the documents into a new collection."
     )
+
+
+@cache
+def terms_by(name: str) -> WordTerms:
+    """Return what makes terms of many texts by the analyser of a name, and keeps its words."""
+    return WordTerms(analyser(name))
 
 
 def _as_it_is(word: str) -> str:

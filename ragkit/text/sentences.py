@@ -5,6 +5,8 @@ tokens, chunks or documents.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 from ragkit.types import Span
 
@@ -30,6 +32,7 @@ _ABBREVIATION = re.compile(
     re.MULTILINE,  # the last is a list item's number
 )
 _LONGEST_ABBREVIATION = 8  # looking no further back keeps "A. A. A. ..." linear
+_LONG_WORD = 5  # letters: the abbreviations above have fewer
 
 
 def sentences(text: str) -> list[Span]:
@@ -40,21 +43,46 @@ def sentences(text: str) -> list[Span]:
     ['Dr. No came.', '他来了。', '他走了。']
     """
     spans: list[Span] = []
-    start = 0
-    for match in _END.finditer(text):
-        if match.group().startswith("《"):
-            continue
-        near = max(start, match.end() - _LONGEST_ABBREVIATION)
-        if match.group().startswith(".") and _ABBREVIATION.search(text, near, match.end()):
-            continue
-        _append(spans, text, start, match.end())
-        start = match.end()
-    _append(spans, text, start, len(text))
+    for start, end in pairwise([0, *_cuts(text), len(text)]):
+        piece = text[start:end]
+        rest = piece.lstrip()
+        if rest:
+            spans.append(Span(end - len(rest), start + len(piece.rstrip())))
     return spans
 
 
-def _append(spans: list[Span], text: str, start: int, end: int) -> None:
-    piece = text[start:end]
-    rest = piece.lstrip()
-    if rest:
-        spans.append(Span(end - len(rest), start + len(piece.rstrip())))
+def starts(text: str) -> list[int]:
+    """Return where sentences begin; all of `sentences` is three times the work.
+
+    >>> starts(" Dr. No came. 他来了。他走了。 ")
+    [1, 14, 18]
+    """
+    found: list[int] = []
+    for start, end in pairwise([0, *_cuts(text), len(text)]):
+        first = start
+        while first < end and text[first].isspace():
+            first += 1
+        if first < end:
+            found.append(first)
+    return found
+
+
+def _cuts(text: str) -> Iterator[int]:
+    """Find where one sentence ends and another may begin."""
+    start = 0
+    for match in _END.finditer(text):
+        first, end = match.span()
+        mark = text[first]
+        if mark == "《":
+            continue
+        if mark == "." and not _ends_long_word(text, first):
+            near = max(start, end - _LONGEST_ABBREVIATION)
+            if _ABBREVIATION.search(text, near, end):
+                continue
+        yield end
+        start = end
+
+
+def _ends_long_word(text: str, position: int) -> bool:
+    """Tell whether letters stand before it that are too many for an abbreviation."""
+    return position >= _LONG_WORD and text[position - _LONG_WORD : position].isalpha()

@@ -36,6 +36,7 @@ _UNSEEN = re.compile(f"[{_ALWAYS}{_JOINERS}{_SELECTORS}]++")
 _ALWAYS_REMOVED = re.compile(f"[{_ALWAYS}]++")
 _LATER_SELECTORS = re.compile(f"(?<=[{_SELECTORS}])[{_SELECTORS}]++")
 _JOINERS_ONLY = re.compile(f"[{_JOINERS}]*")
+_ASCII = bytes(range(128))
 _PLAIN = re.compile(r"[0-9A-Za-z\u00c0-\u024f\u3400-\u4dbf\u4e00-\u9fff]")
 # Characters that can change or join the one before them are below, bar the Ideographic planes.
 _LAST_CHANGING = 0x20000
@@ -89,6 +90,8 @@ def uniform(text: str, form: Form) -> str:
 
 def _unseen(text: str) -> list[Edit]:
     """List the edits that remove what is not seen."""
+    if _UNSEEN.search(_beyond_ascii(text)) is None:
+        return []
     edits = []
     for match in _UNSEEN.finditer(text):
         run = match.group()
@@ -102,6 +105,12 @@ def _unseen(text: str) -> list[Edit]:
         if kept != run:
             edits.append(Edit(*match.span(), kept))
     return edits
+
+
+def _beyond_ascii(text: str) -> str:
+    """Return what is left of a text without ASCII's characters: looked through sooner than all."""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return data.decode("utf-8", "surrogatepass")
 
 
 def _changes(text: str, form: Form) -> Iterator[Edit]:

@@ -56,8 +56,8 @@ def _check(chars: int, blocks: int, options: ParseOptions) -> None:
     """Raise IngestError for more than one document may have."""
     remedy = "divide the file, or take a table's rows one by one with --text"
     if chars > options.text_chars:
-        reason = f"its text has more than {options.text_chars / 1e6:g} million characters"
-        raise IngestError("parse", f"{reason}: {remedy}")
+        most = f"{options.text_chars / 1e6:g} million characters (RAGKIT_PARSE_TEXT_MCHARS)"
+        raise IngestError("parse", f"its text has more than {most}: {remedy}")
     if blocks > MAX_BLOCKS:
         raise IngestError("parse", f"it has more than {MAX_BLOCKS:,} paragraphs: {remedy}")
 

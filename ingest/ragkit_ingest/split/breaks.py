@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from ragkit.text.sentences import sentences
+from ragkit.text.sentences import starts as sentence_starts
 from ragkit.types import Block
 from ragkit_ingest.split.leads import Leads
 
@@ -44,7 +44,7 @@ class Breaks:
                 lines.update(start + match.end() for match in _LINE.finditer(piece))
             else:
                 paragraphs.update(start + match.end() for match in _BLANK_LINE.finditer(piece))
-                lines.update(start + sentence.start for sentence in sentences(piece))
+                lines.update(start + first for first in sentence_starts(piece))
         under = self._under_headings(blocks)
         self._barred = frozenset(chain(under, chain.from_iterable(leads.heads())))
         self._paragraphs = sorted(paragraphs - self._barred)

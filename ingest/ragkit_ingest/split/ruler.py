@@ -39,7 +39,9 @@ class Ruler:
         marks = [np.arange(bounds[i] + STRETCH_CHARS, bounds[i + 1], STRETCH_CHARS) for i in wide]
         # Looked up one by one, an array of Python's is 5 times as quick as one of numpy's.
         self._starts = array("q")
-        self._starts.frombytes(np.sort(np.concatenate([starts, *marks])).tobytes())
+        if marks:
+            starts = np.sort(np.concatenate([starts, *marks]))
+        self._starts.frombytes(starts.astype(np.int64, copy=False).tobytes())
 
     def __len__(self) -> int:
         return len(self._starts)

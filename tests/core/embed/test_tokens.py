@@ -149,6 +149,26 @@ def test_what_is_remembered_is_bounded_and_forgotten_without_a_trace() -> None:
     assert lists[0] == lists[1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One, two;  three.\n\nFour (five) ",
+        " " * 50,
+        "  naïve — “quoted” words, 航空公司 and more words of it",
+        "unhappiness,unhappiness,unhappiness",
+        "a,b\n" * 40,
+        "词语。" * 30,
+    ],
+)
+def test_words_at_spaces_have_the_tokens_of_the_whole(text: str) -> None:
+    words = WordTokens(r" \n", minilm()._by_piece)
+    whole = minilm().tokenizer.encode(text, add_special_tokens=False)
+    for _ in range(2):  # at first sight, and from memory
+        starts, ends, ids = words.look_up(text)
+        assert ids.tolist() == whole.ids
+        assert list(zip(starts.tolist(), ends.tolist(), strict=True)) == whole.offsets
+
+
 def test_several_threads_look_words_up_at_once() -> None:
     tokens = minilm()
     words = WordTokens(r" \n", tokens._by_piece)

@@ -29,6 +29,7 @@ from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS
 from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
 from ragkit.store.segment_cache import CACHE, SegmentCache
+from ragkit.text.terms import Terms
 from tests.core.store.conftest import Tenanted
 
 Pool = ConnectionPool[Connection[Any]]
@@ -60,7 +61,7 @@ def pool(database: Pool) -> Pool:
 
 
 def add(pool: Pool, chunks: dict[int, str], collection: int = 1, tenant: str = OWN) -> None:
-    terms = [text.split() for text in chunks.values()]
+    terms = Terms.of([text.split() for text in chunks.values()])
     with transaction(pool, tenant) as cursor:
         postings.add_segment(cursor, tenant, collection, list(chunks), terms)
 
@@ -139,7 +140,7 @@ def test_ids_are_kept_as_runs(ids: list[int]) -> None:
 
 
 def test_the_same_bytes_are_written_with_a_document_and_by_a_merge() -> None:
-    found = segments.invert([["a", "b", "a"], ["b"], ["a"] * 300])
+    found = segments.invert(Terms.of([["a", "b", "a"], ["b"], ["a"] * 300]))
     assert found["b"] == segments.pack_posting(np.array([0, 1]), np.array([1, 1]), 3)
     assert found["a"] == segments.pack_posting(np.array([0, 2]), np.array([2, 300]), 3)
 
@@ -158,7 +159,7 @@ def test_rows_move_together_as_they_do_alone(texts: list[list[str]], cut: int, s
     rows = sorted(
         (term, number, data)
         for number, part in parts.items()
-        for term, data in segments.invert(part).items()
+        for term, data in segments.invert(Terms.of(part)).items()
     )
     moved = dict(segments.move_rows(rows, where, size + len(repeated)))
     for term in {row[0] for row in rows}:
@@ -259,7 +260,7 @@ def test_a_write_is_found_in_its_own_transaction_and_by_nobody_else_before_its_e
     pool: Pool,
 ) -> None:
     with transaction(pool, OWN) as cursor:
-        postings.add_segment(cursor, OWN, 1, [5], [["wing"]])
+        postings.add_segment(cursor, OWN, 1, [5], Terms.of([["wing"]]))
         assert postings.read(cursor, OWN, 1, ["wing"]).terms["wing"].containing == 1
         assert read(pool, "wing").chunks == 0
         cursor.connection.rollback()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.text.sentences import sentences
+from ragkit.text.sentences import sentences, starts
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,7 @@ def test_spans_are_trimmed_ordered_and_leave_only_white_space_out(text: str) -> 
         assert piece == piece.strip()
         end = span.end
     assert text[end:].strip() == ""
+    assert starts(text) == [span.start for span in sentences(text)]
 
 
 @pytest.mark.parametrize("piece", ["A. ", "\n", "《", "# ", "。", "x" * 9])
@@ -55,3 +56,17 @@ def test_time_grows_with_the_text_and_no_faster(piece: str) -> None:
     spans = sentences(text)
     assert time.process_time() - began < 3
     assert all(span.start < span.end for span in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Mr. A came. He left.", [0, 12]),
+        ("中文字Mr. 他来。", [0, 7]),  # no abbreviation: it begins within a word
+        ("Longer. Next", [0, 8]),
+        ("etc. and", [0]),
+        ("“Prof. X” said", [0]),
+    ],
+)
+def test_long_words_end_sentences_and_abbreviations_do_not(text: str, found: list[int]) -> None:
+    assert starts(text) == found
