@@ -70,13 +70,13 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
         store = database.store(settings.tenant)
         found, text = store.document(document), store.text(document)
         copies = store.copies(found.collection, document).get(document, ())
-        pages = store.pages(document)
+        pages, metadata = store.pages(document), store.metadata(document)
     if json:
         paged = [
             {"start": page.start, "page": page.number, "page_label": page.label} for page in pages
         ]
         more = {"text": text, "pages": paged, "copies": _copies(copies)}
-        render.print_json(asdict(found) | more)
+        render.print_json(asdict(found) | {"metadata": dict(metadata)} | more)
     else:
         typer.echo(render.printable(text) if sys.stdout.isatty() else text)
 
@@ -158,7 +158,7 @@ def delete(
     typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
     for number, uri in kept.items():
         said = f"Its content stays as document {number}: {uri} has the same (--copies deletes it)."
-        typer.echo(render.printable(said))
+        typer.echo(render.printable_line(said))
 
 
 @app.command()

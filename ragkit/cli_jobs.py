@@ -1,5 +1,6 @@
 """`ragkit jobs`: list what is being taken in and what failed, try it again, cancel it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,9 +75,11 @@ def show(
     if json:
         render.print_json(_as_json(found))
         return
-    for name, value in _as_json(found).items():
+    told = _as_json(found)
+    figures = told.pop("figures")
+    for name, value in (told | figures).items():
         if value not in (None, "", {}):
-            typer.echo(render.printable(f"{name}: {value}"))
+            typer.echo(render.printable_line(f"{name}: {_plain(value)}"))
 
 
 @app.command()
@@ -144,7 +147,8 @@ def report(
     if json:
         render.print_json(found.as_json())
     elif html is not None:
-        typer.echo(f"Run {found.run}, {len(found.files)} files: {html}")
+        many = "1 file" if len(found.files) == 1 else f"{len(found.files)} files"
+        typer.echo(f"Run {found.run}, {many}: {html}")
     else:
         _print_report(found)
 
@@ -176,6 +180,13 @@ def _tell(key: str, said: str, jobs: list[int], *, json: bool) -> None:
         render.print_json({key: jobs})
     else:
         typer.echo(f"{len(jobs)} job{'' if len(jobs) == 1 else 's'} {said}.")
+
+
+def _plain(value: object) -> str:
+    """Write a figure, or several by name, for people to read."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return str(value)
 
 
 def _as_json(job: "LedgerJob") -> dict[str, Any]:

@@ -16,12 +16,18 @@ from ragkit.errors import IncompleteAnswerError
 from ragkit.types import Answer, Citation, Hit, Stage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
 
 
 def printable(text: str) -> str:
     """Replace control characters: a document must not command the terminal that shows it."""
     return _CONTROL.sub("\ufffd", text)
+
+
+def printable_line(text: str) -> str:
+    """Replace line breaks, too: the name of a file must not look like a line of our own."""
+    return _NOT_IN_A_LINE.sub("\ufffd", text)
 
 
 def print_json(value: object) -> None:
@@ -144,7 +150,7 @@ def print_hits(hits: Sequence[Hit], stages: Sequence[Stage] = ()) -> None:
         typer.echo(textwrap.indent(snippet, "   ") + "\n")
         if hit.duplicates:
             names = ", ".join(dict.fromkeys(PurePath(copy.uri).name for copy in hit.duplicates))
-            typer.echo(textwrap.indent(printable(f"The same text: {names}"), "   ") + "\n")
+            typer.echo(textwrap.indent(printable_line(f"The same text: {names}"), "   ") + "\n")
 
 
 def _nothing(stages: Sequence[Stage]) -> str:
@@ -209,7 +215,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(printable_line(cell)) for cell in row))
     # A pipe has no width: its reader should get one line per row.
     Console(width=None if sys.stdout.isatty() else 100_000).print(table)
 
@@ -222,6 +228,6 @@ def _place(found: Hit | Citation) -> str:
     page = f", page {found.page}" if found.page is not None else ""
     name = PurePath(found.uri).name
     title = f"{found.title} ({name})" if found.title and found.title != name else name
-    return printable(
+    return printable_line(
         f"{title}{page}, document {found.document}, characters {found.start}-{found.end}"
     )

@@ -213,6 +213,9 @@ class Settings(BaseSettings):
     parse_cpu_s: Seconds = 60
     parse_wall_s: Seconds = 120
     parse_unzipped_mb: Count = 256
+    # Arbitrary: 16 are some 8,000 pages. What embeds a text takes about 20 bytes a character, and
+    # PostgreSQL keeps at most 1 GB, of up to 4 bytes each, in one.
+    parse_text_mchars: int = Field(default=16, ge=1, le=256)
     # Arbitrary default; PostgreSQL keeps at most 1 GB in one text.
     max_file_mb: int = Field(default=512, ge=1, le=1024)
     jobs: Annotated[int, Field(ge=1, le=1024)] | None = None  # None: by the number of cores

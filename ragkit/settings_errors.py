@@ -47,6 +47,12 @@ def short(value: str) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "...'"
 
 
+def short_path(path: str) -> str:
+    """Write a path in a message; of a very long one its end, which tells more."""
+    shown = repr(path)
+    return shown if len(shown) <= 300 else "'..." + shown[-296:]
+
+
 def _unknown(name: str, origin: str, known: Collection[str]) -> str:
     close = get_close_matches(name, known, n=1)
     remedy = f"write {close[0]}" if close else f"use one of {', '.join(known)}"

@@ -19,7 +19,7 @@ from pydantic_settings import EnvSettingsSource
 
 from ragkit.errors import SettingsError
 from ragkit.settings import Settings
-from ragkit.settings_errors import PREFIX, explained, short
+from ragkit.settings_errors import PREFIX, explained, short_path
 
 FILE: Final = "ragkit.toml"
 EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
@@ -108,7 +108,7 @@ def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[st
 
 
 def _read_secret(variable: str, path: Path) -> str:
-    shown = short(str(path))
+    shown = short_path(str(path))
     try:
         secret = path.read_bytes().decode("utf-8-sig").strip()
     except OSError as error:

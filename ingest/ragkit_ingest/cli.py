@@ -157,7 +157,7 @@ def _run(
         ) as look,
     ):
         if every_s is not None:
-            watched(look, partial(_tell, json=json), every_s=every_s)
+            watched(look, partial(_tell_when, json=json), every_s=every_s)
         return look()
 
 
@@ -214,6 +214,13 @@ def _preview(
     rows = [[what, uri, why] for uri, what, why in found.would]
     render.print_table(["would", "file", "reason"], rows, empty="Nothing would be done.")
     typer.echo(f"{found.unchanged} unchanged, {found.skipped} skipped. Nothing was done.")
+
+
+def _tell_when(report: IngestReport, *, json: bool) -> None:
+    """Say when it was, too: who watches looks up hours later."""
+    if not json:
+        typer.echo(f"{time.strftime('%H:%M:%S')}  ", nl=False)
+    _tell(report, json=json)
 
 
 def _tell(report: IngestReport, *, json: bool) -> None:

@@ -30,12 +30,9 @@ from ragkit_ingest.parse.options import ParseOptions, read_options
 FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
 _MAX_OPEN_FILES = 64
-# Libraries are not to tell their makers of our files: from 1.28 on ONNX Runtime tells Microsoft of
-# every process and model, unless told otherwise before it is loaded (its pull requests 27379, 29843).
-_PRIVATE = {
-    **{"ORT_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_DISABLED": "1"},
-    **{"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"},
-}
+# What libraries would tell their makers. From 1.29 on ONNX Runtime tells Microsoft of each process
+# and model, unless told otherwise before it is loaded (microsoft/onnxruntime#27379).
+_PRIVATE = {"ORT_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
 _OUT_OF_MEMORY = {"error": "memory"}
 _PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
 

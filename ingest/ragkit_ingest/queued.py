@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import IngestError, LeaseLostError, ModelError, NotFoundError, OtherModelError
@@ -28,6 +29,7 @@ from ragkit_ingest.unpacking import unpacked
 if TYPE_CHECKING:
     from ragkit.embedders import Embedders
     from ragkit.settings import Settings
+    from ragkit.store.ledger import Ledger
     from ragkit.store.open import Database
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.queue import QueuedFile, QueueWorker, Waiting
@@ -62,6 +64,7 @@ class QueuedFiles:
         self._away: dict[int, float] = {}  # places, and until when they are not asked for
         self._unfit: dict[int, float] = {}  # collections whose model this machine lacks
         self._worker: QueueWorker | None = None
+        self._run: _Run | None = None
         self.reports: list[IngestReport] = []
         self.left = 0  # files that others have to take in
 
@@ -83,9 +86,11 @@ class QueuedFiles:
 
     def close(self) -> None:
         """Give back what was taken and is not done; another thread may still be at it."""
-        worker = self._worker
+        worker, run = self._worker, self._run
         if worker is not None:
             worker.close()
+        if run is not None:  # that thread may not get so far
+            run.end()
 
     def _work(self, queue: Waiting) -> bool:
         store = self._database.store(self._settings.tenant, durable=False)
@@ -114,27 +119,22 @@ class QueuedFiles:
     def _spell(self, store: PostgresStore, queue: Waiting, steps: Steps) -> IngestReport | None:
         """Work for a while; None when there was nothing to take."""
         settings, ledger = self._settings, store.job_ledger
-        run = ledger.start_run(queue.collection, "worker")
-        started = time.perf_counter()
-        kept = False
+        run = _Run(ledger, ledger.start_run(queue.collection, "worker"), time.perf_counter())
+        self._run = run
         try:
             with queue_worker(
-                *(self._database.pool, settings.tenant, queue.collection, JOB_KIND), run=run
+                *(self._database.pool, settings.tenant, queue.collection, JOB_KIND), run=run.number
             ) as worker:
                 self._worker = worker
                 spell = _Spell(store, queue.name, steps, settings, worker, self._away, self._stop)
+                run.spell = spell
                 spell.run(alone=False)
                 while spell.run(alone=True):
                     pass
-            kept = spell.taken > 0
-            seconds = time.perf_counter() - started
-            return spell.tally.report(skipped=0, seconds=seconds) if kept else None
         finally:
-            self._worker = None
-            if kept:
-                ledger.end_run(run, spell.tally.report(skipped=0, seconds=seconds).as_json())
-            elif not self._stop.is_set():
-                ledger.drop_run(run)
+            self._worker = self._run = None
+            done = run.end()
+        return done
 
     def _out_of_reach(self) -> frozenset[int]:
         now = time.monotonic()
@@ -142,6 +142,25 @@ class QueuedFiles:
 
     def _is_unfit(self, collection: int) -> bool:
         return self._unfit.get(collection, 0.0) > time.monotonic()
+
+
+@dataclass(slots=True)
+class _Run:
+    """A spell as the ledger has it: nothing of it is left where there was nothing to do."""
+
+    ledger: Ledger
+    number: int
+    started: float
+    spell: _Spell | None = None
+
+    def end(self) -> IngestReport | None:
+        """Note the end; doing so again changes nothing but the time."""
+        if self.spell is None or not self.spell.taken:
+            self.ledger.drop_run(self.number)
+            return None
+        report = self.spell.tally.report(skipped=0, seconds=time.perf_counter() - self.started)
+        self.ledger.end_run(self.number, report.as_json())
+        return report
 
 
 class _Spell:

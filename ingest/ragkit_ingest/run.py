@@ -231,6 +231,8 @@ class _Run:
     def _end(self, store: PostgresStore, collection: int) -> None:
         """Note in the ledger what was done; where that is nothing, a look leaves nothing there."""
         report, ledger = self._report(), store.job_ledger
+        if self._run is not None or (self._looks is not None and self._looks.failures):
+            ledger.settle(self._mended(store))
         others_failed = self._looks is None or self._looks.end(report.failures)
         if others_failed or report.has_changed:
             run = ledger.start_run(collection, JOB_KIND) if self._run is None else self._run
@@ -289,6 +291,19 @@ class _Run:
         for place, reason in kept_for(self._listing, stored):
             self._tally.failed(place, "read", reason)
 
+    def _mended(self, store: PostgresStore) -> list[int]:
+        """List the jobs of what could not be looked through once, and was now."""
+        failed = store.job_ledger.jobs(
+            collection=self._collection, state="failed", limit=_MOST_FAILED
+        )
+        return [
+            job.id
+            for job in failed
+            if job.kind == JOB_KIND
+            and job.uri not in self._tally.found
+            and self._listing.has_entered(job.uri)
+        ]
+
     def _look(self) -> None:
         tally = self._tally
         seconds = time.perf_counter() - self._started
@@ -325,4 +340,5 @@ def limits(settings: Settings) -> ParseLimits:
         wall_s=settings.parse_wall_s,
         unzipped_mb=settings.parse_unzipped_mb,
         file_mb=settings.max_file_mb,
+        text_chars=settings.parse_text_mchars * 1_000_000,
     )

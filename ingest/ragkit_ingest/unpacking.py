@@ -35,8 +35,7 @@ def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iter
         if item.suffix not in CONTAINERS:
             continue
         try:
-            data = item.read(max_bytes)
-            inside = expanded(item, data, unpack)
+            inside = expanded(item, item.read(max_bytes), unpack)
         except IngestError as error:
             if item.suffix not in MEDIA_TYPES:  # a mail fails by itself
                 yield _failing(item, error)

@@ -18,6 +18,7 @@ from ragkit_ingest.items import Item
 from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.sources.sizes import in_hand
 from ragkit_ingest.steps import Source, Steps
+from ragkit_ingest.tally import Figures, Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
     from ragkit_ingest.embedding import Rows
     from ragkit_ingest.sandbox import ParserPool
+    from ragkit_ingest.steps import Prepared
 
     StepsOf = Callable[[PostgresStore, str], Steps]  # for a collection
 
@@ -91,16 +93,32 @@ class Uploads:
             same = store.put_source(job.collection, pair, source=job.source, job=job)
             if same is not None:
                 return f"document {same} is unchanged"
-        data = b"".join(sources.parts(source))
-        parsed = self._parsed(job, data, suffix, steps)
+        data, figures = b"".join(sources.parts(source)), Figures()
         item = Item(job.uri, suffix, in_hand(data), name=Path(job.name).stem)
-        prepared = steps.prepared(Source(item, content_hash=source.sha256), parsed)
-        vectors = self._embedded(job, prepared.rows, steps)
-        space = steps.embedder.space
+        read = Source(item, data, content_hash=source.sha256)
+        prepared = self._prepared(job, read, steps, figures)
+        vectors = self._embedded(job, prepared.rows, steps, figures)
+        figures.began("write")
         stored = store.put_document(
-            job.collection, prepared.document, space, vectors, job=job, source=job.source
+            *(job.collection, prepared.document, steps.embedder.space, vectors),
+            job=job,
+            source=job.source,
+            figures=Live(figures),
         )
         return f"document {stored.id}, version {stored.version}, {stored.chunks} chunks"
+
+    def _prepared(
+        self, job: TakenUpload, source: Source, steps: Steps, figures: Figures
+    ) -> Prepared:
+        figures.bytes = len(source.data)
+        figures.began("parse")
+        parsed = self._parsed(job, source.data, source.item.suffix, steps)
+        figures.ended("parse")
+        figures.began("split")
+        prepared = steps.prepared(source, parsed)
+        figures.ended("split")
+        figures.chunks, figures.notes = len(prepared.rows), dict(prepared.notes)
+        return prepared
 
     def _steps(self, store: PostgresStore, collection: str) -> Steps:
         try:
@@ -117,22 +135,24 @@ class Uploads:
             except StillParsing:
                 self._progress(job, 0, 0)
 
-    def _embedded(self, job: TakenUpload, rows: Rows, steps: Steps) -> Vectors:
+    def _embedded(self, job: TakenUpload, rows: Rows, steps: Steps, figures: Figures) -> Vectors:
         """Embed a document's chunks a few at a time, so that short files need not wait for long."""
         import numpy as np
 
         vectors = np.empty((len(rows), steps.embedder.space.dimension), np.float32)
-        done, together = 0, _FEWEST_CHUNKS
+        done, together, spent_s = 0, _FEWEST_CHUNKS, 0.0
         while done < len(rows):
             self._progress(job, done, len(rows))
             few = rows[done : done + together]
             with self._embedding:
                 began = time.perf_counter()
                 vectors[done : done + len(few)] = steps.embed(few)
-                rate = len(few) / max(time.perf_counter() - began, 1e-6)
+                took_s = time.perf_counter() - began
+            rate, spent_s = len(few) / max(took_s, 1e-6), spent_s + took_s
             done += len(few)
             together = min(max(_FEWEST_CHUNKS, int(rate * _STEP_S)), _MOST_CHUNKS)
         self._progress(job, len(rows), len(rows))
+        figures.seconds["embed"] = spent_s  # without waiting for others' turns
         return vectors
 
     def _progress(self, job: TakenUpload, done: int, total: int) -> None:

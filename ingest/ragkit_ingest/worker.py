@@ -128,6 +128,7 @@ class Shift:
         self._errors: list[Exception] = []
         self._tidy = Tidying(database)
         self._idle: dict[str, int] = {}  # threads with nothing to do, and the ring they heard last
+        self._until_empty = False
         self.files: QueuedFiles | None = None  # None: uploads alone
 
     def run(self, *, until_empty: bool = False) -> None:
@@ -137,6 +138,7 @@ class Shift:
         """
         from ragkit.store.upload_worker import UploadWorker
 
+        self._until_empty = until_empty
         pool = self._database.pool
         with pool.connection() as own, _told(pool) as wait:
             queue = UploadWorker(own)
@@ -155,9 +157,9 @@ class Shift:
                 for thread in threads:
                     thread.start()
                 while not self._errors:
+                    wait()
                     if until_empty and self._is_done(len(threads)):
                         return
-                    wait()
                     self._bell.ring()
                 raise self._errors[0]
             finally:
@@ -168,7 +170,8 @@ class Shift:
         self._bell.ring()
         self._parsers.close()
         if self.files is not None:
-            with suppress(psycopg.Error):  # what it had is free when its connection is gone
+            # What it had is free when its connection is gone.
+            with suppress(psycopg.Error, DatabaseError):
                 self.files.close()
         end = time.monotonic() + _END_S
         for thread in threads:
@@ -207,15 +210,21 @@ class Shift:
             self._errors.append(error)
 
     def _rest(self, heard: int) -> None:
+        """Wait for the bell. Where the end is waited for, what rang during the look counts not: a
+        thread whose looks take long would never be seen at rest.
+        """
         name = threading.current_thread().name
         self._idle[name] = heard
-        self._bell.wait(heard)
+        self._bell.wait(self._bell.rings if self._until_empty else heard)
         del self._idle[name]
 
     def _is_done(self, threads: int) -> bool:
-        """Say whether every thread has found nothing to do since the bell rang last but one."""
+        """Say whether every thread has looked once more after the start, and found nothing to do.
+
+        What one of them leaves to be done again it looks for itself before it rests.
+        """
         heard = list(self._idle.values())
-        idle = len(heard) == threads and min(heard) >= max(1, self._bell.rings - 1)
+        idle = len(heard) == threads and min(heard) >= 1
         return idle and (self.files is None or self.files.is_done())
 
     def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:

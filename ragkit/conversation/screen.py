@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ragkit.render import printable
+from ragkit.render import printable, printable_line
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
@@ -28,7 +28,7 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
             f"[{citation.n}] {PurePath(citation.uri).name}" for citation in turn.citations
         )
         if places:
-            typer.echo(f"   {printable('  '.join(places))}")
+            typer.echo(f"   {printable_line('  '.join(places))}")
         typer.echo("")
 
 
@@ -39,5 +39,6 @@ def print_sources(turn: StoredTurn) -> None:
     for citation in turn.citations:
         page = f", page {citation.page}" if citation.page is not None else ""
         place = f"document {citation.document}, characters {citation.start}-{citation.end}"
-        typer.echo(printable(f"[{citation.n}] {citation.uri}{page}, {place}  {citation.verdict}"))
+        head = f"[{citation.n}] {citation.uri}{page}, {place}  {citation.verdict}"
+        typer.echo(printable_line(head))
         typer.echo(textwrap.indent(printable(citation.quote), "    "))

@@ -267,6 +267,16 @@ def pages_of(
     return [Page(*page) for page in zip(starts, numbers, named, strict=True)]
 
 
+def metadata(
+    cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None
+) -> dict[str, Any]:
+    values = {"tenant": tenant, "id": number, "readers": listed(readers)}
+    row = cursor.execute("SELECT d.metadata" + _SEEN, values).fetchone()
+    if row is None:
+        raise _no_document(number)
+    return dict(row[0])
+
+
 def key_of(
     cursor: Cursor[Any], tenant: str, collection: int, number: int, readers: Readers = None
 ) -> bytes:

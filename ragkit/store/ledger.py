@@ -28,8 +28,9 @@ STATES: Final = ("queued", "running", "done", "failed", "cancelled")
 _JOBS: Final = """
     SELECT j.id, c.name, j.kind, j.uri, j.state, j.attempts, j.stage, j.reason, j.content_hash,
         j.host, j.run_id, j.document_id, j.created_at, j.started_at, j.finished_at, j.updated_at,
-        j.figures
+        j.figures, p.root
     FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
+    LEFT JOIN job_place p ON p.tenant = j.tenant AND p.id = j.place_id
     WHERE j.tenant = %(tenant)s
 """
 _SOME: Final = f"{_JOBS} AND j.id = ANY(%(ids)s) ORDER BY j.id"
@@ -61,6 +62,10 @@ _CANCEL: Final = """
         token = NULL, lease_until = NULL, seen_at = now(), finished_at = now(), updated_at = now()
     WHERE tenant = %s AND id = ANY(%s)
 """
+_SETTLE: Final = """
+    UPDATE job SET state = 'done', stage = '', reason = '', finished_at = now(), updated_at = now()
+    WHERE tenant = %s AND id = ANY(%s) AND state = 'failed'
+"""
 _SET_ASIDE: Final = """
     SELECT j.id FROM job j WHERE j.tenant = %(tenant)s AND j.state IN ('failed', 'cancelled')
         AND (%(collection)s::bigint IS NULL OR j.collection_id = %(collection)s)
@@ -87,7 +92,10 @@ _RUNS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class LedgerJob:
-    """A job as it stands. `figures` are what its worker told when it ended."""
+    """A job as it stands. `figures` are what its worker told when it ended.
+
+    `place` is where a file that was queued for workers is looked for; "" where nobody queued it.
+    """
 
     id: int
     collection: str
@@ -106,6 +114,7 @@ class LedgerJob:
     finished_at: datetime | None
     updated_at: datetime
     figures: Mapping[str, Any]
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +194,7 @@ class Ledger:
         with transaction(self._pool, self._tenant) as cursor:
             self._number(cursor, collection)
             rows = cursor.execute(_PAGE, {**values, "before": before, "limit": limit})
-            return [LedgerJob(*row) for row in rows]
+            return [_job(row) for row in rows]
 
     def job(self, job: int) -> LedgerJob:
         """Look a job up. Raises NotFoundError."""
@@ -193,7 +202,7 @@ class Ledger:
             rows = cursor.execute(_SOME, {"tenant": self._tenant, "ids": [job]}).fetchall()
         if not rows:
             raise _no_job(job)
-        return LedgerJob(*rows[0])
+        return _job(rows[0])
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count each collection's jobs by their states."""
@@ -202,6 +211,12 @@ class Ledger:
             for name, state, number in cursor.execute(_COUNTS, (self._tenant,)):
                 found.setdefault(str(name), {})[str(state)] = int(number)
         return found
+
+    def settle(self, jobs: Sequence[int]) -> None:
+        """Note that what failed once is well, though there is nothing to store of it."""
+        if jobs:
+            with transaction(self._pool, self._tenant) as cursor:
+                cursor.execute(_SETTLE, (self._tenant, list(jobs)))
 
     def retry(self, jobs: Sequence[int]) -> None:
         """Queue failed and cancelled jobs again, with all attempts before them; all or none.
@@ -273,6 +288,13 @@ class Ledger:
         with transaction(self._pool, self._tenant) as cursor:
             self._number(cursor, collection)
             return [Run(*row) for row in cursor.execute(_RUNS, values)]
+
+
+def _job(row: tuple[Any, ...]) -> LedgerJob:
+    """Read a row; bytes of a place that are not UTF-8 are written as \\xNN, as in a URI."""
+    place = (row[-1] or b"").decode("utf-8", "backslashreplace")
+    values = [*row[:-1], place]
+    return LedgerJob(*values)
 
 
 def _no_job(job: int) -> NotFoundError:

@@ -73,6 +73,11 @@ class Lookups:
         with self._transaction() as cursor:
             return documents.pages(cursor, self._tenant, document, self._readers)
 
+    def metadata(self, document: int) -> Mapping[str, Any]:
+        """Return what is said of a document by its parser and its user, by key."""
+        with self._transaction() as cursor:
+            return documents.metadata(cursor, self._tenant, document, self._readers)
+
     def known(
         self, collection: str, uris: Sequence[str] | None = None
     ) -> Mapping[str, tuple[str, str]]:

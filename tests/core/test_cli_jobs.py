@@ -53,13 +53,15 @@ def test_jobs_from_the_list_to_another_try(database: Database) -> None:
     with store.job_ledger.worker(number, "ingest") as worker:
         worker.enqueue(["a", "b"])
         _, b = worker.claim(["a", "b"], limit=2)
-        worker.fail(b, "parse", "it is \x1b[31mencrypted", {"bytes": 12})
+        figures = {"bytes": 12, "seconds": {"read": 0.5, "parse": 0.25}}
+        worker.fail(b, "parse", "it is \x1b[31mencrypted", figures)
         assert listed() == [(2, "failed", "b"), (1, "running", "a")]
         assert listed("--state", "failed", "--collection", "c") == [(2, "failed", "b")]
         assert listed("--limit", "1", "--before", "2") == [(1, "running", "a")]
         assert "\x1b" not in run("jobs", "show", "2")
         shown = json.loads(run("jobs", "show", "2", "--json"))
-        assert (shown["stage"], shown["attempts"], shown["figures"]) == ("parse", 1, {"bytes": 12})
+        assert (shown["stage"], shown["attempts"], shown["figures"]) == ("parse", 1, figures)
+        assert "bytes: 12\nseconds: read 0.5, parse 0.25\n" in run("jobs", "show", "2")
         assert run("jobs", "cancel", "1") == "1 job cancelled.\n"
         assert json.loads(run("jobs", "cancel", "1", "--json")) == {"cancelled": [1]}
         assert json.loads(run("jobs", "retry", "2", "2", "--json")) == {"retried": [2]}
@@ -102,6 +104,7 @@ def test_a_collections_own_options(database: Database) -> None:
 def test_copies_are_told_and_kept(database: Database) -> None:
     store = database.store("default")
     new = replace(new_document("a.md", "Wings lift."), pages=(Page(0, 1, "iv"),))
+    new = replace(new, metadata={"author": "Ann", "year": 2020})
     (document,) = fill(store, FakeEmbedder(), [new])
     number = document.id
     assert store.put_copy("default", "b.md", (new.content_hash, "test"), number)
@@ -110,6 +113,7 @@ def test_copies_are_told_and_kept(database: Database) -> None:
     assert "Stored once" in run("documents", "list")
     shown = json.loads(run("documents", "show", str(number), "--json"))
     assert shown["copies"] == copies
+    assert shown["metadata"] == {"author": "Ann", "year": 2020}
     assert shown["pages"] == [{"start": 0, "page": 1, "page_label": "iv"}]
     said = run("documents", "delete", str(number))
     assert said.splitlines()[1] == (

@@ -3,7 +3,9 @@
 import pytest
 
 from ragkit import render
-from ragkit.types import Answer, Citation, Claim, Hit, Stage
+from ragkit.conversation.screen import print_sources, print_turns
+from ragkit.store.conversations import StoredTurn
+from ragkit.types import Answer, Citation, Claim, Copy, Hit, Stage
 
 HOSTILE = "wing\x1b[2J\x1b]0;owned\x07 \x9b31m red\r"
 
@@ -19,6 +21,29 @@ def test_control_characters_of_a_document_are_not_printed(
     out = capsys.readouterr().out
     assert "wing\ufffd[2J" in out
     assert not {"\x1b", "\x07", "\x9b", "\r"} & set(out)
+
+
+def test_a_file_name_keeps_to_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\n[9] b.md, document 9\u2028c\td.txt"
+    shown = "a\ufffd[9] b.md, document 9\ufffdc\ufffdd.txt"
+    copy = Copy(3, 2, f"/x/{name}", "", None, 0, 5)
+    hit = Hit(1, 2, f"/x/{name}", "", None, 0, 5, "text", 1.0, duplicates=(copy,))
+    citation = Citation(1, 1, f"/x/{name}", name, 3, 0, 5, "quoted", "verified")
+    turn = StoredTurn("Why?", "Why?", "So.", False, "", (citation,))
+    render.print_hits([hit])
+    render.print_citations(Answer("text", False, "", (citation,)))
+    render.print_table(["uri"], [[name]], empty="")
+    print_turns([turn])
+    print_sources(turn)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "b.md" in line]
+    assert [line.strip() for line in lines] == [
+        f"1. {shown}, document 1, characters 0-5  score 1.000 ()",
+        f"The same text: {shown}",
+        f"[1] {shown}, page 3, document 1, characters 0-5  verified",
+        shown,
+        f"[1] {shown}",
+        f"[1] /x/{shown}, page 3, document 1, characters 0-5  verified",
+    ]
 
 
 def test_nothing_found_says_when_a_cut_off_left_nothing(

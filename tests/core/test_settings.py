@@ -301,9 +301,11 @@ def test_mistyped_file_variable_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 def test_secret_file_that_holds_none_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, said: str
 ) -> None:
+    folder = tmp_path / ("of-many-letters-" * 4)  # the name at the end is what tells
+    folder.mkdir()
     if content is not None:
-        (tmp_path / "secret").write_bytes(content)
-    monkeypatch.setenv("RAGKIT_DATABASE_URL_FILE", str(tmp_path / "secret"))
+        (folder / "secret").write_bytes(content)
+    monkeypatch.setenv("RAGKIT_DATABASE_URL_FILE", str(folder / "secret"))
     message = refusal(tmp_path)
     assert message.startswith("RAGKIT_DATABASE_URL_FILE = '/")
     assert said in message

@@ -120,6 +120,19 @@ def test_a_failing_file_is_reported_with_stage_and_reason_and_the_others_finish(
     assert again.unchanged == 2
 
 
+def test_how_long_a_text_may_be_is_a_setting_and_named_when_it_is_too_short(
+    settings: Settings, tmp_path: Path
+) -> None:
+    assert settings.parse_text_mchars == 16
+    limited = settings.model_copy(update={"parse_text_mchars": 1})
+    (tmp_path / "long.txt").write_bytes(b"x" * 1_000_001)
+    (failure,) = ingest([tmp_path / "long.txt"], settings=limited).failures
+    assert failure.reason == (
+        "its text has more than 1 million characters (RAGKIT_PARSE_TEXT_MCHARS): divide the file,"
+        " or take a table's rows one by one with --text"
+    )
+
+
 def test_a_new_version_that_fails_leaves_the_old_document(settings: Settings, folder: Path) -> None:
     ingest([folder], settings=settings)
     (folder / "leave.md").write_bytes(b"\x00\x01\x02\x03" * 100)

@@ -28,6 +28,9 @@ GOOD = 6
 MOST_MB = 500  # beside the model, as the project promises
 SECRET = "canary8c1f"
 _TOO_LONG = "divide the file, or take a table's rows one by one with --text"
+_TOO_MANY_CHARS = (
+    f"its text has more than 16 million characters (RAGKIT_PARSE_TEXT_MCHARS): {_TOO_LONG}"
+)
 _TOO_LARGE = "unpacks to more than the budget of 256 MB (RAGKIT_PARSE_UNZIPPED_MB)"
 _ENTITIES = "a DOCTYPE that declares entities"
 _ANEW = "save the file anew with another program"
@@ -42,10 +45,7 @@ REASONS: dict[str, str] = {
     "object-stream-loop.pdf": "damaged PDF: none of its pages can be read",
     "label-loop.pdf": f"parser crashed (signal 11): {_ANEW}",
     **{f"bomb.{suffix}": _TOO_LARGE for suffix in ("docx", "xlsx", "pptx", "odt", "epub", "zip")},
-    **{
-        f"just-under.zip!/{n}.txt": f"its text has more than 16 million characters: {_TOO_LONG}"
-        for n in range(10)
-    },
+    **{f"just-under.zip!/{n}.txt": _TOO_MANY_CHARS for n in range(10)},
     "claims-less.zip": "damaged zip member 'big.txt'",
     "claims-more.zip": "zip member 'big.txt' claims 3145728 bytes and has 2097152",
     **{
@@ -70,7 +70,7 @@ REASONS: dict[str, str] = {
     "wide.csv": (
         "a table of 1,000,000 columns, of which at most 100,000 are read: make columns of its rows"
     ),
-    "line.txt": f"its text has more than 16 million characters: {_TOO_LONG}",
+    "line.txt": _TOO_MANY_CHARS,
     "paragraphs.txt": f"it has more than 500,000 paragraphs: {_TOO_LONG}",
     "huge.png": "a picture of more than 80 million pixels",
     "text.png": "truncated or damaged picture",

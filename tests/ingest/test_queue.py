@@ -21,6 +21,8 @@ from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.queue import waiting
+from ragkit.store.upload_worker import UploadWorker
+from ragkit_ingest import worker as workers
 from ragkit_ingest.queueing import QueueReport, enqueue
 from ragkit_ingest.run import ingest
 from ragkit_ingest.sources import RecordFields, SourceOptions
@@ -130,7 +132,7 @@ def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
     database: Database, settings: Settings, folder: Path, tmp_path: Path
 ) -> None:
     for number in range(12):
-        write(folder, number, sentences=40)
+        write(folder, number, sentences=10)
     queue(database, settings, folder)
 
     def is_at_work() -> bool:
@@ -152,6 +154,8 @@ def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
     assert {state for _, state, _ in jobs(database)} == {"done"}
     assert set(versions(database).values()) == {1}
     assert len(versions(database)) == 12
+    ends = [run.ended_at is not None for run in database.store("default").job_ledger.runs()]
+    assert ends == [True, True, False], "of the last, the ended and the killed"
 
 
 @pytest.mark.slow
@@ -207,6 +211,28 @@ def test_what_is_there_when_its_turn_comes_is_taken(
     assert attempts == 0
     assert "cannot be reached" in reason
     assert waiting(database.pool, "default")[0].files == 1
+
+
+def test_looks_that_take_longer_than_the_pause_between_them_put_no_end_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bells: list[workers._Bell] = []
+    looks: list[None] = []
+
+    class Bell(workers._Bell):
+        def __init__(self) -> None:
+            super().__init__()
+            bells.append(self)
+
+    def slow(queue: UploadWorker) -> None:
+        looks.append(None)
+        assert len(looks) < 100, "it does not end"
+        bells[0].wait(bells[0].rings + 1)  # the second ring from now
+
+    monkeypatch.setattr(workers, "POLL_S", 0.05)
+    monkeypatch.setattr(workers, "_Bell", Bell)
+    monkeypatch.setattr(UploadWorker, "claim", slow)
+    assert workers.work(settings, until_empty=True) == workers.Done((), 0)
 
 
 def test_queueing_reads_and_hashes_and_no_more(

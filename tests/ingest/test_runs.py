@@ -71,9 +71,12 @@ def test_files_with_the_same_content_that_fails_wait_for_the_first_of_them_only(
         (folder / f"{number}.txt").touch()
     waited: list[Job] = []
     release = Worker.release
-    monkeypatch.setattr(
-        Worker, "release", lambda self, job: (waited.append(job), release(self, job))
-    )
+
+    def noted(self: Worker, job: Job) -> None:
+        waited.append(job)
+        release(self, job)
+
+    monkeypatch.setattr(Worker, "release", noted)
     report = ingest([folder], settings=settings)
     assert (report.added, report.failed) == (2, 40)
     assert {failure.reason for failure in report.failures} == {"the file is empty (0 bytes)"}

@@ -32,6 +32,7 @@ class Bench:
     queue: UploadWorker
     uploads: Uploads
     stop: threading.Event
+    parsers: ParserPool
 
     def taken(self, name: str, data: bytes, *, collection: str = "c") -> TakenUpload:
         """Upload a file and take its job."""
@@ -61,8 +62,17 @@ def bench(fresh_database: str) -> Iterator[Bench]:
             queue,
             Uploads(database, lambda store, name: steps, parsers, queue, stop),
             stop,
+            parsers,
         )
         queue.close()
+
+
+def masking_uploads(bench: Bench) -> Uploads:
+    embedder = FakeEmbedder()
+    embedder.load()
+    steps = Steps(embedder, "f", Settings(), IngestOptions(mask="email"))
+    of = (bench.parsers, bench.queue, bench.stop)
+    return Uploads(bench.database, lambda store, name: steps, *of)
 
 
 def test_a_file_becomes_a_document_and_its_job_counts_the_chunks(bench: Bench) -> None:
@@ -76,6 +86,11 @@ def test_a_file_becomes_a_document_and_its_job_counts_the_chunks(bench: Bench) -
     assert done.state == "done"
     assert done.done == done.total == document.chunks > 16
     assert said == f"document {document.id}, version 1, {document.chunks} chunks"
+    told = bench.database.store("default").job_ledger.job(job.id).figures
+    assert (told["bytes"], told["chunks"]) == (len(f"# The plan\n\n{text}"), document.chunks)
+    assert sorted(told["seconds"]) == ["embed", "parse", "split", "write"]
+    assert all(0 < seconds < 60 for seconds in told["seconds"].values())
+    assert "notes" not in told, "nothing was left out or masked"
 
 
 def test_a_title_is_the_files_name_where_the_text_has_none(bench: Bench) -> None:
@@ -83,6 +98,14 @@ def test_a_title_is_the_files_name_where_the_text_has_none(bench: Bench) -> None
     bench.uploads.take_in(job)
     (document,) = bench.database.store("default").documents("c")
     assert (document.title, document.language) == ("休假 2025", "zh")
+
+
+def test_what_was_masked_is_counted_with_the_job(bench: Bench) -> None:
+    job = bench.taken("a.txt", b"Ask ann@example.com or bob@example.com.")
+    masking_uploads(bench).take_in(job)
+    told = bench.database.store("default").job_ledger.job(job.id).figures
+    assert told["notes"] == {"masked email": 2}
+    assert bench.database.store("default").text(1) == "Ask [EMAIL] or [EMAIL]."
 
 
 @pytest.mark.parametrize(

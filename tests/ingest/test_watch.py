@@ -3,21 +3,26 @@ what is deleted when a place is away.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import fsspec
 import pytest
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
+from ragkit.cli import app
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit_ingest import run, sources
 from ragkit_ingest.looks import Looks
 from ragkit_ingest.report import IngestReport
 from ragkit_ingest.run import ingesting
+from ragkit_ingest.sources import RecordFields, SourceOptions
 from ragkit_ingest.sources.files import LocalTree
 
 TEXT = "# Leave\n\nEveryone has 25 days of leave.\n"
@@ -65,21 +70,30 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were opened, in order."""
     names: list[str] = []
-    own = LocalTree.read
+    own, own_open = LocalTree.read, LocalTree.open
 
     def read(tree: LocalTree, path: str, max_bytes: int) -> bytes:
         names.append(path)
         return own(tree, path, max_bytes)
 
+    def opening(tree: LocalTree, path: str) -> BinaryIO:
+        names.append(path)
+        return own_open(tree, path)
+
     monkeypatch.setattr(LocalTree, "read", read)
+    monkeypatch.setattr(LocalTree, "open", opening)
     return names
 
 
 @contextmanager
 def watching(
-    place: Path | str, settings: Settings, *, sync: bool = False
+    place: Path | str,
+    settings: Settings,
+    *,
+    sync: bool = False,
+    sources: SourceOptions | None = None,
 ) -> Iterator[Callable[[], IngestReport]]:
-    with ingesting([place], settings=settings, watch=True, sync=sync) as look:
+    with ingesting([place], settings=settings, watch=True, sync=sync, sources=sources) as look:
         yield look
 
 
@@ -183,6 +197,16 @@ def test_a_file_that_failed_is_not_tried_again_until_it_is_asked_for(
         assert opened == ["broken.pdf"]
 
 
+def test_a_look_is_told_with_the_time_of_day(
+    settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings.database_url is not None
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", settings.database_url.get_secret_value())
+    monkeypatch.setattr("ragkit_ingest.watch.watched", lambda look, tell, every_s: tell(look()))
+    done = CliRunner().invoke(app, ["ingest", str(folder), "--watch"], catch_exceptions=False)
+    assert re.match(r"[012]\d:[0-5]\d:[0-5]\d  2 added, ", done.stdout)
+
+
 def test_an_archive_and_records_are_left_alone_as_a_whole(
     settings: Settings, folder: Path, clock: Clock, opened: list[str]
 ) -> None:
@@ -191,14 +215,20 @@ def test_an_archive_and_records_are_left_alone_as_a_whole(
     with zipfile.ZipFile(folder / "more.zip", "w") as archive:
         archive.writestr("a.md", "# A\n\nOne thing.\n")
         archive.writestr("b.md", "# B\n\nAnother thing.\n")
-    with watching(folder, settings, sync=True) as look:
-        assert counts(look()) == (4, 0, 0, 0, 0)
+    rows = folder / "rows.csv"
+    rows.write_text("body\nA record.\nAnother record.\n")
+    options = SourceOptions(records=RecordFields(("body",)))
+    with watching(folder, settings, sync=True, sources=options) as look:
+        assert counts(look()) == (6, 0, 0, 0, 0)
+        assert {"more.zip", "rows.csv"} <= set(opened)
         for now_s in (5.0, 10.0):
             clock.now_s = now_s
-            assert counts(look()) == (0, 0, 4, 0, 0)
+            assert counts(look()) == (0, 0, 6, 0, 0)
         opened.clear()
-        assert counts(look()) == (0, 0, 4, 0, 0)
-    assert opened == []
+        assert counts(look()) == (0, 0, 6, 0, 0)
+        assert opened == []
+        rows.write_text("body\nA record.\n")
+        assert counts(look()) == (0, 0, 5, 1, 0)
 
 
 def test_a_sidecar_that_changes_makes_its_file_anew(

@@ -32,7 +32,7 @@ import threading, time, torch
 import ragkit_ingest.worker
 from ragkit_ingest.cli_worker import worker
 
-def work(settings):
+def work(settings, *, until_empty):
     rows = torch.rand(1000, 1000)
     def embed():
         while True:

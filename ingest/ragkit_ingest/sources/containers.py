@@ -6,12 +6,14 @@ It knows how deep they may lie in each other, and nothing of how a container is 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
+from ragkit_ingest.items import Item, Value
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.sources.sidecar import is_sidecar
 from ragkit_ingest.sources.sizes import bounded, in_hand
@@ -33,12 +35,23 @@ _MAX_NAME_CHARS: Final = 500  # arbitrary; of a path in a container
 Unpack = Callable[[bytes, str], list[tuple[str, bytes]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A container in another one, which is unpacked when the rest of that has been handed on."""
+
+    uri: str
+    suffix: str
+    metadata: Mapping[str, Value]
+    data: bytes
+
+
 def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
-    """Unpack a container and return the things in it, and in containers in it, one by one.
+    """Unpack a container and return the things in it, then those in containers in it, one by one.
 
     `unpack` takes bytes and a suffix. Members of unknown formats are counted with those that the
-    listing passed over. Raises IngestError for a container that cannot be unpacked; one inside it
-    that cannot is a thing whose reading fails.
+    listing passed over. What was handed on is not held here, nor what was unpacked. Raises
+    IngestError for a container that cannot be unpacked; one inside it that cannot is a thing whose
+    reading fails.
     """
     taking = item.taking if isinstance(item, Container) and item.taking else Taking()
     try:
@@ -46,52 +59,72 @@ def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
     except IngestError:
         taking.passed.lose(item.uri)
         raise
-    return _members(item, members, unpack, taking, (item.suffix,))
+    taking.passed.enter(item.uri)
+    taking = Taking(taking.options, taking.passed, item.metadata)
+    return _members(item.uri, members, unpack, taking, (item.suffix,))
 
 
 def _members(
-    item: Item,
+    uri: str,
     members: Sequence[tuple[str, bytes]],
     unpack: Unpack,
     taking: Taking,
     inside: tuple[str, ...],
 ) -> Iterator[Item]:
-    taking = Taking(taking.options, taking.passed, item.metadata)
     named = dict(_named(members))
-    for path, data in named.items():
-        if not taking.options.hidden and (has_hidden(path) or path.startswith("__MACOSX/")):
-            continue
-        name = path.rpartition("/")[2]
-        uri = item.uri + INSIDE + path
-        suffix = suffix_of(name)
-        if is_sidecar(name):
-            continue
-        reason = _refusal(suffix, inside)
-        if reason:
-            taking.passed.lose(uri)
-            yield broken(uri, reason, suffix)
-            continue
-        sidecar = beside(path, named, partial(_read, named))
-        opened = partial(io.BytesIO, data)
-        file = File(uri, name, in_hand(data), opened, sidecar=sidecar, found=True)
-        for found in taking.items(file):
-            if suffix not in CONTAINERS or suffix in MEDIA_TYPES:
-                yield found
-            if suffix in CONTAINERS and isinstance(found, Container):
-                yield from _nested(found, data, unpack, taking, (*inside, suffix))
+    del members
+    within: deque[_Within] = deque()
+    for path in [path for path in named if _is_taken(path, taking)]:
+        yield from _things(uri, path, named, taking, inside, within)
+    named.clear()
+    while within:
+        yield from _nested(within.popleft(), unpack, taking, inside)
+
+
+def _is_taken(path: str, taking: Taking) -> bool:
+    if is_sidecar(path.rpartition("/")[2]):
+        return False
+    is_hidden = has_hidden(path) or path.startswith("__MACOSX/")
+    return taking.options.hidden or not is_hidden
+
+
+def _things(
+    uri: str,
+    path: str,
+    named: dict[str, bytes],
+    taking: Taking,
+    inside: tuple[str, ...],
+    within: deque[_Within],
+) -> Iterator[Item]:
+    """Take a member out of those that there are; put one that holds others `within`."""
+    data, uri, suffix = named.pop(path), uri + INSIDE + path, suffix_of(path)
+    if reason := _refusal(suffix, inside):
+        taking.passed.lose(uri)
+        yield broken(uri, reason, suffix)
+        return
+    sidecar = beside(path, named, partial(_read, named))
+    opened, name = partial(io.BytesIO, data), path.rpartition("/")[2]
+    file = File(uri, name, in_hand(data), opened, sidecar=sidecar, found=True)
+    for found in taking.items(file):
+        if suffix not in CONTAINERS or suffix in MEDIA_TYPES:
+            yield found
+        if suffix in CONTAINERS and isinstance(found, Container):
+            within.append(_Within(found.uri, suffix, found.metadata, data))
 
 
 def _nested(
-    found: Item, data: bytes, unpack: Unpack, taking: Taking, inside: tuple[str, ...]
+    one: _Within, unpack: Unpack, taking: Taking, inside: tuple[str, ...]
 ) -> Iterator[Item]:
     try:
-        members = unpack(data, found.suffix)
+        members = unpack(one.data, one.suffix)
     except IngestError as error:
-        taking.passed.lose(found.uri)
-        if found.suffix not in MEDIA_TYPES:  # a mail fails by itself
-            yield broken(found.uri, error.reason, found.suffix)
-        return
-    yield from _members(found, members, unpack, taking, inside)
+        taking.passed.lose(one.uri)
+        if one.suffix in MEDIA_TYPES:  # a mail fails by itself
+            return iter(())
+        return iter([broken(one.uri, error.reason, one.suffix)])
+    taking.passed.enter(one.uri)
+    taking = Taking(taking.options, taking.passed, one.metadata)
+    return _members(one.uri, members, unpack, taking, (*inside, one.suffix))
 
 
 def _refusal(suffix: str, inside: tuple[str, ...]) -> str:

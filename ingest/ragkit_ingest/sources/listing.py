@@ -82,6 +82,10 @@ class Listing:
         """Places that there was nothing in: what came from them may be away, not gone."""
         return self._passed.empty
 
+    def has_entered(self, uri: str) -> bool:
+        """Say whether a folder, a container or a file of records was looked through."""
+        return self._passed.has_entered(uri)
+
     def covers(self, uri: str) -> bool:
         """Say whether a stored document that was not among these things has vanished.
 

@@ -12,6 +12,7 @@ class Passed:
     def __init__(self) -> None:
         self.other_formats = self.ignored = 0
         self._lost: set[str] = set()
+        self._entered: set[int] = set()  # hashes: texts would take more
         self.empty: list[str] = []  # places in which there is nothing at all
 
     def other_format(self, count: int = 1) -> None:
@@ -25,6 +26,14 @@ class Passed:
     def lose(self, uri: str) -> None:
         """Note what could not be looked into."""
         self._lost.add(uri)
+
+    def enter(self, uri: str) -> None:
+        """Note a folder, container or file of records that was looked through."""
+        self._entered.add(hash(uri))
+
+    def has_entered(self, uri: str) -> bool:
+        """Say whether this was looked through, or the file of records that it is a line of."""
+        return hash(uri.partition("#line ")[0]) in self._entered
 
     def find_empty(self, uri: str) -> None:
         """Note a place with nothing in it: a drive that is not mounted looks like this, too."""

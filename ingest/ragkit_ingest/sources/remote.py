@@ -232,10 +232,21 @@ def _opened(url: str, scheme: str) -> tuple[Any, str]:
         remedy = f"pip install {package}" if package else " ".join(str(error).split())
         raise UsageError(f"{scheme}:// needs a driver that is not here: {remedy}.") from error
     try:
-        driver, path = _asked(lambda: fsspec.core.url_to_fs(url))
+        driver, path = _asked(lambda: _connected(url, scheme))
     except IngestError as error:
         raise UsageError(f"{scheme}:// cannot be opened: {error.reason}.") from error
     return driver, str(path)
+
+
+def _connected(url: str, scheme: str) -> tuple[Any, str]:
+    import fsspec
+
+    if scheme in {"sftp", "ssh"}:
+        from ragkit_ingest.sources import sftp
+
+        return sftp.opened(url)
+    driver, path = fsspec.core.url_to_fs(url)
+    return driver, path
 
 
 def _stamp(told: Mapping[str, Any]) -> Stamp | None:
@@ -252,6 +263,8 @@ def _asked(call: Callable[[], T]) -> T:
     """Ask a driver. Raises IngestError("read") for whatever goes wrong."""
     try:
         return call()
+    except IngestError:
+        raise
     except FileNotFoundError as error:
         raise IngestError("read", "it is not there any more") from error
     except Exception as error:  # a plug-in, which raises whatever its library does

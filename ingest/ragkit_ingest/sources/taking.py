@@ -116,10 +116,14 @@ class Taking:
         """Yield a file's records; where one has no name, what the file has is not known in full."""
         from ragkit_ingest.sources.records import record_items
 
+        is_whole = True
         for item in record_items(file.uri, file.open, suffix, fields, metadata):
             if item.uri.startswith(f"{file.uri}#line ") or item.uri == file.uri:
                 self.passed.lose(file.uri)
+                is_whole = False
             yield item
+        if is_whole:
+            self.passed.enter(file.uri)
 
 
 def suffix_of(name: str) -> str:

@@ -54,6 +54,7 @@ class Folder:
                 taking.passed.lose(uri)
                 yield broken(uri, error.reason)
                 continue
+            taking.passed.enter(self._tree.uri(folder))
             taking.passed.other_format(names.others)
             yield from self._files(folder, files, rules, taking)
             for name in reversed(folders):

@@ -1,5 +1,6 @@
 """The files in archives and mails, in each other too, and what is refused."""
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,8 +68,8 @@ def test_an_archive_in_a_mail_is_unpacked_when_its_turn_has_come(tmp_path: Path)
     _, found = _expanded(tmp_path / "m.eml", contents)
     root = f"{tmp_path}/m.eml!"
     assert [(item.uri, _reason(item)) for item in found] == [
-        (f"{root}/x.zip!/a.md", ""),
         (f"{root}/y.eml", ""),
+        (f"{root}/x.zip!/a.md", ""),
         (f"{root}/y.eml!/b.md", ""),
         (f"{root}/y.eml!/z.zip!/a.md", TOO_DEEP),
     ]
@@ -110,9 +111,9 @@ def test_one_inside_that_is_damaged_fails_by_itself(tmp_path: Path) -> None:
     listing, found = _expanded(tmp_path / "m.eml", contents)
     root = f"{tmp_path}/m.eml!"
     assert [(item.uri, _reason(item)) for item in found] == [
-        (f"{root}/in.zip", "damaged"),
         (f"{root}/a.md", ""),
         (f"{root}/y.eml", ""),  # a mail has a text, whose parser says what is wrong
+        (f"{root}/in.zip", "damaged"),
     ]
     assert not listing.covers(f"{root}/in.zip!/gone.md")
     assert not listing.covers(f"{root}/y.eml!/gone.md")
@@ -146,6 +147,28 @@ def test_only_one_container_inside_is_unpacked_at_a_time(tmp_path: Path) -> None
     found = expanded(item, b"x", unpack)
     next(found)
     assert asked == [b"x", b"one"]
+
+
+def test_what_was_handed_on_is_not_held_while_what_is_inside_is_unpacked() -> None:
+    size = 8 << 20
+
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+        if data == b"x":
+            return [("1.zip", bytes(size)), ("a.md", bytes(size)), ("b.md", bytes(size))]
+        return [("c.md", bytes(size)), ("d.md", bytes(size))]
+
+    tracemalloc.start()
+    try:
+        found = expanded(Item("m.eml", ".eml", lambda max_bytes: b"x"), b"x", unpack)
+        held = [(item.uri, tracemalloc.get_traced_memory()[0] // size) for item in found]
+    finally:
+        tracemalloc.stop()
+    assert held == [
+        ("m.eml!/a.md", 3),
+        ("m.eml!/b.md", 2),
+        ("m.eml!/1.zip!/c.md", 2),
+        ("m.eml!/1.zip!/d.md", 1),
+    ]
 
 
 def test_an_item_of_another_source_is_taken_with_the_defaults() -> None:

@@ -32,10 +32,10 @@ def test_a_mail_with_an_attachment_in_an_archive_and_a_torn_one(tmp_path: Path) 
     root = f"{tmp_path}/x.zip!"
     assert [item.uri for item in found] == [
         f"{root}/mail.eml",
-        f"{root}/mail.eml!/leave.md",
         f"{root}/a.md",
+        f"{root}/mail.eml!/leave.md",
     ]
-    assert found[1].read(100) == b"# Leave\n"
+    assert found[2].read(100) == b"# Leave\n"
     assert listing.skipped == 1
     assert listing.covers(f"{root}/gone.md")
     assert not listing.covers(f"{tmp_path}/y.zip!/gone.md")
