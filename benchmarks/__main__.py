@@ -1,37 +1,43 @@
 """Run the benchmarks named on the command line, or all, and write their tables to the docs.
 
-Each benchmark is a module with `run() -> str`, a Markdown section; its result is kept in
-benchmarks/out/, so that one can be run again alone. Which sizes the sections of search measure, and
-where they keep their databases, is said in sizes.py and homes.py.
+Each benchmark is a module with `run() -> str`, a Markdown section that begins with its title. What
+is not run keeps the section that the docs have, with the machine that it was measured on. Which
+sizes the sections of search measure, and where they keep their databases, is said in sizes.py and
+homes.py.
 """
 
 import os
 import platform
+import re
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
-SECTIONS = (
-    *(
-        "ingestion",
-        "ingestion_formats",
-        "pipeline",
-        "storing",
-        "splitters",
-        "retrieval",
-        "dense",
-        "lexical",
-        "hybrid",
-        "readers",
-    ),
-    *("rerank", "answers", "packing", "serving", "http", "metrics", "inflight", "startup"),
-)
-ROOT = Path(__file__).resolve().parent.parent
-OUT = Path(__file__).resolve().parent / "out"
+SECTIONS = {
+    "ingestion": "Ingestion",
+    "ingestion_formats": "Reading and splitting, by format",
+    "pipeline": "The pipeline",
+    "storing": "Storing ready vectors",
+    "splitters": "Splitters",
+    "retrieval": "Retrieval quality",
+    "dense": "Dense search",
+    "lexical": "Search by words",
+    "hybrid": "Hybrid search and its legs",
+    "readers": "Readers beside a writer",
+    "rerank": "Reranking",
+    "answers": "Extractive answers",
+    "packing": "Prompts",
+    "serving": "Serving",
+    "http": "HTTP API",
+    "metrics": "Metrics",
+    "inflight": "Requests in flight",
+    "startup": "Start-up",
+}
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make bench`. Times are from one noisy machine: trust the ratios, which come from
+Written by `make bench`. Times are from noisy machines: trust the ratios, which come from
 interleaved runs. The data are described where they are published: Cranfield, CMRC 2018,
 CLAPNQ, and the chunking_evaluation set; they are not part of this repository.
 
@@ -42,24 +48,36 @@ def main(wanted: list[str]) -> None:
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
         sys.exit(f"no benchmark named {', '.join(unknown)}: there are {', '.join(SECTIONS)}")
-    OUT.mkdir(exist_ok=True)
     for name in wanted or SECTIONS:
         started = time.perf_counter()
         print(f"== {name}", flush=True)
         section = import_module(f"benchmarks.{name}").run()
-        (OUT / f"{name}.md").write_text(section, encoding="utf-8")
         print(f"{section}\n({time.perf_counter() - started:.0f} s)", flush=True)
-    sections = [(OUT / f"{name}.md") for name in SECTIONS]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sections if path.exists())
-    (ROOT / "docs" / "benchmarks.md").write_text(HEAD + _machine() + text, encoding="utf-8")
+        write(DOCS, SECTIONS[name], section, machine())
 
 
-def _machine() -> str:
+def write(docs: Path, title: str, section: str, measured_on: str) -> None:
+    """Put a section into the docs, in the place of the one with its title, in their order."""
+    heading, _, body = section.partition("\n")
+    assert heading == f"## {title}", f"the section begins with {heading!r}"
+    sections = _sections(docs.read_text(encoding="utf-8")) if docs.exists() else {}
+    sections[title] = f"{heading}\n\n{measured_on}\n\n{body.strip()}\n"
+    order = [title for title in SECTIONS.values() if title in sections]
+    docs.write_text(HEAD + "\n".join(sections[title] for title in order), encoding="utf-8")
+
+
+def _sections(text: str) -> dict[str, str]:
+    found = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    return {one.partition("\n")[0].removeprefix("## "): one.strip() + "\n" for one in found}
+
+
+def machine() -> str:
+    """Say what it is measured on."""
     from ragkit.embed.precision import cpu_precision
 
     return (
-        f"Machine: {os.cpu_count()} cores, {platform.machine()}, embedding in {cpu_precision()};"
-        f" Python {platform.python_version()}.\n\n"
+        f"Measured on {os.cpu_count()} cores, {platform.machine()}, embedding in {cpu_precision()};"
+        f" Python {platform.python_version()}."
     )
 
 
