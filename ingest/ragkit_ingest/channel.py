@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -39,13 +40,29 @@ class Channel(Generic[T]):
             self._used += size
             self._changed.notify_all()
 
-    def take(self, most: int = 1) -> list[T]:
+    def take(
+        self,
+        most: int = 1,
+        *,
+        more: Callable[[int], bool] = lambda waiting: False,
+        patience_s: float = 0.0,
+    ) -> list[T]:
         """Take what there is, up to a sum of sizes but one thing at least; wait for the first.
 
-        Nothing comes after the end. Raises Broken.
+        While `more` says, told how many wait, that others are on their way, these are waited for
+        as well, but no longer than `patience_s`. Nothing comes after the end. Raises Broken.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._broken or self._things or self._closed)
+            self._changed.wait_for(
+                lambda: (
+                    self._broken
+                    or self._closed
+                    or self._used >= most
+                    or not more(len(self._things))
+                ),
+                patience_s,
+            )
             if self._broken:
                 raise Broken
             taken: list[T] = []
@@ -92,6 +109,11 @@ class Room:
             if self._broken:
                 raise Broken
             self._used += max(size, 1)
+
+    @property
+    def used(self) -> int:
+        """What is under way."""
+        return self._used
 
     def leave(self, size: int) -> None:
         """Give back what was taken."""

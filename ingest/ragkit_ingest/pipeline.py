@@ -43,6 +43,7 @@ _PARSING_BYTES: Final = 64 << 20  # of files that are read and not yet split, on
 _SPLIT_CHUNKS: Final = 2048
 _WRITE_CHUNKS: Final = 8192
 _TOGETHER_CHUNKS: Final = 4096  # written in one transaction; of 1,024 each takes half as long again
+_GATHER_S: Final = 0.5  # for what is written together; arbitrary: nobody misses it so soon
 _EMBED_CHUNKS: Final = 128  # embedded together: seconds of work on a CPU, so that progress shows
 _LOOK_S: Final = 0.2  # between looks at how far it is
 _HEARTBEAT_S: Final = 30.0
@@ -258,7 +259,11 @@ class Pipeline:
         return np.concatenate(done)
 
     def _writing(self) -> None:
-        while things := self._embedded.take(_TOGETHER_CHUNKS):
+        while things := self._embedded.take(
+            _TOGETHER_CHUNKS,
+            more=lambda waiting: waiting < self._under_way.used,
+            patience_s=_GATHER_S,
+        ):
             self._write(things)
             for thing in things:
                 if self._alike is not None:

@@ -55,6 +55,32 @@ def test_who_takes_waits_for_the_first_thing() -> None:
     assert ended == [["a"]]
 
 
+def test_who_takes_waits_for_others_that_are_on_their_way() -> None:
+    channel = Channel[str](room=9)
+    channel.put("a")
+    coming = 3
+    taking, ended = started(
+        lambda: channel.take(9, more=lambda waiting: waiting < coming, patience_s=60)
+    )
+    channel.put("b")
+    taking.join(0.05)
+    assert taking.is_alive()
+    channel.put("c")
+    taking.join()
+    assert ended == [["a", "b", "c"]]
+
+
+def test_nobody_waits_for_others_when_there_is_enough_or_the_end_or_patience_is_over() -> None:
+    channel = Channel[str](room=9)
+    channel.put("a", 4)
+    assert channel.take(4, more=lambda waiting: True, patience_s=60) == ["a"]
+    channel.put("b")
+    assert channel.take(4, more=lambda waiting: True, patience_s=0.01) == ["b"]
+    channel.put("c")
+    channel.close()
+    assert channel.take(4, more=lambda waiting: True, patience_s=60) == ["c"]
+
+
 def test_an_abort_ends_whoever_waits_and_whoever_comes_later() -> None:
     full, empty, room = Channel[str](room=1), Channel[str](room=1), Room(1)
     full.put("a")

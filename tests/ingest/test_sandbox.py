@@ -173,9 +173,7 @@ def test_closing_is_quick_and_leaves_nothing() -> None:
 def test_processes_die_with_a_parent_that_is_killed() -> None:
     program = textwrap.dedent(
         f"""
-        from ragkit_ingest.parse import ocr
-from ragkit_ingest.sandbox import ParseLimits, ParserPool
-from tests.ingest.poison import FILES
+        from ragkit_ingest.sandbox import ParseLimits, ParserPool
         pool = ParserPool(1, ParseLimits(), command={FAULTY!r})
         print(pool.submit(b"", ".txt").result().text.split()[0], flush=True)
         pool.submit(b"", ".hang").result()
