@@ -106,7 +106,7 @@ class LangChain:
     def _chunks(
         self, folder: str, loaders: Mapping[str, Loader] = LOADERS, most: int | None = None
     ) -> tuple[list[Document], int, int]:
-        """Load and split file by file: two real PDFs yield text that its tokenizer refuses."""
+        """Load and split file by file: a real PDF yields text that its tokenizer refuses."""
         chunks: list[Document] = []
         chars = failed = 0
         for path in files_in(folder)[:most]:
