@@ -45,7 +45,7 @@ STORE: Final[dict[str, Read | str]] = {
     "named": lambda store, _: store.named("open"),
     "known": lambda store, _: store.known("open"),
     "text": lambda store, place: store.text(place.hidden[0]),
-    "metadata": lambda store, place: store.metadata(place.hidden[0]),
+    "metadata": lambda store, place: (store.metadata(place.hidden[0]), "hidden"),
     "pages": lambda store, place: (store.pages(place.hidden[0]), "hidden"),
     "analyser": lambda store, _: (store.analyser("closed"), "closed"),
     "active_space": lambda store, _: (store.active_space("closed"), "closed"),
