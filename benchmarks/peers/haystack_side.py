@@ -29,8 +29,8 @@ from side import (
     files_in,
     model_folder,
     serve,
+    taken_in,
     texts_and_origins,
-    tokens_of,
     vectors_in,
 )
 
@@ -85,14 +85,9 @@ class Haystack:
         spent = clock.stop()
         pipeline.remove_component("embedder")  # it belongs to one pipeline at a time
         chunks = done["splitter"]["documents"]
-        counted = tokens_of([chunk.content or "" for chunk in chunks])
+        texts = [chunk.content or "" for chunk in chunks]
         failed = len(files_in(folder)) - len(done["joiner"]["documents"])
-        said = {
-            "chunks": len(chunks),
-            "model": self.model.seconds,
-            "failed": failed,
-        }
-        return {**spent, **said, **counted}
+        return taken_in(spent, texts, model_s=self.model.seconds, failed=failed)
 
     def store(self, url: str, folder: str) -> dict[str, float]:
         """Store ready vectors."""

@@ -29,8 +29,8 @@ from side import (
     files_in,
     model_folder,
     serve,
+    taken_in,
     texts_and_origins,
-    tokens_of,
     vectors_in,
 )
 from transformers import AutoTokenizer
@@ -85,13 +85,8 @@ class LangChain:
         chunks, _, failed = self._chunks(folder)
         kept.add_documents(chunks)
         spent = clock.stop()
-        counted = tokens_of([chunk.page_content for chunk in chunks])
-        said = {
-            "chunks": len(chunks),
-            "model": self.model.seconds,
-            "failed": failed,
-        }
-        return {**spent, **said, **counted}
+        texts = [chunk.page_content for chunk in chunks]
+        return taken_in(spent, texts, model_s=self.model.seconds, failed=failed)
 
     def store(self, url: str, folder: str) -> dict[str, float]:
         """Store ready vectors."""

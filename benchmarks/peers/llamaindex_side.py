@@ -21,8 +21,8 @@ from side import (
     files_in,
     model_folder,
     serve,
+    taken_in,
     texts_and_origins,
-    tokens_of,
     vectors_in,
 )
 from transformers import AutoTokenizer
@@ -69,14 +69,9 @@ class LlamaIndex:
         )
         nodes: list[BaseNode] = list(pipeline.run(documents=documents))
         spent = clock.stop()
-        counted = tokens_of([node.get_content(MetadataMode.EMBED) for node in nodes])
+        texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
         failed = _failed(folder, documents)
-        said = {
-            "chunks": len(nodes),
-            "model": self.model.seconds,
-            "failed": failed,
-        }
-        return {**spent, **said, **counted}
+        return taken_in(spent, texts, model_s=self.model.seconds, failed=failed)
 
     def store(self, url: str, folder: str) -> dict[str, float]:
         """Store ready vectors."""

@@ -84,6 +84,19 @@ def tokens_of(texts: Sequence[str]) -> dict[str, float]:
     return {"tokens": read, "cut": sum(sizes) - read}
 
 
+def taken_in(
+    spent: dict[str, float], texts: Sequence[str], *, model_s: float, failed: int
+) -> dict[str, float]:
+    """Tell what a run took and made: chunks with these texts, of the files that did not fail."""
+    return {
+        **spent,
+        "chunks": len(texts),
+        "model": model_s,
+        "failed": failed,
+        **tokens_of(texts),
+    }
+
+
 def vectors_in(folder: str) -> tuple[list[list[str]], list[list[float]]]:
     """Return the texts of ready vectors, a list for each document, and the vectors in order."""
     import numpy as np

@@ -16,12 +16,11 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import DatabaseError, IngestError, LeaseLostError, UsageError
+from ragkit.errors import DatabaseError, IngestError, UsageError
 from ragkit.store.writing import Result
 from ragkit.types import NewDocument, ParsedText
 from ragkit_ingest.alike import Alike, flagged
 from ragkit_ingest.channel import Broken, Channel, Room
-from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
 from ragkit_ingest.steps import rows_of
@@ -106,7 +105,6 @@ class Pipeline:
         self._reading = Reading(
             *(store, collection, steps, worker, self._tally),
             start=self._start,
-            fail=self._fail,
             force=force,
         )
 
@@ -200,7 +198,7 @@ class Pipeline:
             began = perf_counter()
             prepared = self._apart(task, self._steps.prepared(task.source, parsed))
         except IngestError as error:
-            self._fail(task, error)
+            self._reading.fail(task, error)
             prepared = None
         if prepared is None:
             self._under_way.leave(1)
@@ -296,13 +294,3 @@ class Pipeline:
             figures = Live(thing.task.figures, share=len(thing.vectors) / chunks)
             results.append(Result(thing.task.job, thing.document, thing.vectors, figures))
         return self._store.put_results(self._collection, results, self._steps.embedder.space)
-
-    def _fail(self, task: Task, error: IngestError) -> None:
-        self._reading.has_failed(task)
-        reason = masked_reason(error.reason, self._steps.options)
-        try:
-            self._worker.fail(task.job, error.stage, reason, task.figures.as_json())
-        except LeaseLostError:
-            self._tally.count(lost=1)
-        else:
-            self._tally.failed(task.uri, error.stage, reason)

@@ -25,6 +25,7 @@ from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.taking import Container
 from ragkit_ingest.tally import Tally
 from ragkit_ingest.unpacking import unpacked
+from ragkit_ingest.vanished import delete_vanished
 
 if TYPE_CHECKING:
     from ragkit.embedders import Embedders
@@ -264,12 +265,7 @@ class _Spell:
         """Finish archives and files of records, of which everything is done now."""
         for file, listing, sync in self._whole:
             if sync:
-                stored = self._store.named(self._collection)
-                gone = [
-                    uri for uri in stored if uri not in self.tally.found and listing.covers(uri)
-                ]
-                if gone:
-                    self.tally.count(deleted=self._store.delete_uris(self._collection, gone))
+                delete_vanished(self._store, self._collection, listing, self.tally)
             if self._worker.is_held(file.job):
                 self._finish(file)
         self._whole = []

@@ -18,13 +18,13 @@ from ragkit_ingest.clean.said import masked_reason, masked_sources
 from ragkit_ingest.models import options_in, steps_of
 from ragkit_ingest.passing import passed_over
 from ragkit_ingest.report import IngestReport
-from ragkit_ingest.run import JOB_KIND, kept_for
+from ragkit_ingest.run import JOB_KIND
 from ragkit_ingest.sources import RecordFile, SourceOptions, find
 from ragkit_ingest.sources.again import said_of
-from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.taking import Container
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Tally
+from ragkit_ingest.vanished import delete_vanished, tell_of_kept
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,18 +139,9 @@ class _Queueing:
 
     def delete_vanished(self, listing: Listing) -> None:
         """Delete what came from these places and is gone; what is in archives workers look at."""
-        stored, found = self._store.named(self._collection), self.tally.found
-        gone = [
-            uri
-            for uri in stored
-            if uri not in found
-            and listing.covers(uri)
-            and not any(is_in(uri, whole) for whole in self._whole)
-        ]
-        deleted = self._store.delete_uris(self._collection, gone) if gone else 0
-        self.tally.count(deleted=deleted)
-        for place, reason in kept_for(listing, stored):
-            self.tally.failed(place, "read", reason)
+        of = (self._store, self._collection, listing, self.tally)
+        delete_vanished(*of, but_in=self._whole)
+        tell_of_kept(*of)
 
     def _changed(
         self, some: Sequence[tuple[str, Item]]

@@ -13,6 +13,8 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+from ragkit.errors import LeaseLostError
+from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.passing import passed_over
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Figures, Task
@@ -42,7 +44,6 @@ class Reading:
         tally: Tally,
         *,
         start: Callable[[Task], None],
-        fail: Callable[[Task, IngestError], None],
         force: bool = False,
     ) -> None:
         self._store = store
@@ -51,7 +52,6 @@ class Reading:
         self._worker = worker
         self._tally = tally
         self._start = start
-        self._fail = fail
         self._force = force
         self._under_way: set[str] = set()  # content hashes of what was started by this process
         self._failed: set[str] = set()  # those of which a first thing failed
@@ -95,9 +95,16 @@ class Reading:
         self._worker.release(task.job)
         self._later.append(task.source.item)
 
-    def has_failed(self, task: Task) -> None:
-        """Note that a thing failed; others with its content need not wait for one another."""
+    def fail(self, task: Task, error: IngestError) -> None:
+        """Record why a thing failed; others with its content need not wait for one another."""
         self._failed.add(task.source.content_hash)
+        reason = masked_reason(error.reason, self._steps.options)
+        try:
+            self._worker.fail(task.job, error.stage, reason, task.figures.as_json())
+        except LeaseLostError:
+            self._tally.count(lost=1)
+        else:
+            self._tally.failed(task.uri, error.stage, reason)
 
     def is_copy(self, task: Task, document: int, similarity: float = 1.0) -> bool:
         """Note that a document has a thing's content already; tell whether it could be noted."""
@@ -156,7 +163,7 @@ class Reading:
         """Start what was claimed, unless its content is a document's already, or is soon to be."""
         source = task.source
         if source.error:
-            self._fail(task, source.error)
+            self.fail(task, source.error)
         elif same is not None and self.is_copy(task, same):
             return
         elif self._is_under_way(source.content_hash):

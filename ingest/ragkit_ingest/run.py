@@ -26,10 +26,10 @@ from ragkit_ingest.repeated import folder_of, repeated_lines
 from ragkit_ingest.report import IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 from ragkit_ingest.sources import SourceOptions, find
-from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Tally
 from ragkit_ingest.unpacking import unpacked
+from ragkit_ingest.vanished import delete_vanished, tell_of_kept
 
 if TYPE_CHECKING:
     from ragkit.embedders import Embedders
@@ -213,7 +213,8 @@ class _Run:
                     " files were taken in: what is stored stays; run the same command again"
                 ) from error
             if self._sync:
-                self._delete_vanished(store)
+                delete_vanished(store, self._collection, self._listing, self._tally)
+                tell_of_kept(store, self._collection, self._listing, self._tally)
             self._end(store, owner.id)
             if self._tally.has_changed:
                 store.finish_load(self._collection, steps.embedder.space, self._on_index)
@@ -282,15 +283,6 @@ class _Run:
         changed = (item for item in items if folder_of(item.uri) in folders)
         return repeated_lines(changed, parsers, steps.parse_options, max_bytes=max_bytes)
 
-    def _delete_vanished(self, store: PostgresStore) -> None:
-        """Delete what is stored and was not found again where it came from."""
-        found = self._tally.found
-        stored = store.named(self._collection)
-        gone = [uri for uri in stored if uri not in found and self._listing.covers(uri)]
-        self._tally.count(deleted=store.delete_uris(self._collection, gone) if gone else 0)
-        for place, reason in kept_for(self._listing, stored):
-            self._tally.failed(place, "read", reason)
-
     def _mended(self, store: PostgresStore) -> list[int]:
         """List the jobs of what could not be looked through once, and was now."""
         failed = store.job_ledger.jobs(
@@ -314,18 +306,6 @@ def failing(store: PostgresStore, collection: str) -> dict[str, str]:
     """Map the files that failed, as the ledger has it, to the hash of what failed."""
     failed = store.job_ledger.jobs(collection=collection, state="failed", limit=_MOST_FAILED)
     return {job.uri: job.content_hash for job in failed}
-
-
-def kept_for(listing: Listing, stored: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield places that nothing was in though documents came from there, and what to say of it."""
-    for place in listing.empty:
-        if count := sum(is_in(uri, place) for uri in stored):
-            yield (
-                place,
-                f"there is nothing in it now, and {count} documents are from there: none was"
-                " deleted, because a drive that is not mounted looks like this. If they are to go,"
-                " use `ragkit documents delete`.",
-            )
 
 
 def parser_count() -> int:

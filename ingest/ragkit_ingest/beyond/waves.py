@@ -15,14 +15,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit import errors
-from ragkit.errors import IngestError, LeaseLostError, RagkitError, SettingsError
+from ragkit.errors import IngestError, RagkitError, SettingsError
 from ragkit.store.jobs import MAX_TOGETHER
 from ragkit_ingest.beyond import cluster
 from ragkit_ingest.beyond.dataset import Plan, results
 from ragkit_ingest.beyond.operators import Embed, Parse, Recipe, Write, without_secrets
 from ragkit_ingest.beyond.parcels import Outcome, blocks, parcels
 from ragkit_ingest.channel import Broken, Channel, Room
-from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
 
@@ -92,7 +91,6 @@ class Waves:
         self._reading = Reading(
             *(store, collection, steps, worker, tally),
             start=self._start,
-            fail=self._fail,
             force=force,
         )
 
@@ -199,7 +197,7 @@ class Waves:
             log.warning("the Ray cluster broke a wave off: %s", _short(error))
         things = list(left.values())
         if len(wave) == 1 and things:
-            self._fail(things[0], IngestError("worker", _ENDED))
+            self._reading.fail(things[0], IngestError("worker", _ENDED))
             self._under_way.leave(1)
             return
         middle = len(things) if len(things) < len(wave) else (len(things) + 1) // 2
@@ -238,23 +236,13 @@ class Waves:
         if outcome.kind == "stopped":
             raise _error(outcome)
         if outcome.kind == "failed":
-            self._fail(task, IngestError(outcome.stage, outcome.reason))
+            self._reading.fail(task, IngestError(outcome.stage, outcome.reason))
         elif outcome.kind == "lost":  # it was deleted, or another process has taken it over
             self._tally.count(lost=1, embedded=figures.chunks)
         else:
             self._tally.count(embedded=figures.chunks)
             assert outcome.document is not None
             self._tally.stored(outcome.document, figures.notes)
-
-    def _fail(self, task: Task, error: IngestError) -> None:
-        self._reading.has_failed(task)
-        reason = masked_reason(error.reason, self._steps.options)
-        try:
-            self._worker.fail(task.job, error.stage, reason, task.figures.as_json())
-        except LeaseLostError:
-            self._tally.count(lost=1)
-        else:
-            self._tally.failed(task.uri, error.stage, reason)
 
     @cached_property
     def _plan(self) -> Plan:
