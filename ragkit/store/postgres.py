@@ -27,6 +27,7 @@ from ragkit.store import (
     versions,
     writing,
 )
+from ragkit.store.again import again_after_conflicts
 from ragkit.store.as_of import AsOfReader
 from ragkit.store.binding import bind, hold
 from ragkit.store.extensions import LexicalIndex
@@ -171,6 +172,7 @@ class PostgresStore(Lookups):
         entries = [(one.document, one.vectors) for one in results]
         return self._put(collection, entries, space, done=[(r.job, r.figures) for r in results])
 
+    @again_after_conflicts
     def _put(
         self,
         collection: str,
@@ -215,6 +217,7 @@ class PostgresStore(Lookups):
             made[place] = documents.stored(one, collection, *of)
         return made
 
+    @again_after_conflicts
     def put_source(
         self, collection: str, known: tuple[str, str], *, source: int, job: Held
     ) -> int | None:
@@ -232,6 +235,7 @@ class PostgresStore(Lookups):
                 holding.finish(cursor, self._tenant, job, number, known[0])
         return number
 
+    @again_after_conflicts
     def put_copy(
         self,
         collection: str,
@@ -264,6 +268,7 @@ class PostgresStore(Lookups):
     def delete_document(self, collection: str, document: int) -> None:
         self.remove_document(collection, document)
 
+    @again_after_conflicts
     def remove_document(
         self, collection: str, document: int, *, with_copies: bool = False
     ) -> str | None:
@@ -283,6 +288,7 @@ class PostgresStore(Lookups):
             self._tidy(collection_id)
         return heir
 
+    @again_after_conflicts
     def delete_uris(self, collection: str, uris: Sequence[str]) -> int:
         """Delete what was made of these files, copies included; return of how many.
 

@@ -21,6 +21,7 @@ import psycopg
 from ragkit.closing import Closing
 from ragkit.errors import DatabaseError, SnapshotLostError
 from ragkit.store.acting import begin
+from ragkit.store.again import CONFLICTS
 from ragkit.store.connect import check_standby, connect, open_lazy_pool
 from ragkit.store.lending import lent, snapshot, translate
 
@@ -48,8 +49,6 @@ _REPLAYED: Final = "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= %
 # The log is written by whole pages while a long transaction goes on, so perhaps to the middle of a
 # record of its own, at which the standby then waits. A commit has the rest written within 200 ms.
 _NUDGE: Final = "SELECT pg_current_xact_id()"
-# What the primary did there, such as a vacuum, could not wait for the reader any longer.
-_CONFLICTS: Final = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _IDENTITY: Final = """
     SELECT system_identifier::text, current_database() FROM pg_control_system()
 """
@@ -109,7 +108,7 @@ class Replica(Closing):
                     yield cursor
                 conn.commit()
             except psycopg.OperationalError as error:
-                if not conn.closed and not isinstance(error, _CONFLICTS):
+                if not conn.closed and not isinstance(error, CONFLICTS):
                     raise
                 text = " ".join(str(error).split())
                 self.rest(text)
