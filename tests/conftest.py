@@ -7,6 +7,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer, status, stop
+from ragkit.store.migrate import migrate
 from tests.places import DATA
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -45,15 +48,44 @@ def database_url() -> Iterator[str]:
         shutil.rmtree(home)
 
 
-@pytest.fixture
-def fresh_database(database_url: str) -> Iterator[str]:
-    """The address of an empty database, dropped after the test with whoever is still in it."""
-    name = f"test_{uuid.uuid4().hex}"
+@pytest.fixture(scope="session")
+def migrated(database_url: str) -> str:
+    """The name of a database with ragkit's tables and nothing in them, to make others like it."""
+    name = "migrated"
     with psycopg.connect(database_url, autocommit=True) as conn:
-        identifier = sql.Identifier(name)
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(identifier))
-        yield database_url.replace("/postgres?", f"/{name}?")
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+        conn.execute("CREATE DATABASE migrated TEMPLATE template0")
+    with connect(_named(database_url, name)) as conn:
+        migrate(conn)
+    return name
+
+
+@pytest.fixture
+def fresh_database(database_url: str, migrated: str) -> Iterator[str]:
+    """The address of a database with ragkit's tables and nothing in them; see `_database`."""
+    with _database(database_url, migrated) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_database(database_url: str) -> Iterator[str]:
+    """The address of a database with nothing at all; see `_database`."""
+    with _database(database_url, "template0") as url:
+        yield url
+
+
+@contextmanager
+def _database(url: str, like: str) -> Iterator[str]:
+    """Make a database like another one, dropped in the end with whoever is still in it."""
+    name = f"test_{uuid.uuid4().hex}"
+    names = {"name": sql.Identifier(name), "like": sql.Identifier(like)}
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {like}").format(**names))
+        yield _named(url, name)
+        conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+
+
+def _named(url: str, name: str) -> str:
+    return url.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture(scope="session")

@@ -16,15 +16,12 @@ from psycopg import Connection, sql
 from psycopg_pool import ConnectionPool
 
 from ragkit.settings import Settings
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit.store.connect import open_pool
 
 
 @pytest.fixture
 def pool(fresh_database: str) -> Iterator[ConnectionPool[Connection[Any]]]:
     """Connections to a database of the test's own, with the tables and nothing in them."""
-    with connect(fresh_database) as conn:
-        migrate(conn)
     opened = open_pool(fresh_database)
     yield opened
     opened.close()

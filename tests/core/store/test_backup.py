@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import Settings
@@ -32,31 +28,24 @@ def filled(fresh_database: str) -> str:
     return fresh_database
 
 
-@pytest.fixture
-def empty(database_url: str) -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        yield database_url.replace("/postgres?", f"/{name}?")
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-def test_what_is_restored_holds_and_finds_the_same(filled: str, empty: str, tmp_path: Path) -> None:
+def test_what_is_restored_holds_and_finds_the_same(
+    filled: str, empty_database: str, tmp_path: Path
+) -> None:
     saved = back_up(filled, tmp_path / "b")
     chunks = sum(len(new.chunks) for new in CORPUS) + 1
     assert saved.tables["chunk"][0] == saved.tables["vectors_1"][0] == chunks
     assert len(saved.searches) == 2 * 6  # five of one collection, one of the other; two legs
     assert all(saved.searches.values())
-    restored = restore(empty, tmp_path / "b")
+    restored = restore(empty_database, tmp_path / "b")
     assert restored == saved
-    with open_database(Settings(database_url=SecretStr(empty))) as database:
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         store = database.store("default")
         assert {one.uri for one in store.documents("default")} == {new.uri for new in CORPUS}
         fill(store, FakeEmbedder(), [new_document("later", "a wing")])  # sequences go on
 
 
 def test_every_space_of_a_collection_is_searched_and_told_apart(
-    filled: str, empty: str, tmp_path: Path
+    filled: str, empty_database: str, tmp_path: Path
 ) -> None:
     """The one it is searched in, and two of another model that differ in their dimension alone."""
     drawn = np.random.default_rng(1)
@@ -73,7 +62,7 @@ def test_every_space_of_a_collection_is_searched_and_told_apart(
     saved = back_up(filled, tmp_path / "b")
     assert len(saved.searches) == 2 * 6 + 2 * 5
     assert all(saved.searches.values())
-    assert restore(empty, tmp_path / "b") == saved
+    assert restore(empty_database, tmp_path / "b") == saved
 
 
 def test_no_approximate_index_is_searched(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,24 +85,26 @@ def altered(filled: str, tmp_path: Path) -> Path:
     return tmp_path / "b"
 
 
-def test_what_is_not_what_was_saved_is_named_and_taken_out_again(altered: Path, empty: str) -> None:
+def test_what_is_not_what_was_saved_is_named_and_taken_out_again(
+    altered: Path, empty_database: str
+) -> None:
     said = r"not what was saved: table document: 4 rows \(1\).*is empty again.*--keep"
     for _ in range(2):
         with pytest.raises(DatabaseError, match=said):
-            restore(empty, altered)
-    assert _tables(empty) == []
+            restore(empty_database, altered)
+    assert _tables(empty_database) == []
 
 
-def test_what_is_not_what_was_saved_is_kept_on_demand(altered: Path, empty: str) -> None:
+def test_what_is_not_what_was_saved_is_kept_on_demand(altered: Path, empty_database: str) -> None:
     with pytest.raises(DatabaseError, match=r"table document: 4 rows.*was kept"):
-        restore(empty, altered, keep=True)
-    with open_database(Settings(database_url=SecretStr(empty))) as database:
+        restore(empty_database, altered, keep=True)
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         kept = database.store("default").documents("default")
     assert {one.uri for one in kept} == {new.uri for new in CORPUS}
 
 
 def test_the_saved_rows_are_kept_where_they_are_searched_otherwise(
-    filled: str, empty: str, tmp_path: Path
+    filled: str, empty_database: str, tmp_path: Path
 ) -> None:
     """By another pgvector or another processor, say: it is told of, and the copy is a true one."""
     back_up(filled, tmp_path / "b")
@@ -124,40 +115,42 @@ def test_the_saved_rows_are_kept_where_they_are_searched_otherwise(
     check.write_text(json.dumps(saved), "utf-8")
     said = r"has the saved rows.*find something else: search default.*was kept"
     with pytest.raises(DatabaseError, match=said):
-        restore(empty, tmp_path / "b")
-    with open_database(Settings(database_url=SecretStr(empty))) as database:
+        restore(empty_database, tmp_path / "b")
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         kept = database.store("default").documents("default")
     assert {one.uri for one in kept} == {new.uri for new in CORPUS}
 
 
 def test_a_database_that_was_opened_and_holds_nothing_is_restored_into(
-    filled: str, empty: str, tmp_path: Path
+    filled: str, empty_database: str, tmp_path: Path
 ) -> None:
     saved = back_up(filled, tmp_path / "b")
-    with open_database(Settings(database_url=SecretStr(empty))) as database:
-        with connect(empty) as conn:
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
+        with connect(empty_database) as conn:
             conn.execute("CREATE TABLE another_program (id int)")
         with pytest.raises(UsageError, match="a table of others, another_program"):
-            restore(empty, tmp_path / "b")
-        with connect(empty) as conn:
+            restore(empty_database, tmp_path / "b")
+        with connect(empty_database) as conn:
             conn.execute("DROP TABLE another_program")
         store = database.store("default")
         store.create_collection("mine")
         with pytest.raises(UsageError, match="holds rows of collection"):
-            restore(empty, tmp_path / "b")
+            restore(empty_database, tmp_path / "b")
         store.delete_collection("mine")
-        assert restore(empty, tmp_path / "b") == saved
+        assert restore(empty_database, tmp_path / "b") == saved
         assert len(store.documents("default")) == len(CORPUS)  # by those who have it open, too
 
 
-def test_a_backup_of_a_newer_ragkit_is_refused(filled: str, empty: str, tmp_path: Path) -> None:
+def test_a_backup_of_a_newer_ragkit_is_refused(
+    filled: str, empty_database: str, tmp_path: Path
+) -> None:
     back_up(filled, tmp_path / "b")
     check = tmp_path / "b" / "check.json"
     saved = json.loads(check.read_text("utf-8"))
     saved["tables"]["ragkit_migration"][0] += 1
     check.write_text(json.dumps(saved), "utf-8")
     with pytest.raises(UsageError, match="newer ragkit"):
-        restore(empty, tmp_path / "b")
+        restore(empty_database, tmp_path / "b")
 
 
 def test_what_changes_meanwhile_is_not_in_it(filled: str, tmp_path: Path) -> None:
@@ -171,14 +164,14 @@ def test_what_changes_meanwhile_is_not_in_it(filled: str, tmp_path: Path) -> Non
 
 
 def test_a_relative_folder_is_one_of_the_working_folder(
-    filled: str, empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: str, empty_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved = back_up(filled, Path("b"))
-    assert restore(empty, Path("b")) == saved
+    assert restore(empty_database, Path("b")) == saved
 
 
-def test_bad_folders_and_full_databases(filled: str, empty: str, tmp_path: Path) -> None:
+def test_bad_folders_and_full_databases(filled: str, empty_database: str, tmp_path: Path) -> None:
     back_up(filled, tmp_path / "b")
     with pytest.raises(UsageError, match="is there already"):
         back_up(filled, tmp_path / "b")
@@ -186,24 +179,24 @@ def test_bad_folders_and_full_databases(filled: str, empty: str, tmp_path: Path)
         restore(filled, tmp_path / "b")
     for wrong in (tmp_path / "nothing", tmp_path):
         with pytest.raises(UsageError, match="no backup that this ragkit can read"):
-            restore(empty, wrong)
+            restore(empty_database, wrong)
 
 
 def test_a_failed_restore_leaves_the_database_empty(
-    filled: str, empty: str, tmp_path: Path
+    filled: str, empty_database: str, tmp_path: Path
 ) -> None:
     back_up(filled, tmp_path / "b")
     dump = tmp_path / "b" / "database.dump"
     whole = dump.read_bytes()
     dump.write_bytes(whole[: len(whole) * 3 // 4])
     with pytest.raises(DatabaseError, match="pg_restore failed"):
-        restore(empty, tmp_path / "b")
+        restore(empty_database, tmp_path / "b")
     dump.write_bytes(whole)
-    restore(empty, tmp_path / "b")
+    restore(empty_database, tmp_path / "b")
 
 
-def test_nothing_is_left_of_a_backup_that_failed(tmp_path: Path, empty: str) -> None:
-    gone = empty.replace("test_", "nowhere_")
+def test_nothing_is_left_of_a_backup_that_failed(tmp_path: Path, empty_database: str) -> None:
+    gone = empty_database.replace("test_", "nowhere_")
     with pytest.raises(DatabaseError, match="createdb"):
         back_up(gone, tmp_path / "b")
     assert list(tmp_path.iterdir()) == []

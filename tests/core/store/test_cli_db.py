@@ -58,14 +58,14 @@ def test_the_embedded_server_from_nothing_to_stopped(home: Path) -> None:
 
 
 def test_a_server_by_address_is_shown_but_not_ours_to_start(
-    home: Path, fresh_database: str
+    home: Path, empty_database: str
 ) -> None:
-    shown = json.loads(db(home, "status", "--json", url=fresh_database).stdout)
-    name = urlsplit(fresh_database).path.removeprefix("/")
+    shown = json.loads(db(home, "status", "--json", url=empty_database).stdout)
+    name = urlsplit(empty_database).path.removeprefix("/")
     assert (shown["kind"], shown["database"], shown["user"]) == ("server", name, "postgres")
     assert (shown["pgvector"], shown["pgvector_available"]) == (None, "0.8.5")
     for command in ("start", "stop"):
-        refused = db(home, command, url=fresh_database)
+        refused = db(home, command, url=empty_database)
         assert refused.returncode == 2
         assert refused.stderr.startswith("ragkit: RAGKIT_DATABASE_URL names a server, which")
         assert refused.stderr.count("\n") == 1

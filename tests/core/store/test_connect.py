@@ -17,7 +17,7 @@ FIT = ServerFacts("18.4", 180004, "UTF8", False, "0.8.5", "0.8.5", 0)
 
 
 @pytest.fixture
-def packages(fresh_database: str) -> Iterator[Callable[[str | None], None]]:
+def packages(empty_database: str) -> Iterator[Callable[[str | None], None]]:
     """Replace the extensions that a database's server offers: pgvector of a version, or none."""
     folder = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
     folder.chmod(0o755)
@@ -28,7 +28,7 @@ def packages(fresh_database: str) -> Iterator[Callable[[str | None], None]]:
         if version is not None:
             (extension / "vector.control").write_text(f"default_version = '{version}'\n")
             (extension / f"vector--{version}.sql").write_text("SELECT 1;\n")
-        with connect(fresh_database) as conn:
+        with connect(empty_database) as conn:
             conn.execute(
                 sql.SQL("ALTER DATABASE {} SET extension_control_path = {}").format(
                     sql.Identifier(conn.info.dbname), str(folder)
@@ -39,19 +39,19 @@ def packages(fresh_database: str) -> Iterator[Callable[[str | None], None]]:
     shutil.rmtree(folder)
 
 
-def test_pgvector_need_not_be_created_yet(fresh_database: str) -> None:
-    with connect(fresh_database) as conn:
+def test_pgvector_need_not_be_created_yet(empty_database: str) -> None:
+    with connect(empty_database) as conn:
         check_fit(conn)
         conn.execute("CREATE EXTENSION vector")
         check_fit(conn)
 
 
 def test_a_server_without_pgvector(
-    fresh_database: str, packages: Callable[[str | None], None]
+    empty_database: str, packages: Callable[[str | None], None]
 ) -> None:
     packages(None)
     with (
-        connect(fresh_database) as conn,
+        connect(empty_database) as conn,
         pytest.raises(DatabaseError, match=r"no pgvector: install pgvector 0\.8\.3 or newer") as e,
     ):
         check_fit(conn)
@@ -60,21 +60,21 @@ def test_a_server_without_pgvector(
 
 
 def test_an_old_pgvector_that_the_package_would_not_better(
-    fresh_database: str, packages: Callable[[str | None], None]
+    empty_database: str, packages: Callable[[str | None], None]
 ) -> None:
     packages("0.8.2")
     for create in ("SELECT 1", "CREATE EXTENSION vector"):
-        with connect(fresh_database) as conn:
+        with connect(empty_database) as conn:
             conn.execute(create)
             with pytest.raises(DatabaseError, match=r"pgvector 0\.8\.2 is older .*upgrade the pg"):
                 check_fit(conn)
 
 
 def test_an_old_pgvector_whose_package_is_new(
-    fresh_database: str, packages: Callable[[str | None], None]
+    empty_database: str, packages: Callable[[str | None], None]
 ) -> None:
     packages("0.8.2")
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         conn.execute("CREATE EXTENSION vector")
         conn.execute("RESET extension_control_path")
         conn.execute("SET extension_control_path = '$system'")
@@ -119,21 +119,21 @@ def test_fitness_of_servers_that_are_not_here(facts: ServerFacts, problem: str |
 
 
 def test_a_connection_says_who_it_is_and_gives_up_forgotten_transactions(
-    fresh_database: str,
+    empty_database: str,
 ) -> None:
     shown = (
         "SELECT current_setting('application_name'),"
         " current_setting('idle_in_transaction_session_timeout'), current_setting('TimeZone') <> ''"
     )
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         assert conn.autocommit
         assert conn.execute(shown).fetchone() == ("ragkit", "5min", True)
-    with connect(f"{fresh_database}&application_name=mine") as conn:
+    with connect(f"{empty_database}&application_name=mine") as conn:
         assert conn.execute(shown).fetchone() == ("mine", "5min", True)
 
 
-def test_statements_are_never_prepared(fresh_database: str) -> None:
-    pool = open_pool(fresh_database, max_size=1)
+def test_statements_are_never_prepared(empty_database: str) -> None:
+    pool = open_pool(empty_database, max_size=1)
     with pool.connection() as conn:
         for _ in range(20):
             conn.execute("SELECT %s", (1,))
@@ -141,9 +141,9 @@ def test_statements_are_never_prepared(fresh_database: str) -> None:
     pool.close()
 
 
-def test_a_pool_outlives_its_connections(fresh_database: str) -> None:
-    pool = open_pool(fresh_database, max_size=2)
-    with connect(fresh_database) as conn:
+def test_a_pool_outlives_its_connections(empty_database: str) -> None:
+    pool = open_pool(empty_database, max_size=2)
+    with connect(empty_database) as conn:
         conn.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -169,11 +169,11 @@ def test_a_socket_that_is_not_there() -> None:
         connect("postgresql://ragkit:secret@/papers?host=/nowhere")
 
 
-def test_a_database_and_a_user_that_are_not_there(fresh_database: str) -> None:
+def test_a_database_and_a_user_that_are_not_there(empty_database: str) -> None:
     with pytest.raises(DatabaseError, match=r'"absent" does not exist: make it with createdb'):
-        connect(re.sub("test_[0-9a-f]{32}", "absent", fresh_database))
+        connect(re.sub("test_[0-9a-f]{32}", "absent", empty_database))
     with pytest.raises(DatabaseError, match=r'role "nobody" does not exist: correct the user'):
-        connect(fresh_database.replace("postgres@", "nobody@"))
+        connect(empty_database.replace("postgres@", "nobody@"))
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:p@ss%zz@h/d", "host=h password='secret", "h e"])

@@ -124,19 +124,19 @@ def test_what_is_too_old_is_not_found_and_swept_when_another_is_kept(database: D
 
 
 def test_what_was_kept_before_completions_were_is_still_there(
-    fresh_database: str, tmp_path: Path
+    empty_database: str, tmp_path: Path
 ) -> None:
     for file in (files("ragkit.store") / "migrations").iterdir():
         if file.name < "0008":
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    with psycopg.connect(fresh_database, autocommit=True) as conn:
+    with psycopg.connect(empty_database, autocommit=True) as conn:
         migrate(conn, tmp_path)
         conn.execute(
             "INSERT INTO kept_answer (tenant, principal, id, collection, question, query, answer,"
             " refused, citations, created_at) VALUES ('default', 'me', 'a', 'hr', 'q', 'q',"
             " '25 天', false, '[{\"n\": 1}]', '2026-01-05T09:00:02Z')"
         )
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         found = of(database, keep_days=3650).completion("a")
     assert found["created"] == 1767603602
     assert (found["id"], found["object"], found["model"]) == ("a", "chat.completion", "ragkit/hr")

@@ -51,27 +51,27 @@ def contents(database: str) -> tuple[list[int], list[str]]:
     return [value for (value,) in values], [name for (name,) in steps]
 
 
-def test_steps_are_applied_in_order_and_once(fresh_database: str, folder: Path) -> None:
-    with connect(fresh_database) as conn:
+def test_steps_are_applied_in_order_and_once(empty_database: str, folder: Path) -> None:
+    with connect(empty_database) as conn:
         assert migrate(conn, folder) == ["0001_one.sql", "0002_two.sql"]
         assert migrate(conn, folder) == []
         (folder / "0003_three.sql").write_text("INSERT INTO one VALUES (3)")
         assert migrate(conn, folder) == ["0003_three.sql"]
     steps = ["0001_one.sql", "0002_two.sql", "0003_three.sql"]
-    assert contents(fresh_database) == ([1, 2, 3], steps)
+    assert contents(empty_database) == ([1, 2, 3], steps)
 
 
-def test_the_packages_own_steps(fresh_database: str) -> None:
-    with connect(fresh_database) as conn:
+def test_the_packages_own_steps(empty_database: str) -> None:
+    with connect(empty_database) as conn:
         names = migrate(conn)
         assert names[0].startswith("0001_")
         assert migrate(conn) == []
         assert conn.execute("SELECT count(*) FROM document").fetchone() == (0,)
 
 
-def test_processes_at_once_apply_each_step_once(fresh_database: str, folder: Path) -> None:
+def test_processes_at_once_apply_each_step_once(empty_database: str, folder: Path) -> None:
     (folder / "0002_two.sql").write_text(SECOND + "SELECT pg_sleep(0.2);")
-    processes = [start(fresh_database, folder) for _ in range(3)]
+    processes = [start(empty_database, folder) for _ in range(3)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")
@@ -82,62 +82,62 @@ def test_processes_at_once_apply_each_step_once(fresh_database: str, folder: Pat
         assert (process.returncode, err) == (0, "")
         applied += out.split()
     assert sorted(applied) == ["0001_one.sql", "0002_two.sql"]
-    assert contents(fresh_database) == ([1, 2], ["0001_one.sql", "0002_two.sql"])
+    assert contents(empty_database) == ([1, 2], ["0001_one.sql", "0002_two.sql"])
 
 
-def test_a_run_killed_inside_a_step_leaves_whole_steps(fresh_database: str, folder: Path) -> None:
+def test_a_run_killed_inside_a_step_leaves_whole_steps(empty_database: str, folder: Path) -> None:
     (folder / "0002_two.sql").write_text(SECOND + "SELECT pg_sleep(60);")
-    process = start(fresh_database, folder)
+    process = start(empty_database, folder)
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
         end = time.monotonic() + WAIT_S
         while conn.execute(f"{asleep} AND datname = current_database()").fetchone() != (1,):
             assert time.monotonic() < end
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        assert contents(fresh_database) == ([1], ["0001_one.sql"])
+        assert contents(empty_database) == ([1], ["0001_one.sql"])
         (folder / "0002_two.sql").write_text(SECOND)
         began = time.monotonic()
         assert migrate(conn, folder) == ["0002_two.sql"]
         assert time.monotonic() - began < 20  # the dead client's statement was ended
-    assert contents(fresh_database) == ([1, 2], ["0001_one.sql", "0002_two.sql"])
+    assert contents(empty_database) == ([1, 2], ["0001_one.sql", "0002_two.sql"])
 
 
-def test_a_step_that_fails_leaves_nothing_of_itself(fresh_database: str, folder: Path) -> None:
+def test_a_step_that_fails_leaves_nothing_of_itself(empty_database: str, folder: Path) -> None:
     (folder / "0002_two.sql").write_text(SECOND + "SELECT 1/0;")
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         with pytest.raises(MigrationError) as error:
             migrate(conn, folder)
         assert str(error.value) == (
             "0002_two.sql failed, and nothing of it was applied: division by zero: mend what it"
             " names, then run it again."
         )
-        assert contents(fresh_database) == ([1], ["0001_one.sql"])
+        assert contents(empty_database) == ([1], ["0001_one.sql"])
         (folder / "0002_two.sql").write_text(SECOND)
         assert migrate(conn, folder) == ["0002_two.sql"]
 
 
-def test_a_database_that_is_newer_than_this_program(fresh_database: str, folder: Path) -> None:
-    with connect(fresh_database) as conn:
+def test_a_database_that_is_newer_than_this_program(empty_database: str, folder: Path) -> None:
+    with connect(empty_database) as conn:
         migrate(conn, folder)
         (folder / "0002_two.sql").unlink()
         with pytest.raises(MigrationError, match=r"has 0002_two\.sql.*last step is 0001_one.*upgr"):
             migrate(conn, folder)
 
 
-def test_a_step_that_was_changed_after_it_was_applied(fresh_database: str, folder: Path) -> None:
-    with connect(fresh_database) as conn:
+def test_a_step_that_was_changed_after_it_was_applied(empty_database: str, folder: Path) -> None:
+    with connect(empty_database) as conn:
         migrate(conn, folder)
         (folder / "0001_one.sql").write_text(FIRST + "-- changed")
         with pytest.raises(MigrationError, match=r"made by another 0001_one\.sql"):
             migrate(conn, folder)
 
 
-def test_a_gap_or_a_double_in_the_numbers(fresh_database: str, folder: Path) -> None:
-    with connect(fresh_database) as conn:
+def test_a_gap_or_a_double_in_the_numbers(empty_database: str, folder: Path) -> None:
+    with connect(empty_database) as conn:
         (folder / "0004_four.sql").write_text("SELECT 1")
         with pytest.raises(MigrationError, match="install ragkit anew"):
             migrate(conn, folder)
@@ -146,8 +146,8 @@ def test_a_gap_or_a_double_in_the_numbers(fresh_database: str, folder: Path) -> 
             migrate(conn, folder)
 
 
-def test_a_user_without_the_rights(fresh_database: str, folder: Path) -> None:
-    with connect(fresh_database) as conn:
+def test_a_user_without_the_rights(empty_database: str, folder: Path) -> None:
+    with connect(empty_database) as conn:
         conn.execute("CREATE ROLE test_guest")
         try:
             conn.execute("SET ROLE test_guest")

@@ -103,7 +103,7 @@ def test_the_large_tables_are_partitioned(partitioned: Tenanted) -> None:
 
 
 def test_constraints_and_indexes_are_as_they_were(
-    partitioned: Tenanted, fresh_database: str
+    partitioned: Tenanted, empty_database: str
 ) -> None:
     """Compared with a database that was never partitioned."""
     query = """
@@ -117,7 +117,7 @@ def test_constraints_and_indexes_are_as_they_were(
             AND schemaname NOT IN ('pg_catalog', 'information_schema')
         ORDER BY 1, 2, 3
     """
-    with psycopg.connect(fresh_database, autocommit=True) as conn:
+    with psycopg.connect(empty_database, autocommit=True) as conn:
         migrate(conn)
         whole = conn.execute(query).fetchall()
     with psycopg.connect(partitioned.owner_url) as conn:
@@ -192,16 +192,16 @@ def test_each_partition_has_an_index_of_its_own(
 
 
 def test_a_backup_holds_and_restores_the_partitions(
-    partitioned: Tenanted, fresh_database: str, tmp_path: Path
+    partitioned: Tenanted, empty_database: str, tmp_path: Path
 ) -> None:
     saved = backup.back_up(partitioned.admin_url, tmp_path / "backup")
     assert saved.tables["chunk"][0] > 900
     assert "chunk_p0" not in saved.tables
-    assert backup.restore(fresh_database, tmp_path / "backup") == saved
+    assert backup.restore(empty_database, tmp_path / "backup") == saved
 
 
-def test_nonsense_is_refused(fresh_database: str) -> None:
-    with psycopg.connect(fresh_database, autocommit=True) as conn:
+def test_nonsense_is_refused(empty_database: str) -> None:
+    with psycopg.connect(empty_database, autocommit=True) as conn:
         migrate(conn)
         conn.execute("SET ragkit.partitions = '1'")
         with pytest.raises(psycopg.errors.RaiseException, match="between 2 and 1000"):

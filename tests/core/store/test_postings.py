@@ -315,7 +315,7 @@ def test_the_cache_keeps_to_its_bytes_and_drops_what_was_used_longest_ago() -> N
 
 
 def test_a_database_of_the_format_before_keeps_every_word(
-    fresh_database: str, tmp_path: Path
+    empty_database: str, tmp_path: Path
 ) -> None:
     """Records of 16 bytes in several segments, with dead chunks, become today's postings."""
     for file in (files("ragkit.store") / "migrations").iterdir():
@@ -324,12 +324,12 @@ def test_a_database_of_the_format_before_keeps_every_word(
     texts = {n: f"wing w{n % 7} {'tail ' * (n % 3)}" for n in range(1, 60)}
     texts[59] = "wing " * 300
     dead = [3, 10, 50]
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         migrate(conn, tmp_path)
         _write_old(conn, texts, dead)
         migrate(conn)
     left = {n: text for n, text in texts.items() if n not in dead}
-    pool = open_pool(fresh_database)
+    pool = open_pool(empty_database)
     try:
         assert_holds(pool, left)
         found = read(pool, "wing")

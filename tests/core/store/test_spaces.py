@@ -332,14 +332,14 @@ def test_an_unknown_collection_is_named(store: PostgresStore) -> None:
             call("nowhere")
 
 
-def test_a_database_from_before_finds_its_spaces(fresh_database: str, tmp_path: Path) -> None:
+def test_a_database_from_before_finds_its_spaces(empty_database: str, tmp_path: Path) -> None:
     """A collection with vectors in several spaces is searched in the one that has the most."""
     before = tmp_path / "before"
     before.mkdir()
     every = sorted(Path(str(files("ragkit.store") / "migrations")).glob("*.sql"))
     for file in every[:9]:
         shutil.copy(file, before)
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         migrate(conn, before)
         conn.execute(_BEFORE)
         migrate(conn)
@@ -348,7 +348,7 @@ def test_a_database_from_before_finds_its_spaces(fresh_database: str, tmp_path: 
             " ON s.id = c.space_id ORDER BY c.name"
         ).fetchall()
     assert found == [("both", "second"), ("empty", None), ("one", "first")]
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         store = database.store("t")
         assert [(kept.space.model, kept.state) for kept in store.spaces.of("both")] == [
             ("first", "building"),

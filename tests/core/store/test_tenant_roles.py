@@ -70,8 +70,8 @@ def test_roles_that_could_see_past_it_are_refused(database: Database, tenanted: 
     open_database(tenanted.settings).close()
 
 
-def test_an_unprepared_database_is_refused(fresh_database: str, tenanted: Tenanted) -> None:
-    url = fresh_database.replace("//postgres@", f"//{tenanted.role}@")
+def test_an_unprepared_database_is_refused(empty_database: str, tenanted: Tenanted) -> None:
+    url = empty_database.replace("//postgres@", f"//{tenanted.role}@")
     with pytest.raises(MigrationError, match="`ragkit db prepare` with RAGKIT_DATABASE_OWNER_URL"):
         open_database(tenanted.settings_with(database_url=url, database_owner_url=None))
 
@@ -105,13 +105,13 @@ def test_prepare_says_what_it_did_and_does_nothing_twice(
         ]
 
 
-def test_prepare_makes_the_role_where_the_owner_may(fresh_database: str) -> None:
+def test_prepare_makes_the_role_where_the_owner_may(empty_database: str) -> None:
     name = f"test_{uuid4().hex[:12]}"
-    url = fresh_database.replace("//postgres@", f"//{name}:se%27cret@")
+    url = empty_database.replace("//postgres@", f"//{name}:se%27cret@")
     settings = Settings(
-        database_url=SecretStr(url), database_owner_url=SecretStr(fresh_database), tenants="on"
+        database_url=SecretStr(url), database_owner_url=SecretStr(empty_database), tenants="on"
     )
-    with psycopg.connect(fresh_database, autocommit=True) as admin:
+    with psycopg.connect(empty_database, autocommit=True) as admin:
         assert f"made the role {name}" in prepare_database(settings)
         try:
             open_database(settings).close()

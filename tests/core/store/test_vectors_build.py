@@ -281,7 +281,7 @@ def test_a_small_collection_gets_no_index_by_itself(pool: Pool) -> None:
 
 
 def test_vectors_of_an_older_ragkit_are_kept_and_indexed_again(
-    fresh_database: str, tmp_path: Path
+    empty_database: str, tmp_path: Path
 ) -> None:
     """The table as migrations 1 to 11 knew it, with an index over all of it."""
     steps = files("ragkit.store") / "migrations"
@@ -289,7 +289,7 @@ def test_vectors_of_an_older_ragkit_are_kept_and_indexed_again(
         if step.name < "0012":
             (tmp_path / step.name).write_bytes(step.read_bytes())
     rows = clustered(30, 8)
-    with connect(fresh_database) as conn:
+    with connect(empty_database) as conn:
         migrate(conn, tmp_path)
         conn.execute(_OLD)
         for n, row in enumerate(rows, 1):
