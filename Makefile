@@ -11,22 +11,25 @@ APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.
 # The files with tests of a mark: to collect all tests takes pytest half a minute.
 marked = -m $(1) $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tests))
 
+# Two files at once; tests of one file share what is dear to make.
+SIDE_BY_SIDE := -n 2 --dist loadfile
+
 .PHONY: demo test test-vllm test-browser test-faults soak gate check lint bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
 
 test: venv ## all tests that need only pip packages, two files at once
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest $(call marked,vllm)
 
 test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
-	$(BIN)/python -m pytest $(call marked,browser)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,browser)
 
 test-faults: venv ## ingestions that are killed, stopped, run beside each other, and run out of disk
-	$(BIN)/python -m pytest $(call marked,faults)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,faults)
 
 SOAK_S ?= 600
 soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat

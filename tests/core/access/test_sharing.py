@@ -297,7 +297,7 @@ def test_a_library_keeps_callers_apart(place: Place) -> None:
             assert bool(hits) == seen
 
 
-def test_what_there_was_before_is_for_everybody(fresh_database: str, tmp_path: Path) -> None:
+def test_what_there_was_before_is_for_everybody(empty_database: str, tmp_path: Path) -> None:
     """A database from before there were readers: nothing is hidden, and its keys are known."""
     import psycopg
 
@@ -305,7 +305,7 @@ def test_what_there_was_before_is_for_everybody(fresh_database: str, tmp_path: P
     for step in steps.iterdir():
         if step.name < "0009":
             (tmp_path / step.name).write_text(step.read_text())
-    with psycopg.connect(fresh_database, autocommit=True) as conn:
+    with psycopg.connect(empty_database, autocommit=True) as conn:
         migrate(conn, tmp_path)
         conn.execute("INSERT INTO collection (tenant, name) VALUES ('default', 'c')")
         conn.execute(
@@ -314,7 +314,7 @@ def test_what_there_was_before_is_for_everybody(fresh_database: str, tmp_path: P
             " updated_at) SELECT tenant, id, 'u', 'k', '', '', '', '', '', '{\"year\": \"2020\"}',"
             " '{}', '{}', 1, 'x', '2020-05-01T00:00:00Z' FROM collection"
         )
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+    with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         (document,) = database.store("default", readers=ADA).documents("c")
         assert Shares(database.pool, "default").document(document.id) == Sharing()
         with database.store("default", readers=ADA).snapshot() as reader:
