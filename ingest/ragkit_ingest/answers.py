@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from ragkit.text.normalise import clean, is_clean
 from ragkit.types import Block, BlockKind, Page, ParsedText
 from ragkit_ingest.parse.options import MAX_BLOCKS
+
+if TYPE_CHECKING:
+    from ragkit_ingest.spool import Part
 
 MAX_SAID_BYTES: Final = 16 << 20  # arbitrary: names of 20,000 members, labels of 100,000 pages
 _KINDS: Final[tuple[BlockKind, ...]] = get_args(BlockKind)
@@ -57,7 +60,7 @@ def sizes(fields: Mapping[str, Any], total: int) -> list[int]:
     return found
 
 
-def members(fields: Mapping[str, Any], parts: Sequence[bytes]) -> list[tuple[str, bytes]]:
+def members(fields: Mapping[str, Any], parts: Sequence[Part]) -> list[tuple[str, Part]]:
     """Make files of an answer. Raises ValueError or TypeError where it makes no sense."""
     names = [clean(str(name)) for name in fields["names"]]
     return list(zip(names, parts, strict=True))

@@ -24,6 +24,7 @@ from ragkit_ingest.answers import Answer, told, told_members
 from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.parse import members_of, parse_bytes
 from ragkit_ingest.parse.options import ParseOptions, read_options
+from ragkit_ingest.trimming import Trimming
 
 # A request is JSON ("suffix", "options", "members": whether these are wanted) and the file's bytes;
 # an answer is JSON and what it calls its parts, one after the other (see answers.py).
@@ -51,6 +52,7 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     requests, answers = _pipes()
     _die_with_parent()
     _limit(memory_mb)
+    trim = Trimming()
     while True:
         _limit_cpu(cpu_s)
         try:
@@ -68,6 +70,7 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
         while files:
             answers.write(files.pop())  # and gone: the other side has it now
         answers.flush()
+        trim()
         if body == _json(_OUT_OF_MEMORY):
             return  # what is left of this process is not worth trusting
 

@@ -25,6 +25,7 @@ from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
 from ragkit_ingest.steps import rows_of
 from ragkit_ingest.tally import Live, Tally, Task
+from ragkit_ingest.trimming import Trimming
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from ragkit_ingest.steps import Prepared, Steps
 
 # Bounds of what waits, arbitrary: enough that no stage waits for another's next piece of work.
-_PARSING_BYTES: Final = 64 << 20  # of files that are read and not yet split, one at least
+# Of files that are read and not yet split, for each parser; one file at least. Arbitrary.
+_PARSING_BYTES: Final = 32 << 20
 _SPLIT_CHUNKS: Final = 2048
 _WRITE_CHUNKS: Final = 8192
 _TOGETHER_CHUNKS: Final = 4096  # written in one transaction; of 1,024 each takes half as long again
@@ -89,7 +91,7 @@ class Pipeline:
         self._settings = settings
         self._parsers = parsers
         self._worker = worker
-        self._reading_room = Room(_PARSING_BYTES)  # of files that are read and not yet split
+        self._reading_room = Room(_PARSING_BYTES * parsers.workers)
         self._under_way = Room(sys.maxsize)  # what is neither stored nor failed
         self._parsed = Channel[_Parsed](sys.maxsize)  # the room before it bounds it
         self._split = Channel[_Split](_SPLIT_CHUNKS)
@@ -186,10 +188,12 @@ class Pipeline:
             self._parsed.put(_Parsed(task, future))
 
     def _splitting(self) -> None:
+        trim = Trimming()
         while things := self._parsed.take():
             for thing in things:
                 self._split_one(thing.task, thing.future)
                 self._reading_room.leave(thing.task.figures.bytes)
+                trim()
 
     def _split_one(self, task: Task, future: Future[ParsedText]) -> None:
         try:

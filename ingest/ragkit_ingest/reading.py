@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ragkit_ingest.tally import Tally
 
 GROUP: Final = 16  # asked for together: each question to the database costs about a millisecond
-GROUP_BYTES: Final = 64 << 20  # of changed things held in memory at once, one at least
+GROUP_BYTES: Final = 16 << 20  # of changed things held in memory at once, one at least
 WAIT_S: Final = 0.5  # between looks at things that another process is working on
 
 

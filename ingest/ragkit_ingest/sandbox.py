@@ -22,15 +22,10 @@ from typing import IO, Any, Generic, TypeVar
 from ragkit.closing import Closing
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.answers import (
-    MAX_SAID_BYTES,
-    members,
-    most_bytes,
-    parsed_text,
-    sizes,
-)
+from ragkit_ingest.answers import MAX_SAID_BYTES, members, most_bytes, parsed_text, sizes
 from ragkit_ingest.parse.options import TEXT_CHARS, ParseOptions
 from ragkit_ingest.parse_worker import FRAME
+from ragkit_ingest.spool import Part, Spool
 
 # -P: the working folder may hold anything, and is no place to import from.
 COMMAND = (sys.executable, "-P", "-m", "ragkit_ingest.parse_worker")
@@ -61,9 +56,12 @@ class ParseLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Expected(Generic[T]):
-    """What is made of an answer: `read` takes its JSON and its parts, `max_bytes` bounds these."""
+    """What is made of an answer: `read` takes its JSON, and its parts as `take` took each of them
+    from the pipe; `max_bytes` bounds these.
+    """
 
-    read: Callable[[Mapping[str, Any], Sequence[bytes]], T]
+    read: Callable[[Mapping[str, Any], Sequence[Any]], T]
+    take: Callable[[IO[bytes], int], Any]
     max_bytes: int
 
 
@@ -76,6 +74,7 @@ class ParserPool(Closing):
     def __init__(
         self, workers: int, limits: ParseLimits | None = None, *, command: Sequence[str] = COMMAND
     ) -> None:
+        self.workers = workers
         self._limits = limits or ParseLimits()
         self._command = command
         self._local = threading.local()
@@ -97,17 +96,17 @@ class ParserPool(Closing):
 
         The future's exception is IngestError("parse", reason).
         """
-        expected = _Expected(parsed_text, most_bytes(self._limits.text_chars))
+        expected = _Expected(parsed_text, _whole, most_bytes(self._limits.text_chars))
         return self._threads.submit(self._ask, expected, data, suffix, options, on_start=on_start)
 
     def members(
         self, data: bytes, suffix: str, options: ParseOptions | None = None
-    ) -> Future[list[tuple[str, bytes]]]:
+    ) -> Future[list[tuple[str, Part]]]:
         """Unpack a container's bytes in one of the processes: names and contents of its files.
 
         The future's exception is IngestError("parse", reason).
         """
-        expected = _Expected(members, self._limits.memory_mb << 20)
+        expected = _Expected(members, Spool().take, self._limits.memory_mb << 20)
         return self._threads.submit(self._ask, expected, data, suffix, options, members=True)
 
     def close(self) -> None:
@@ -198,7 +197,7 @@ class _Process:
         timer.daemon = True
         timer.start()
         try:
-            fields, parts = self._exchange(json.dumps(asked).encode(), data, expected.max_bytes)
+            fields, parts = self._exchange(json.dumps(asked).encode(), data, expected)
             if "error" not in fields:
                 return expected.read(fields, parts)
             reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
@@ -232,8 +231,8 @@ class _Process:
                 _close(pipe)
 
     def _exchange(
-        self, asked: bytes, data: bytes, max_bytes: int
-    ) -> tuple[dict[str, Any], list[bytes]]:
+        self, asked: bytes, data: bytes, expected: _Expected[T]
+    ) -> tuple[dict[str, Any], list[Any]]:
         """Exchange one request for one answer. Raises EOFError when the process ended instead, and
         ValueError or TypeError for an answer that cannot be one.
         """
@@ -247,10 +246,10 @@ class _Process:
         except (BrokenPipeError, ConnectionResetError):
             pass  # it may have said why before it ended
         said_bytes, parts_bytes = FRAME.unpack(_whole(answers, FRAME.size))
-        if said_bytes > MAX_SAID_BYTES or parts_bytes > max_bytes:
+        if said_bytes > MAX_SAID_BYTES or parts_bytes > expected.max_bytes:
             raise ValueError("an answer larger than any honest one")
         fields = json.loads(_whole(answers, said_bytes))
-        return fields, [_whole(answers, size) for size in sizes(fields, parts_bytes)]
+        return fields, [expected.take(answers, size) for size in sizes(fields, parts_bytes)]
 
     def _time_out(self) -> None:
         self._timed_out = True

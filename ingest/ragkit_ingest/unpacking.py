@@ -15,6 +15,7 @@ from ragkit_ingest.sources import RecordFile, expanded
 
 if TYPE_CHECKING:
     from ragkit_ingest.sandbox import ParserPool
+    from ragkit_ingest.spool import Part
 
 
 def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iterator[Item]:
@@ -23,7 +24,7 @@ def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iter
     A container that cannot be unpacked is a thing that cannot be read.
     """
 
-    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
         return parsers.members(data, suffix).result()
 
     for item in items:

@@ -195,4 +195,4 @@ def test_damage_within_is_named() -> None:
 def test_unpacking_in_the_sandbox() -> None:
     with ParserPool(1) as pool:
         found = pool.members(archive({"a.txt": "hello"}), ".zip").result(timeout=60)
-    assert found == [("a.txt", b"hello")]
+    assert [(name, part.read()) for name, part in found] == [("a.txt", b"hello")]

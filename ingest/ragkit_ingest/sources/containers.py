@@ -16,7 +16,7 @@ from ragkit.errors import IngestError
 from ragkit_ingest.items import Item, Value
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.sources.sidecar import is_sidecar
-from ragkit_ingest.sources.sizes import bounded, in_hand
+from ragkit_ingest.sources.sizes import TooLargeError
 from ragkit_ingest.sources.taking import (
     Container,
     File,
@@ -27,12 +27,13 @@ from ragkit_ingest.sources.taking import (
     stem_of,
     suffix_of,
 )
+from ragkit_ingest.spool import Part
 
 INSIDE: Final = "!/"  # between a container's URI and the path in it
 _MAX_DEPTH: Final = 2  # arbitrary: a mail in a mail, an archive in a mail, a mail in an archive
 _MAX_NAME_CHARS: Final = 500  # arbitrary; of a path in a container
 
-Unpack = Callable[[bytes, str], list[tuple[str, bytes]]]
+Unpack = Callable[[bytes, str], list[tuple[str, Part]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,14 @@ class _Within:
     uri: str
     suffix: str
     metadata: Mapping[str, Value]
-    data: bytes
+    part: Part
 
 
 def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
     """Unpack a container and return the things in it, then those in containers in it, one by one.
 
     `unpack` takes bytes and a suffix. Members of unknown formats are counted with those that the
-    listing passed over. What was handed on is not held here, nor what was unpacked. Raises
+    listing passed over. A member is read when the thing is that it became. Raises
     IngestError for a container that cannot be unpacked; one inside it that cannot is a thing whose
     reading fails.
     """
@@ -66,7 +67,7 @@ def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
 
 def _members(
     uri: str,
-    members: Sequence[tuple[str, bytes]],
+    members: Sequence[tuple[str, Part]],
     unpack: Unpack,
     taking: Taking,
     inside: tuple[str, ...],
@@ -91,32 +92,32 @@ def _is_taken(path: str, taking: Taking) -> bool:
 def _things(
     uri: str,
     path: str,
-    named: dict[str, bytes],
+    named: dict[str, Part],
     taking: Taking,
     inside: tuple[str, ...],
     within: deque[_Within],
 ) -> Iterator[Item]:
     """Take a member out of those that there are; put one that holds others `within`."""
-    data, uri, suffix = named.pop(path), uri + INSIDE + path, suffix_of(path)
+    part, uri, suffix = named.pop(path), uri + INSIDE + path, suffix_of(path)
     if reason := _refusal(suffix, inside):
         taking.passed.lose(uri)
         yield broken(uri, reason, suffix)
         return
     sidecar = beside(path, named, partial(_read, named))
-    opened, name = partial(io.BytesIO, data), path.rpartition("/")[2]
-    file = File(uri, name, in_hand(data), opened, sidecar=sidecar, found=True)
+    read, name = partial(_read_part, part), path.rpartition("/")[2]
+    file = File(uri, name, read, lambda: io.BytesIO(part.read()), sidecar=sidecar, found=True)
     for found in taking.items(file):
         if suffix not in CONTAINERS or suffix in MEDIA_TYPES:
             yield found
         if suffix in CONTAINERS and isinstance(found, Container):
-            within.append(_Within(found.uri, suffix, found.metadata, data))
+            within.append(_Within(found.uri, suffix, found.metadata, part))
 
 
 def _nested(
     one: _Within, unpack: Unpack, taking: Taking, inside: tuple[str, ...]
 ) -> Iterator[Item]:
     try:
-        members = unpack(one.data, one.suffix)
+        members = unpack(one.part.read(), one.suffix)
     except IngestError as error:
         taking.passed.lose(one.uri)
         if one.suffix in MEDIA_TYPES:  # a mail fails by itself
@@ -141,14 +142,20 @@ def _is_archive(suffix: str) -> bool:
     return suffix in CONTAINERS and suffix not in MEDIA_TYPES
 
 
-def _read(named: dict[str, bytes], path: str, max_bytes: int) -> bytes:
-    return bounded(named[path], max_bytes)
+def _read(named: dict[str, Part], path: str, max_bytes: int) -> bytes:
+    return _read_part(named[path], max_bytes)
 
 
-def _named(members: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+def _read_part(part: Part, max_bytes: int) -> bytes:
+    if part.size > max_bytes:
+        raise TooLargeError(part.size, max_bytes)
+    return part.read()
+
+
+def _named(members: Sequence[tuple[str, Part]]) -> Iterator[tuple[str, Part]]:
     """Give each member a path that leads nowhere else, and that no other one has."""
     seen: dict[str, int] = {}
-    for name, data in members:
+    for name, part in members:
         parts = name.replace("\\", "/").split("/")
         path = "/".join(part for part in parts if part not in {"", ".", ".."})
         path = path[-_MAX_NAME_CHARS:].lstrip("/") or "unnamed"
@@ -159,4 +166,4 @@ def _named(members: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
                 path = f"{stem} ({count}){suffix}"
                 count += 1
             seen[path] = 1
-        yield path, data
+        yield path, part

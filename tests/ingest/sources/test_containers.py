@@ -1,5 +1,6 @@
 """The files in archives and mails, in each other too, and what is refused."""
 
+import io
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ from ragkit_ingest.sources import (
     find,
     taking,
 )
+from ragkit_ingest.spool import Part, Spool
+from tests.ingest.spooled import spooled
 
 TOO_DEEP = "in more than 2 containers, one in the other: unpack them first"
 Contents = dict[bytes, list[tuple[str, bytes]]]
@@ -137,10 +140,10 @@ def test_sidecars_records_and_metadata_go_on_inside(tmp_path: Path) -> None:
 def test_only_one_container_inside_is_unpacked_at_a_time(tmp_path: Path) -> None:
     asked: list[bytes] = []
 
-    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
         asked.append(data)
         names = [("1.zip", b"one"), ("2.zip", b"two")] if data == b"x" else [("a.md", b"1")]
-        return names
+        return spooled(names)
 
     (tmp_path / "m.eml").write_bytes(b"x")
     (item,) = find([str(tmp_path)])
@@ -149,13 +152,13 @@ def test_only_one_container_inside_is_unpacked_at_a_time(tmp_path: Path) -> None
     assert asked == [b"x", b"one"]
 
 
-def test_what_was_handed_on_is_not_held_while_what_is_inside_is_unpacked() -> None:
-    size = 8 << 20
+def test_what_was_unpacked_is_not_held_in_memory() -> None:
+    size = 9 << 20  # over what a spool holds there
 
-    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
-        if data == b"x":
-            return [("1.zip", bytes(size)), ("a.md", bytes(size)), ("b.md", bytes(size))]
-        return [("c.md", bytes(size)), ("d.md", bytes(size))]
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
+        spool = Spool()
+        names = ["1.zip", "a.md", "b.md"] if data == b"x" else ["c.md", "d.md"]
+        return [(name, spool.take(io.BytesIO(bytes(size)), size)) for name in names]
 
     tracemalloc.start()
     try:
@@ -164,10 +167,10 @@ def test_what_was_handed_on_is_not_held_while_what_is_inside_is_unpacked() -> No
     finally:
         tracemalloc.stop()
     assert held == [
-        ("m.eml!/a.md", 3),
-        ("m.eml!/b.md", 2),
-        ("m.eml!/1.zip!/c.md", 2),
-        ("m.eml!/1.zip!/d.md", 1),
+        ("m.eml!/a.md", 0),
+        ("m.eml!/b.md", 0),
+        ("m.eml!/1.zip!/c.md", 0),
+        ("m.eml!/1.zip!/d.md", 0),
     ]
 
 
@@ -186,11 +189,11 @@ def _expanded(
     return listing, list(expanded(item, item.read(9), _unpack(contents)))
 
 
-def _unpack(contents: Contents) -> Callable[[bytes, str], list[tuple[str, bytes]]]:
-    def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+def _unpack(contents: Contents) -> Callable[[bytes, str], list[tuple[str, Part]]]:
+    def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
         if data not in contents:
             raise IngestError("parse", "damaged")
-        return contents[data]
+        return spooled(contents[data])
 
     return unpack
 

@@ -10,6 +10,7 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.sources import expanded, find
+from ragkit_ingest.spool import Part
 
 
 def test_a_mail_with_an_attachment_in_an_archive_and_a_torn_one(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_a_mail_with_an_attachment_in_an_archive_and_a_torn_one(tmp_path: Path) 
     good, torn = listing
     with ParserPool(1) as pool:
 
-        def unpack(data: bytes, suffix: str) -> list[tuple[str, bytes]]:
+        def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
             return pool.members(data, suffix).result()
 
         found = list(expanded(good, good.read(1 << 20), unpack))
