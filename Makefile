@@ -13,6 +13,8 @@ marked = -m $(1) $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tes
 
 # Two files at once; tests of one file share what is dear to make.
 SIDE_BY_SIDE := -n 2 --dist loadfile
+# Models that share two cores lose more by waiting for each other's threads than they win by two.
+test test-browser test-faults: export OMP_NUM_THREADS := 1
 
 .PHONY: demo test test-vllm test-browser test-faults soak gate check lint bench bench-large venv venvs clean
 
@@ -65,7 +67,7 @@ venvs: $(APART) ## the environments of vLLM, llm-compressor, llama.cpp's server 
 
 .venvs/%/.made: environments/%.txt
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
 	touch $@
 
 clean: ## remove what the other targets made

@@ -37,9 +37,10 @@ class Command:
     ) -> None:
         own = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
         own["RAGKIT_DATABASE_URL"] = database
+        environment = {**os.environ, **own}  # as it is now, not as it was at the first fork
         self._out = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
         self._err = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
-        arguments_of_run = (arguments, own, self._out.name, self._err.name)
+        arguments_of_run = (arguments, environment, self._out.name, self._err.name)
         self._process = _FORKING.Process(target=_run, args=arguments_of_run, daemon=True)
         self._process.start()
 
@@ -60,10 +61,11 @@ class Command:
             return self._process.exitcode, self._out.read(), self._err.read()
 
 
-def _run(arguments: Sequence[str], own: Mapping[str, str], out: str, err: str) -> None:
+def _run(arguments: Sequence[str], environment: Mapping[str, str], out: str, err: str) -> None:
     from ragkit.cli import main
 
-    os.environ.update(own)
+    os.environ.clear()
+    os.environ.update(environment)
     for stream, path in ((sys.stdout, out), (sys.stderr, err)):
         os.dup2(os.open(path, os.O_WRONLY), stream.fileno())
     sys.argv = ["ragkit", *arguments]

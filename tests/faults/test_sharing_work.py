@@ -2,10 +2,13 @@
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from psycopg import Connection
 
 from ragkit.store.connect import connect
+from ragkit.store.rows import first_value
 from tests.faults.commands import finish, running, start, until, write_file
 
 pytestmark = pytest.mark.faults
@@ -17,7 +20,10 @@ FILES = 500
 def test_each_file_is_embedded_once(fresh_database: str, tmp_path: Path, workers: int) -> None:
     for number in range(FILES):
         write_file(tmp_path / f"{number:03}.md", 1, paragraphs=1)
-    runs = [start(fresh_database, "ingest", str(tmp_path), "--json") for _ in range(workers)]
+    with connect(fresh_database) as conn, connect(fresh_database) as other, conn.transaction():
+        conn.execute("LOCK TABLE job")  # nobody begins before all are there
+        runs = [start(fresh_database, "ingest", str(tmp_path), "--json") for _ in range(workers)]
+        until(lambda: waiting(other) >= workers, runs[0], "all were there")
     reports = [finish(run) for run in runs]
     with connect(fresh_database) as conn:
         stored = conn.execute("SELECT max(version), count(*) FROM document").fetchone()
@@ -30,6 +36,12 @@ def test_each_file_is_embedded_once(fresh_database: str, tmp_path: Path, workers
         documents = report["documents"]
         assert documents["added"] + documents["unchanged"] == FILES
         assert documents["failed"] == documents["lost"] == 0
+
+
+def waiting(conn: Connection[Any]) -> int:
+    """Count those who wait for a lock in the database that a connection is to."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
+    return int(first_value(conn.cursor(), query, (conn.info.dbname,)))
 
 
 def test_who_was_away_past_his_lease_writes_nothing(fresh_database: str, tmp_path: Path) -> None:

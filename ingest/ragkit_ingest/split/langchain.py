@@ -138,11 +138,11 @@ def _class(name: str) -> Any:
         if each not in _REFUSED and hasattr(getattr(package, each), "split_text")
     ]
     if name not in names:
-        near = get_close_matches(name, names, n=3, cutoff=0.4) or names
-        raise SettingsError(
-            f"langchain_text_splitters has no text splitter {name!r}: did you mean"
-            f" {' or '.join(f'langchain:{one}' for one in near)}?"
-        )
+        near = get_close_matches(name, names, n=3, cutoff=0.4)
+        remedy = f"did you mean {' or '.join(f'langchain:{one}' for one in near)}?"
+        if not near:
+            remedy = f"there are {', '.join(names)}"
+        raise SettingsError(f"langchain_text_splitters has no text splitter {name!r}: {remedy}")
     return getattr(package, name)
 
 

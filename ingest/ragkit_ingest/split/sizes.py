@@ -58,8 +58,9 @@ def sizes_of(options: IngestOptions, embedder: Embedder, reserve: int = 0) -> Si
     size = options.chunk_tokens or default_sizes(limit)[0]
     if size > limit and not windows:
         raise SettingsError(
-            f"chunk_tokens = {size}, but {embedder.space.model} reads {limit} tokens: nothing would"
-            " be found by what stands behind them. Make it smaller, or set long_chunks to mean."
+            f"chunk_tokens is {size}, but {embedder.space.model} reads {limit} tokens: what stands"
+            f" behind them in a chunk would not be found. Set RAGKIT_CHUNK_TOKENS to {limit} at"
+            " most, or RAGKIT_LONG_CHUNKS to mean."
         )
     if size <= limit:  # a longer one is embedded in windows, header and all
         size = min(size, limit - reserve)

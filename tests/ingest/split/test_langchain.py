@@ -84,7 +84,7 @@ def test_a_piece_that_is_nowhere_in_the_text_is_an_error(monkeypatch: pytest.Mon
     ("name", "reason"),
     [
         ("RecursiveCharacterSplitter", "did you mean langchain:RecursiveCharacterTextSplitter"),
-        ("Language", "has no text splitter 'Language'"),
+        ("Language", "has no text splitter 'Language': there are .*CharacterTextSplitter"),
         ("HTMLHeaderTextSplitter", "it cuts HTML"),
         ("RecursiveJsonSplitter", "it cuts JSON values"),
         ("SentenceTransformersTokenTextSplitter", "it loads a model of its own"),
