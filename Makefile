@@ -11,8 +11,9 @@ APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.
 # The files with tests of a mark: to collect all tests takes pytest half a minute.
 marked = -m $(1) $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tests))
 
-# Two files at once; tests of one file share what is dear to make.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+# Two files at once; tests of one file share what is dear to make. In the order of their names: by
+# the number of their tests, which is the default, the long ones come last and one alone.
+SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # Models that share two cores lose more by waiting for each other's threads than they win by two.
 test test-browser test-faults: export OMP_NUM_THREADS := 1
 

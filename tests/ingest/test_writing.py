@@ -43,7 +43,8 @@ class Refusing:
 def pipeline(store: Refusing, tally: Tally) -> Pipeline:
     options = SimpleNamespace(near_duplicates="keep")
     steps = SimpleNamespace(options=options, embedder=SimpleNamespace(space=None))
-    return Pipeline(*cast("Any", (store, "c", steps, None, None, None, tally)))
+    parsers = SimpleNamespace(workers=1)
+    return Pipeline(*cast("Any", (store, "c", steps, None, parsers, None, tally)))
 
 
 def embedded(*uris: str) -> list[_Embedded]:
