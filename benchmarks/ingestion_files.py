@@ -26,10 +26,15 @@ ROWS = 100  # of a CSV file
 NOT_PROSE = "<nav><a href='/'>Home</a> <a href='/about'>About</a></nav>"
 
 
+def copies(kind: str) -> int:
+    """Say how often each real file of a format is taken."""
+    return max(1, round(COPIES.get(kind, 1) * share()))
+
+
 def of_format(kind: str, folder: Path) -> int:
     """Write a format's files; return their bytes."""
     made = {"txt": _texts, "html": _pages, "csv": _tables, "md": _expected}
-    for number in range(max(1, round(COPIES.get(kind, 1) * share()))):
+    for number in range(copies(kind)):
         _real(kind, folder, f"{number}-")
         if kind == "md":
             _expected(folder, f"{number}-")

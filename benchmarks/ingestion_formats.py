@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.ingestion_files import COPIES, FORMATS, of_format
+from benchmarks.ingestion_files import FORMATS, copies, of_format
 from benchmarks.ingestion_sides import TITLES, Result, Side, asked, median, ratios, rounds, sides
 
 HEAD = """## Reading and splitting, by format
@@ -53,8 +53,8 @@ def run() -> str:
                     read += min(TRIED, count) - unread
                 lines += _rows(kind, count, size, runs)
     said = UNSTRUCTURED.format(tried=TRIED, read=read, given=given) if given else ""
-    copies = ", ".join(f"{COPIES[kind]}" for kind in ("md", "pdf", "docx"))
-    head = HEAD.format(rounds=rounds(), copies=copies, unstructured=said)
+    times = ", ".join(str(copies(kind)) for kind in ("md", "pdf", "docx"))
+    head = HEAD.format(rounds=rounds(), copies=times, unstructured=said)
     return "\n".join([head, *lines]) + "\n"
 
 
