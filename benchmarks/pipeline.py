@@ -41,7 +41,7 @@ LOADS = (
     Load("small files", 2_000, 1_500, rounds=2),
     Load("MiniLM, medium files", 8, 30_000, "real", rounds=2),
 )
-MANY = (100, 1_000, 10_000)  # files of 2 KB, over which memory is to stay flat
+MANY = (100, 1_000, 10_000, 40_000)  # files of 2 KB, over which memory is to stay flat
 
 
 def run() -> str:
