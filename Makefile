@@ -68,7 +68,7 @@ venvs: $(APART) ## the environments of vLLM, llm-compressor, llama.cpp's server 
 
 .venvs/%/.made: environments/%.txt
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	touch $@
 
 clean: ## remove what the other targets made
