@@ -205,6 +205,9 @@ class _Process:
         except EOFError:
             self._left = 0
             raise IngestError("parse", self._obituary()) from None
+        except IngestError:  # the answer could not be taken: the rest of it is still in the pipe
+            self._left = 0
+            raise
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             self._left = 0
             raise IngestError("parse", f"parser sent a malformed answer: {_REMEDY}") from error

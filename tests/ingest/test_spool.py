@@ -6,12 +6,14 @@ import io
 import os
 import tempfile
 import tracemalloc
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from ragkit.errors import IngestError
+from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.spool import Spool
 
 BIG = 9 << 20  # over what is kept in memory
@@ -69,6 +71,22 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragkit_ingest.spool.SpooledTemporaryFile", lambda _: Full())
     with pytest.raises(IngestError, match="No space left on device: TMPDIR names the folder"):
         Spool().take(io.BytesIO(b"abc"), 3)
+
+
+def test_a_parser_whose_answer_was_not_taken_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def take(*_: object) -> None:
+        raise IngestError("read", "no room")
+
+    monkeypatch.setattr(Spool, "take", take)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("a.txt", "hello")
+    with ParserPool(1) as pool:
+        with pytest.raises(IngestError, match="no room"):
+            pool.members(archive.getvalue(), ".zip").result(timeout=60)
+        assert pool.submit(b"A text.", ".txt").result(timeout=60).text == "A text."
 
 
 def _opened(folder: Path) -> list[str]:
