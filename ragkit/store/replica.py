@@ -108,6 +108,7 @@ class Replica(Closing):
                     yield cursor
                 conn.commit()
             except psycopg.OperationalError as error:
+                # A conflict: what the primary did, such as a vacuum, could not wait any longer.
                 if not conn.closed and not isinstance(error, CONFLICTS):
                     raise
                 text = " ".join(str(error).split())

@@ -141,10 +141,13 @@ def test_a_new_version_that_fails_leaves_the_old_document(settings: Settings, fo
     assert rows(settings, "SELECT version FROM document WHERE title = 'Leave'") == [(1,)]
 
 
-def test_a_missing_path_fails_before_anything_is_done(settings: Settings, folder: Path) -> None:
+def test_a_missing_path_fails_before_anything_is_done(
+    settings: Settings, folder: Path, empty_database: str
+) -> None:
+    settings = settings.model_copy(update={"database_url": SecretStr(empty_database)})
     with pytest.raises(NotFoundError, match=r"no file or folder '.*nowhere'"):
         ingest([folder, folder / "nowhere"], settings=settings)
-    assert rows(settings, "SELECT count(*) FROM collection") == [(0,)]
+    assert rows(settings, "SELECT count(*) FROM pg_tables WHERE tablename = 'document'") == [(0,)]
 
 
 def test_a_file_named_twice_is_taken_once(settings: Settings, folder: Path) -> None:

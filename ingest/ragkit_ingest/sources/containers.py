@@ -157,7 +157,7 @@ def _named(members: Sequence[tuple[str, Part]]) -> Iterator[tuple[str, Part]]:
     seen: dict[str, int] = {}
     for name, part in members:
         parts = name.replace("\\", "/").split("/")
-        path = "/".join(part for part in parts if part not in {"", ".", ".."})
+        path = "/".join(step for step in parts if step not in {"", ".", ".."})
         path = path[-_MAX_NAME_CHARS:].lstrip("/") or "unnamed"
         seen[path] = count = seen.get(path, 0) + 1
         if count > 1:

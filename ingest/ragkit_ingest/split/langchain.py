@@ -139,8 +139,9 @@ def _class(name: str) -> Any:
     ]
     if name not in names:
         near = get_close_matches(name, names, n=3, cutoff=0.4)
-        remedy = f"did you mean {' or '.join(f'langchain:{one}' for one in near)}?"
-        if not near:
+        if near:
+            remedy = f"did you mean {' or '.join(f'langchain:{one}' for one in near)}?"
+        else:
             remedy = f"there are {', '.join(names)}"
         raise SettingsError(f"langchain_text_splitters has no text splitter {name!r}: {remedy}")
     return getattr(package, name)

@@ -70,7 +70,7 @@ def test_more_than_the_model_reads_is_refused_unless_it_is_embedded_in_windows()
     options, embedder = IngestOptions(chunk_tokens=200), FakeEmbedder(max_tokens=100)
     with pytest.raises(
         SettingsError,
-        match=r"chunk_tokens is 200, but .* reads 100 .* RAGKIT_CHUNK_TOKENS to 100 at most",
+        match=r"chunk_tokens is 200, but .* reads 100 tokens: .* RAGKIT_CHUNK_TOKENS to 100 at",
     ):
         splitter(options, embedder)
     assert splitter(replace(options, long_chunks="mean"), embedder).max_tokens == 200
