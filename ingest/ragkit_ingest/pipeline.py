@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from ragkit_ingest.steps import Prepared, Steps
 
 # Bounds of what waits, arbitrary: enough that no stage waits for another's next piece of work.
-# Of files that are read and not yet split, for each parser; one file at least. Arbitrary.
+# Neither stored nor failed: what one process does not get to soon is for those beside it to take.
+FILES_UNDER_WAY: Final = 256
+# Of files that are read and not yet split, for each parser; one file at least.
 _PARSING_BYTES: Final = 32 << 20
 _SPLIT_CHUNKS: Final = 2048
 _WRITE_CHUNKS: Final = 8192
@@ -92,7 +94,7 @@ class Pipeline:
         self._parsers = parsers
         self._worker = worker
         self._reading_room = Room(_PARSING_BYTES * parsers.workers)
-        self._under_way = Room(sys.maxsize)  # what is neither stored nor failed
+        self._under_way = Room(FILES_UNDER_WAY)
         self._parsed = Channel[_Parsed](sys.maxsize)  # the room before it bounds it
         self._split = Channel[_Split](_SPLIT_CHUNKS)
         self._embedded = Channel[_Embedded](_WRITE_CHUNKS)

@@ -1,17 +1,26 @@
 """Whole ingestions into the real database: what is stored, left alone, replaced and reported."""
 
 import hashlib
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import SecretStr
 
+from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import NotFoundError
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
+from ragkit_ingest.pipeline import FILES_UNDER_WAY
+from ragkit_ingest.reading import GROUP
 from ragkit_ingest.report import Failure, Progress
 from ragkit_ingest.run import ingest
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Vectors
+    from ragkit.embed.contract import Row
 
 TABLES = (
     "collection",
@@ -184,3 +193,26 @@ def test_offsets_of_every_chunk_point_into_the_stored_text(
     for start, end, stored, cut in found:
         assert stored[start:end] == cut
         assert cut == cut.strip()
+
+
+def test_what_a_run_cannot_soon_do_is_left_to_others(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(FILES_UNDER_WAY + 3 * GROUP):
+        (folder / f"{number}.txt").write_text(f"Number {number}.")
+    embed = LocalEmbedder.embed_ids
+    taken: list[int] = []
+
+    def slowly(embedder: LocalEmbedder, given: "Sequence[Row]") -> "Vectors":
+        while len(taken) < 2 or taken[-1] != taken[-2]:
+            time.sleep(0.5)
+            ((count,),) = rows(settings, "SELECT count(*) FROM job WHERE state = 'running'")
+            taken.append(count)
+        return embed(embedder, given)
+
+    monkeypatch.setattr(LocalEmbedder, "embed_ids", slowly)
+    report = ingest([folder], settings=settings)
+    assert FILES_UNDER_WAY <= taken[-1] <= FILES_UNDER_WAY + GROUP
+    assert report.added == FILES_UNDER_WAY + 3 * GROUP
