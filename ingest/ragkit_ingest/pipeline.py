@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     from ragkit_ingest.steps import Prepared, Steps
 
 # Bounds of what waits, arbitrary: enough that no stage waits for another's next piece of work.
-# Neither stored nor failed: what one process does not get to soon is for those beside it to take.
-FILES_UNDER_WAY: Final = 256
-# Of files that are read and not yet split, for each parser; one file at least.
-_PARSING_BYTES: Final = 32 << 20
+FILES_UNDER_WAY: Final = 256  # neither stored nor failed; others are for processes beside this one
+_PARSING_BYTES: Final = 32 << 20  # read and not yet split, for each parser; one file at least
 _SPLIT_CHUNKS: Final = 2048
 _WRITE_CHUNKS: Final = 8192
 _TOGETHER_CHUNKS: Final = 4096  # written in one transaction; of 1,024 each takes half as long again

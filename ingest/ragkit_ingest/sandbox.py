@@ -192,32 +192,30 @@ class _Process:
 
     def ask(self, asked: dict[str, Any], data: bytes, expected: _Expected[T]) -> T:
         """Send a file and read the answer. Raises IngestError when there is none of use."""
-        self._left -= 1
+        left, self._left = self._left - 1, 0  # none, unless its answer is taken whole
         timer = threading.Timer(self._limits.wall_s, self._time_out)
         timer.daemon = True
         timer.start()
         try:
             fields, parts = self._exchange(json.dumps(asked).encode(), data, expected)
             if "error" not in fields:
-                return expected.read(fields, parts)
+                answer = expected.read(fields, parts)
+                self._left = left
+                return answer
             reason = str(fields.get("reason", ""))[:_MAX_REASON_CHARS]
             out_of_memory = fields["error"] == "memory"
         except EOFError:
-            self._left = 0
             raise IngestError("parse", self._obituary()) from None
-        except IngestError:  # the answer could not be taken: the rest of it is still in the pipe
-            self._left = 0
-            raise
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            self._left = 0
             raise IngestError("parse", f"parser sent a malformed answer: {_REMEDY}") from error
         finally:
             timer.cancel()
         if out_of_memory:
-            self._left = 0
             reason = (
                 f"parser ran out of memory (RAGKIT_PARSE_MEMORY_MB, {self._limits.memory_mb} MB)"
             )
+        else:
+            self._left = left
         raise IngestError("parse", reason)
 
     def kill(self) -> None:
