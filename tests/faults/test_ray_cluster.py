@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +108,47 @@ def test_a_node_that_is_killed_costs_nothing(
         np.testing.assert_allclose(vectors(fresh_database), vectors(other), atol=2e-3)
     logs = Path(nodes.head_node.get_session_dir_path())
     assert [str(path) for path in logs.rglob("*") if tells(path)] == []
+
+
+TELLING = """
+import io, os, time
+from contextlib import redirect_stderr
+
+from ragkit.settings import Settings
+from ragkit_ingest.beyond.cluster import joined
+
+told = io.StringIO()
+with redirect_stderr(told), joined(Settings()):
+    import ray
+
+    @ray.remote(max_retries=3, num_cpus=0)
+    def first():
+        os._exit(1)
+
+    @ray.remote(max_retries=1, num_cpus=0)
+    def second():
+        os._exit(1)
+
+    for task in (first, second):
+        try:
+            ray.get(task.remote())
+        except ray.exceptions.WorkerCrashedError:
+            pass
+    while "Task second failed" not in told.getvalue():
+        time.sleep(0.1)
+    assert "Task first failed. There are 1" not in told.getvalue()
+assert "Task first failed. There are 1" in told.getvalue(), told.getvalue()
+print("the result")
+"""
+
+
+def test_what_ray_tells_at_its_end_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray holds back what it has told before, for some seconds or until it ends."""
+    monkeypatch.setenv("RAY_DEDUP_LOGS_AGG_WINDOW_S", str(PATIENCE_S))
+    pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'ragkit[ray]'")
+    command = [sys.executable, "-c", TELLING]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (run.stdout, run.returncode) == ("the result\n", 0), run.stderr
 
 
 def stored(database: str) -> int:

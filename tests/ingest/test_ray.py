@@ -55,6 +55,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what has to be set before Ray is imported, which it is above."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+
+
+@pytest.fixture(autouse=True)
 def one_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Load the model once for all tests; each operator of a cluster loads its own."""
     monkeypatch.setattr(build, "embedder", lambda settings: MODEL)
@@ -336,6 +342,17 @@ def test_rays_own_variable_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         cluster.check(Settings())
     monkeypatch.setenv("RAY_ADDRESS", "local")
     assert cluster.address_of(Settings()) is None
+
+
+def test_ray_imported_before_it_was_told_to_ask_for_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    with pytest.raises(UsageError, match="set RAY_AUTH_MODE=token first, or import Ray later"):
+        cluster.check(Settings())
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")  # its operator has chosen
+    with pytest.raises(SettingsError, match="needs a PostgreSQL server"):
+        cluster.check(Settings())
 
 
 def test_a_cluster_that_does_not_answer(fresh_database: str) -> None:

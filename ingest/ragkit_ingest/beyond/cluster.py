@@ -77,19 +77,19 @@ def joined(settings: Settings) -> Iterator[Size]:
         _knock(address)
     _prepare(address)
     ray = _ray()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with redirect_stdout(sys.stderr):  # Ray tells there, until its very end; ours is a result
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                ray.init(address or "local", **_own(address), **_QUIET)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                said = " ".join(str(error).split())[:300]
+                where = f"be joined at {address}" if address else "be started on this machine"
+                raise UsageError(f"No Ray cluster can {where}: {said}") from error
         try:
-            ray.init(address or "local", **_own(address), **_QUIET)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            said = " ".join(str(error).split())[:300]
-            where = f"be joined at {address}" if address else "be started on this machine"
-            raise UsageError(f"No Ray cluster can {where}: {said}") from error
-    try:
-        with redirect_stdout(sys.stderr):  # where Ray tells of what it does again; ours is a result
             yield _size()
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def _knock(address: str) -> None:
@@ -108,8 +108,14 @@ def _prepare(address: str | None) -> None:
     """Tell Ray, before it is imported, to send no usage figures, and to let no stranger in.
 
     A cluster of one's own listens on this machine alone, where others may have accounts: they would
-    need the token. That of a cluster that is there is its operator's affair.
+    need the token. That of a cluster that is there is its operator's affair. Raises UsageError
+    where Ray was imported before and asks for no token.
     """
+    if address is None and "ray" in sys.modules and "RAY_AUTH_MODE" not in os.environ:
+        raise UsageError(
+            "--engine ray: this program imported Ray before it was told to ask for a token: set"
+            " RAY_AUTH_MODE=token first, or import Ray later."
+        )
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # What Ray's own core says on standard error is for those who look into Ray.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
