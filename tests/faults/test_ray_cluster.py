@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ STORED = 16  # documents, before the node is killed: the first block
 PATIENCE_S = 600  # Ray starts a dozen processes, which takes minutes on a machine that is busy
 MARK = "ragkit-secret-1f0e"  # in the database's address, in a password's place
 TOKEN = "0123456789abcdef" * 4
+NO_RAY = "the extra ray is not installed: pip install 'ragkit[ray]'"
 
 
 @pytest.fixture
@@ -37,8 +39,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         "RAY_worker_niceness": "0",
     }.items():
         monkeypatch.setenv(name, value)
-    reason = "the extra ray is not installed: pip install 'ragkit[ray]'"
-    made = pytest.importorskip("ray.cluster_utils", reason=reason).Cluster()
+    made = pytest.importorskip("ray.cluster_utils", reason=NO_RAY).Cluster()
     began = time.monotonic()
     here = {
         "num_cpus": 2,
@@ -142,10 +143,10 @@ print("the result")
 """
 
 
+@pytest.mark.skipif(find_spec("ray") is None, reason=NO_RAY)  # importing it here fixes its options
 def test_what_ray_tells_at_its_end_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray holds back what it has told before, for some seconds or until it ends."""
     monkeypatch.setenv("RAY_DEDUP_LOGS_AGG_WINDOW_S", str(PATIENCE_S))
-    pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'ragkit[ray]'")
     command = [sys.executable, "-c", TELLING]
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (run.stdout, run.returncode) == ("the result\n", 0), run.stderr

@@ -76,20 +76,24 @@ def joined(settings: Settings) -> Iterator[Size]:
     if address is not None:
         _knock(address)
     _prepare(address)
-    ray = _ray()
     with redirect_stdout(sys.stderr):  # Ray tells there, until its very end; ours is a result
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                ray.init(address or "local", **_own(address), **_QUIET)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                said = " ".join(str(error).split())[:300]
-                where = f"be joined at {address}" if address else "be started on this machine"
-                raise UsageError(f"No Ray cluster can {where}: {said}") from error
+        _join(address)
         try:
             yield _size()
         finally:
-            ray.shutdown()
+            _ray().shutdown()
+
+
+def _join(address: str | None) -> None:
+    """Have Ray join the cluster, or start one here; raise UsageError where it cannot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _ray().init(address or "local", **_own(address), **_QUIET)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            said = " ".join(str(error).split())[:300]
+            where = f"be joined at {address}" if address else "be started on this machine"
+            raise UsageError(f"No Ray cluster can {where}: {said}") from error
 
 
 def _knock(address: str) -> None:
