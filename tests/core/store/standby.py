@@ -15,7 +15,7 @@ import psycopg
 
 from ragkit.store.programs import account_for, find_programs, let_pass
 
-DEADLINE_S = 30
+DEADLINE_S = 60
 PORTS = {"primary": 5432, "standby": 5433}  # name the sockets only: nothing listens on TCP
 CONFIG = """
 listen_addresses = ''

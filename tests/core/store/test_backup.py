@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,32 +13,63 @@ from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.errors import DatabaseError, UsageError
-from ragkit.store.backup import back_up, content, read_content, restore
+from ragkit.store.backup import Content, back_up, content, read_content, restore
 from ragkit.store.connect import connect
 from ragkit.store.open import open_database
 from ragkit.store.vectors import search
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import EmbeddingSpace
+from tests.databases import Databases
+
+
+@pytest.fixture(scope="module")
+def filled(databases: Databases) -> Iterator[str]:
+    """A database that tests only read."""
+    with databases.take() as url:
+        fill_database(url)
+        yield url
 
 
 @pytest.fixture
-def filled(fresh_database: str) -> str:
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
-        fill(database.store("default"), FakeEmbedder(), CORPUS)
-        fill(database.store("other tenant"), FakeEmbedder(), [new_document("x", "an otter")])
+def writable(fresh_database: str) -> str:
+    """A database with the same documents, for a test that changes them."""
+    fill_database(fresh_database)
     return fresh_database
 
 
+def fill_database(url: str) -> None:
+    with open_database(Settings(database_url=SecretStr(url))) as database:
+        fill(database.store("default"), FakeEmbedder(), CORPUS)
+        fill(database.store("other tenant"), FakeEmbedder(), [new_document("x", "an otter")])
+
+
+@pytest.fixture(scope="module")
+def saved_once(filled: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Content]:
+    folder = tmp_path_factory.mktemp("saved") / "b"
+    return folder, back_up(filled, folder)
+
+
+@pytest.fixture
+def saved(saved_once: tuple[Path, Content]) -> Content:
+    """The content of the backup in `folder`."""
+    return saved_once[1]
+
+
+@pytest.fixture
+def folder(saved_once: tuple[Path, Content], tmp_path: Path) -> Path:
+    """A copy of the backup of `filled`."""
+    return Path(shutil.copytree(saved_once[0], tmp_path / "b"))
+
+
 def test_what_is_restored_holds_and_finds_the_same(
-    filled: str, empty_database: str, tmp_path: Path
+    saved: Content, folder: Path, empty_database: str
 ) -> None:
-    saved = back_up(filled, tmp_path / "b")
     chunks = sum(len(new.chunks) for new in CORPUS) + 1
     assert saved.tables["chunk"][0] == saved.tables["vectors_1"][0] == chunks
     assert len(saved.searches) == 2 * 6  # five of one collection, one of the other; two legs
     assert all(saved.searches.values())
-    restored = restore(empty_database, tmp_path / "b")
+    restored = restore(empty_database, folder)
     assert restored == saved
     with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         store = database.store("default")
@@ -45,11 +78,11 @@ def test_what_is_restored_holds_and_finds_the_same(
 
 
 def test_every_space_of_a_collection_is_searched_and_told_apart(
-    filled: str, empty_database: str, tmp_path: Path
+    writable: str, empty_database: str, tmp_path: Path
 ) -> None:
     """The one it is searched in, and two of another model that differ in their dimension alone."""
     drawn = np.random.default_rng(1)
-    with open_database(Settings(database_url=SecretStr(filled))) as database:
+    with open_database(Settings(database_url=SecretStr(writable))) as database:
         spaces = database.store("default").spaces
         for dimension in (3, 5):
             space = EmbeddingSpace("another", "1", dimension)
@@ -59,7 +92,7 @@ def test_every_space_of_a_collection_is_searched_and_told_apart(
             chunks = [passage.chunk for passage in gaps.batch(after=0, limit=1000)]
             rows = drawn.normal(size=(len(chunks), dimension)).astype(np.float32)
             gaps.add(chunks, rows / np.linalg.norm(rows, axis=1, keepdims=True))
-    saved = back_up(filled, tmp_path / "b")
+    saved = back_up(writable, tmp_path / "b")
     assert len(saved.searches) == 2 * 6 + 2 * 5
     assert all(saved.searches.values())
     assert restore(empty_database, tmp_path / "b") == saved
@@ -75,14 +108,13 @@ def test_no_approximate_index_is_searched(filled: str, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def altered(filled: str, tmp_path: Path) -> Path:
+def altered(folder: Path) -> Path:
     """A backup that says of its documents what is not so."""
-    back_up(filled, tmp_path / "b")
-    check = tmp_path / "b" / "check.json"
+    check = folder / "check.json"
     saved = json.loads(check.read_text("utf-8"))
     saved["tables"]["document"][1] = "1"
     check.write_text(json.dumps(saved), "utf-8")
-    return tmp_path / "b"
+    return folder
 
 
 def test_what_is_not_what_was_saved_is_named_and_taken_out_again(
@@ -104,61 +136,56 @@ def test_what_is_not_what_was_saved_is_kept_on_demand(altered: Path, empty_datab
 
 
 def test_the_saved_rows_are_kept_where_they_are_searched_otherwise(
-    filled: str, empty_database: str, tmp_path: Path
+    folder: Path, empty_database: str
 ) -> None:
     """By another pgvector or another processor, say: it is told of, and the copy is a true one."""
-    back_up(filled, tmp_path / "b")
-    check = tmp_path / "b" / "check.json"
+    check = folder / "check.json"
     saved = json.loads(check.read_text("utf-8"))
     name = next(iter(saved["searches"]))
     saved["searches"][name].reverse()
     check.write_text(json.dumps(saved), "utf-8")
     said = r"has the saved rows.*find something else: search default.*was kept"
     with pytest.raises(DatabaseError, match=said):
-        restore(empty_database, tmp_path / "b")
+        restore(empty_database, folder)
     with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         kept = database.store("default").documents("default")
     assert {one.uri for one in kept} == {new.uri for new in CORPUS}
 
 
 def test_a_database_that_was_opened_and_holds_nothing_is_restored_into(
-    filled: str, empty_database: str, tmp_path: Path
+    saved: Content, folder: Path, empty_database: str
 ) -> None:
-    saved = back_up(filled, tmp_path / "b")
     with open_database(Settings(database_url=SecretStr(empty_database))) as database:
         with connect(empty_database) as conn:
             conn.execute("CREATE TABLE another_program (id int)")
         with pytest.raises(UsageError, match="a table of others, another_program"):
-            restore(empty_database, tmp_path / "b")
+            restore(empty_database, folder)
         with connect(empty_database) as conn:
             conn.execute("DROP TABLE another_program")
         store = database.store("default")
         store.create_collection("mine")
         with pytest.raises(UsageError, match="holds rows of collection"):
-            restore(empty_database, tmp_path / "b")
+            restore(empty_database, folder)
         store.delete_collection("mine")
-        assert restore(empty_database, tmp_path / "b") == saved
+        assert restore(empty_database, folder) == saved
         assert len(store.documents("default")) == len(CORPUS)  # by those who have it open, too
 
 
-def test_a_backup_of_a_newer_ragkit_is_refused(
-    filled: str, empty_database: str, tmp_path: Path
-) -> None:
-    back_up(filled, tmp_path / "b")
-    check = tmp_path / "b" / "check.json"
+def test_a_backup_of_a_newer_ragkit_is_refused(folder: Path, empty_database: str) -> None:
+    check = folder / "check.json"
     saved = json.loads(check.read_text("utf-8"))
     saved["tables"]["ragkit_migration"][0] += 1
     check.write_text(json.dumps(saved), "utf-8")
     with pytest.raises(UsageError, match="newer ragkit"):
-        restore(empty_database, tmp_path / "b")
+        restore(empty_database, folder)
 
 
-def test_what_changes_meanwhile_is_not_in_it(filled: str, tmp_path: Path) -> None:
-    first = back_up(filled, tmp_path / "a")
-    with open_database(Settings(database_url=SecretStr(filled))) as database:
+def test_what_changes_meanwhile_is_not_in_it(writable: str, tmp_path: Path) -> None:
+    first = back_up(writable, tmp_path / "a")
+    with open_database(Settings(database_url=SecretStr(writable))) as database:
         store = database.store("default")
         fill(store, FakeEmbedder(), [new_document("later", "the wing")])
-    second = back_up(filled, tmp_path / "b")
+    second = back_up(writable, tmp_path / "b")
     assert first.other_rows(second)[0].startswith("table chunk:")
     assert read_content(tmp_path / "a") == first
 
@@ -171,28 +198,26 @@ def test_a_relative_folder_is_one_of_the_working_folder(
     assert restore(empty_database, Path("b")) == saved
 
 
-def test_bad_folders_and_full_databases(filled: str, empty_database: str, tmp_path: Path) -> None:
-    back_up(filled, tmp_path / "b")
+def test_bad_folders_and_full_databases(
+    filled: str, folder: Path, empty_database: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="is there already"):
-        back_up(filled, tmp_path / "b")
+        back_up(filled, folder)
     with pytest.raises(UsageError, match="not empty, it holds rows of"):
-        restore(filled, tmp_path / "b")
+        restore(filled, folder)
     for wrong in (tmp_path / "nothing", tmp_path):
         with pytest.raises(UsageError, match="no backup that this ragkit can read"):
             restore(empty_database, wrong)
 
 
-def test_a_failed_restore_leaves_the_database_empty(
-    filled: str, empty_database: str, tmp_path: Path
-) -> None:
-    back_up(filled, tmp_path / "b")
-    dump = tmp_path / "b" / "database.dump"
+def test_a_failed_restore_leaves_the_database_empty(folder: Path, empty_database: str) -> None:
+    dump = folder / "database.dump"
     whole = dump.read_bytes()
     dump.write_bytes(whole[: len(whole) * 3 // 4])
     with pytest.raises(DatabaseError, match="pg_restore failed"):
-        restore(empty_database, tmp_path / "b")
+        restore(empty_database, folder)
     dump.write_bytes(whole)
-    restore(empty_database, tmp_path / "b")
+    restore(empty_database, folder)
 
 
 def test_nothing_is_left_of_a_backup_that_failed(tmp_path: Path, empty_database: str) -> None:

@@ -15,6 +15,7 @@ from ragkit.store.browse import Browser, Found
 from ragkit.store.open import Database, open_database
 from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
+from tests.databases import Databases
 
 MANY = 3000
 INSERT_MANY = """
@@ -34,14 +35,18 @@ DOCUMENTS = (
 )
 
 
-@pytest.fixture
-def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
+@pytest.fixture(scope="module")
+def database(databases: Databases) -> Iterator[Database]:
+    """A database that tests only read."""
+    with (
+        databases.take() as url,
+        open_database(Settings(database_url=SecretStr(url))) as database,
+    ):
         store = database.store("default")
         fill(store, FakeEmbedder(), DOCUMENTS)
         for name in ("many", "empty"):
             store.create_collection(name)
-        with psycopg.connect(fresh_database, autocommit=True) as conn:
+        with psycopg.connect(url, autocommit=True) as conn:
             conn.execute(INSERT_MANY, (MANY,))
         yield database
 

@@ -22,7 +22,7 @@ from ragkit.store.programs import Account
 from ragkit.store.sockets import socket_dir
 from ragkit.store.tuning import settings_for, this_machine
 
-WAIT_S = 30
+WAIT_S = 60
 # Opens the server, says where it is, and leaves without closing it when its input ends.
 CLIENT = """
 import signal, sys
@@ -70,6 +70,7 @@ def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + WAIT_S
     while not condition():
         assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def servers_of(home: Path) -> list[int]:

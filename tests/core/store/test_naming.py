@@ -17,7 +17,7 @@ URIS = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 def test_the_database_fits_names_as_it_is_defined(database_url: str) -> None:
     with psycopg.connect(database_url) as conn:
 
-        @settings(max_examples=400, deadline=None, database=None)
+        @settings(max_examples=200, deadline=None, database=None)
         @given(uri=URIS, name=NAMES)
         @example(uri="a/leave.md", name="leave")
         @example(uri="a/leave.md", name="/leave.md")

@@ -16,7 +16,6 @@ from ragkit.contracts import Store
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.store import backup, inspect
 from ragkit.store.lending import snapshot
-from ragkit.store.migrate import migrate
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors import build
@@ -103,7 +102,7 @@ def test_the_large_tables_are_partitioned(partitioned: Tenanted) -> None:
 
 
 def test_constraints_and_indexes_are_as_they_were(
-    partitioned: Tenanted, empty_database: str
+    partitioned: Tenanted, fresh_database: str
 ) -> None:
     """Compared with a database that was never partitioned."""
     query = """
@@ -117,8 +116,7 @@ def test_constraints_and_indexes_are_as_they_were(
             AND schemaname NOT IN ('pg_catalog', 'information_schema')
         ORDER BY 1, 2, 3
     """
-    with psycopg.connect(empty_database, autocommit=True) as conn:
-        migrate(conn)
+    with psycopg.connect(fresh_database) as conn:
         whole = conn.execute(query).fetchall()
     with psycopg.connect(partitioned.owner_url) as conn:
         split = [row for row in conn.execute(query) if not row[0].startswith("vectors_")]
@@ -200,9 +198,8 @@ def test_a_backup_holds_and_restores_the_partitions(
     assert backup.restore(empty_database, tmp_path / "backup") == saved
 
 
-def test_nonsense_is_refused(empty_database: str) -> None:
-    with psycopg.connect(empty_database, autocommit=True) as conn:
-        migrate(conn)
+def test_nonsense_is_refused(fresh_database: str) -> None:
+    with psycopg.connect(fresh_database, autocommit=True) as conn:
         conn.execute("SET ragkit.partitions = '1'")
         with pytest.raises(psycopg.errors.RaiseException, match="between 2 and 1000"):
             conn.execute(SCRIPT.read_bytes())

@@ -75,12 +75,12 @@ def pooled_url(tenanted: Tenanted) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         shutil.rmtree(folder)
 
 
 def wait_for(url: str, log: Path) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         try:
             psycopg.connect(url).close()

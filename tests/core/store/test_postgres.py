@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import psycopg
@@ -20,6 +22,8 @@ from ragkit.store.postgres import PostgresStore
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.text.analyse import analyse
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
+from tests.core.store.vectors.vector_data import pool_of
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -35,10 +39,17 @@ def store(pool: Pool) -> PostgresStore:
     return made
 
 
+@pytest.fixture(scope="module")
+def shared_pool(databases: Databases) -> Iterator[Pool]:
+    """Connections to one database, in which each test has a tenant."""
+    with pool_of(databases) as opened:
+        yield opened
+
+
 class TestConformance(StoreConformance):
     @pytest.fixture
-    def store(self, pool: Pool) -> Store:
-        return PostgresStore(pool)
+    def store(self, shared_pool: Pool) -> Store:
+        return PostgresStore(shared_pool, tenant=f"tenant {uuid4()}")
 
 
 def document(uri: str, *texts: str, version: str = "1") -> NewDocument:

@@ -94,7 +94,10 @@ class TestConformance(StoreConformance):
         wait_for_standby(made)  # a standby that dropped out meanwhile would have proved nothing
 
 
-def test_the_standby_serves_searches(pair: Servers, database: Database) -> None:
+def test_the_standby_serves_searches(
+    pair: Servers, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "CATCH_UP_S", DEADLINE_S)  # on a busy machine it takes its time
     store = database.store("serves")
     store.create_collection("c")
     put(store, "a", "the canary sings")
@@ -183,12 +186,10 @@ def test_a_long_transaction_does_not_keep_the_standby_idle(
         conn.execute("CREATE TABLE filler (text text)")
         conn.commit()
         conn.execute("INSERT INTO filler SELECT repeat('x', 300) FROM generate_series(1, 3000)")
-        end = time.monotonic() + 8
-        while on_standby(store) and time.monotonic() < end - 6:  # it has not come so far yet
+        end = time.monotonic() + 2
+        while on_standby(store) and time.monotonic() < end:  # it has not come so far yet
             time.sleep(0.01)
-        while not on_standby(store):
-            assert time.monotonic() < end, "the standby waits for the transaction to end"
-            time.sleep(0.01)
+        wait_for_standby(store)  # while the transaction goes on
 
 
 def test_a_standby_that_is_down_costs_no_search(
@@ -355,8 +356,11 @@ def test_how_the_standby_stands_is_shown(
     assert "is no standby" in str(shown()["problem"])
 
 
-def test_no_connection_is_lost_to_searches(pair: Servers, database: Database) -> None:
+def test_no_connection_is_lost_to_searches(
+    pair: Servers, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Many more snapshots than connections, some of them at once, some broken off."""
+    monkeypatch.setattr(replica, "CATCH_UP_S", DEADLINE_S)  # on a busy machine it takes its time
     store = database.store("many")
     store.create_collection("c")
     store.put_document("c", document("a", "x"), SPACE, random_vectors(1))

@@ -203,7 +203,7 @@ def test_a_switch_and_a_writer_keep_out_of_each_others_way(
         until(lambda: _one(database, waiting) == 1)
         assert found_in(store, OLD) == 1  # searches wait for nobody
         assert missing == []
-    switching.join(10)
+    switching.join(60)
     assert missing == [1]  # it saw what was written while it waited
     assert store.active_space("c") == OLD
 
@@ -261,7 +261,7 @@ def test_a_space_is_not_switched_to_while_it_is_dropped(
         with pytest.raises(BusyError, match="another process is at work on collection 'c'"):
             store.spaces.switch("c", space)
         put(store, "b")  # writers wait for nobody
-    dropping.join(10)
+    dropping.join(60)
     assert dropped == [2]
     with pytest.raises(NotFoundError, match="no vectors in this space any more"):
         store.spaces.switch("c", space)
@@ -385,7 +385,7 @@ _BEFORE = b"""
 """
 
 
-def until(true: Callable[[], bool], *, seconds: float = 10) -> None:
+def until(true: Callable[[], bool], *, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen in time"

@@ -7,6 +7,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def unit(*values: float) -> Vectors:
 
 
 def put(store: PostgresStore, uri: str, *texts: str, **metadata: str) -> int:
-    rng = np.random.default_rng(abs(hash("".join(texts))) % 2**32)
+    rng = np.random.default_rng(crc32("".join(texts).encode()))
     rows = rng.normal(size=(len(texts), 4)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return store.put_document("c", document(uri, *texts, **metadata), SPACE, rows).id

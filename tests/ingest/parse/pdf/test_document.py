@@ -1,15 +1,15 @@
 """PDFs: pages, paragraphs from lines, outline, encrypted and damaged files, no text layer."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import ParseOptions, parse_bytes
+from tests.places import ROOT
 
-HANDBOOK = Path(__file__).resolve().parents[2] / "examples" / "handbook" / "rl-400-manual.pdf"
+HANDBOOK = ROOT / "examples" / "handbook" / "rl-400-manual.pdf"
 LINE_STEP = 14
 
 

@@ -165,11 +165,11 @@ def test_the_pages_own_charset_is_honoured(declared: str, encoding: str, text: s
     ],
 )
 def test_hostile_markup_is_read_to_its_end(page: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     parsed = parse(page)
     assert parsed.text.endswith("deep\n")
     assert len(parsed.text) < 5_000_000
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20  # each takes less than one
 
 
 PROSE = "The radar gauge measures the level of a liquid without touching it, and needs no care. "

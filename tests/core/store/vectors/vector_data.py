@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import psycopg
-from psycopg import Connection, sql
+from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit.store.connect import open_pool
 from ragkit.types import Chunk, NewDocument
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -23,21 +21,14 @@ Pool = ConnectionPool[Connection[Any]]
 
 
 @contextmanager
-def database(url: str) -> Iterator[Pool]:
-    """Open a database of one's own, which is gone afterwards."""
-    name = f"test_{uuid.uuid4().hex}"
-    identifier = sql.Identifier(name)
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(identifier))
-        own = url.replace("/postgres?", f"/{name}?")
-        with connect(own) as made:
-            migrate(made)
-        pool = open_pool(own)
+def pool_of(databases: Databases) -> Iterator[Pool]:
+    """Open a database with ragkit's tables, which is emptied afterwards."""
+    with databases.take() as url:
+        pool = open_pool(url)
         try:
             yield pool
         finally:
             pool.close()
-            conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
 
 
 def clustered(n: int, dimension: int, *, seed: int = 0, clusters: int = 50) -> Vectors:

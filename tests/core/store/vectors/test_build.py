@@ -26,7 +26,8 @@ from ragkit.store.vectors.packed import packed_query
 from ragkit.store.vectors.plan import COMPARE, Plan
 from ragkit.store.vectors.search import search
 from ragkit.types import EmbeddingSpace
-from tests.core.store.vector_data import Pool, clustered, database, document
+from tests.core.store.vectors.vector_data import Pool, clustered, document, pool_of
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -36,8 +37,8 @@ WALK = Plan(walked=40, ef_search=200)
 
 
 @pytest.fixture(scope="module")
-def pool(database_url: str) -> Iterator[Pool]:
-    with database(database_url) as opened:
+def pool(databases: Databases) -> Iterator[Pool]:
+    with pool_of(databases) as opened:
         yield opened
 
 

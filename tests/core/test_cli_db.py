@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.commands import Result, run
+
 
 @pytest.fixture
 def home() -> Iterator[Path]:
@@ -21,24 +23,30 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def db(home: Path, *arguments: str, url: str = "") -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
+def db(home: Path, *arguments: str, url: str = "") -> Result:
+    environment = {"RAGKIT_HOME": str(home), "RAGKIT_DATABASE_URL": url}
+    return run("db", *arguments, folder=home.parent, environment=environment)
+
+
+def start_in_a_process(home: Path) -> str:
+    """Start the server by a process that ends, as it does in a terminal."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
     return subprocess.run(
-        [sys.executable, "-m", "ragkit", "db", *arguments],
-        env=kept | {"RAGKIT_HOME": str(home), "RAGKIT_DATABASE_URL": url},
+        [sys.executable, "-m", "ragkit", "db", "start", "--json"],
+        env=others | {"RAGKIT_HOME": str(home), "RAGKIT_DATABASE_URL": ""},
         cwd=home.parent,
         capture_output=True,
+        check=True,
         text=True,
-    )
+    ).stdout
 
 
-@pytest.mark.slow
 def test_the_embedded_server_from_nothing_to_stopped(home: Path) -> None:
     nothing = json.loads(db(home, "status", "--json").stdout)
     assert (nothing["kind"], nothing["running"], nothing["version"]) == ("embedded", False, None)
     assert not home.exists()
 
-    started = json.loads(db(home, "start", "--json").stdout)
+    started = json.loads(start_in_a_process(home))
     assert started["running"]
     assert started["keep_running"]
     shown = db(home, "status")

@@ -24,15 +24,16 @@ from ragkit.store.vectors.search import SURE_ROWS, SURE_SHARE, comparing, walkin
 from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
-from tests.core.store.vector_data import (
+from tests.core.store.vectors.vector_data import (
     Pool,
     clustered,
-    database,
     document,
     halved,
     nearest_of,
     normalised,
+    pool_of,
 )
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -43,8 +44,8 @@ ROWS, PER_DOCUMENT = 10_000, 25
 
 
 @pytest.fixture(scope="module")
-def pool(database_url: str) -> Iterator[Pool]:
-    with database(database_url) as made:
+def pool(databases: Databases) -> Iterator[Pool]:
+    with pool_of(databases) as made:
         yield made
 
 

@@ -19,14 +19,15 @@ from ragkit.store.vectors.packed import packed_query, register
 from ragkit.store.vectors.plan import Plan
 from ragkit.store.vectors.search import prepare_walk, search, walking
 from ragkit.types import EmbeddingSpace
-from tests.core.store.vector_data import (
+from tests.core.store.vectors.vector_data import (
     Pool,
     clustered,
-    database,
     document,
     halved,
     nearest_of,
+    pool_of,
 )
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -35,8 +36,8 @@ ROWS = 600
 
 
 @pytest.fixture(scope="module")
-def pool(database_url: str) -> Iterator[Pool]:
-    with database(database_url) as opened:
+def pool(databases: Databases) -> Iterator[Pool]:
+    with pool_of(databases) as opened:
         yield opened
 
 

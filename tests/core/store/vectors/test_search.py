@@ -20,7 +20,15 @@ from ragkit.store.vectors.plan import Plan
 from ragkit.store.vectors.search import choose, prepare_walk, search, walking
 from ragkit.store.where import restriction
 from ragkit.types import EmbeddingSpace
-from tests.core.store.vector_data import Pool, clustered, database, document, halved, nearest_of
+from tests.core.store.vectors.vector_data import (
+    Pool,
+    clustered,
+    document,
+    halved,
+    nearest_of,
+    pool_of,
+)
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -49,8 +57,8 @@ class Filled:
 
 
 @pytest.fixture(scope="module")
-def filled(database_url: str) -> Iterator[Filled]:
-    with database(database_url) as pool:
+def filled(databases: Databases) -> Iterator[Filled]:
+    with pool_of(databases) as pool:
         store = PostgresStore(pool, layout=vectors.Layout(index="hnsw"))
         rows = clustered(ROWS, SPACE.dimension)
         documents = ROWS // PER_DOCUMENT
