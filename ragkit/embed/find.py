@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,13 @@ def _weights_hash(folder: Path) -> str:
         )
     digest = hashlib.sha256()
     for file in files:
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        status = file.stat()
+        digest.update(_file_hash(file, status.st_size, status.st_mtime_ns))
     return digest.hexdigest()[:12]
+
+
+@cache
+def _file_hash(file: Path, size: int, changed_ns: int) -> bytes:
+    """Hash a file once for each of its states: programs open many collections of one model."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()

@@ -40,8 +40,10 @@ def resampled_sums(rows: Floats, *, seed: int, samples: int) -> Floats:
     for start in range(0, samples, block):
         size = min(block, samples - start)
         drawn = rng.integers(0, count, (size, count), dtype=np.int32)
-        weights = np.stack([np.bincount(row, minlength=count) for row in drawn])
-        parts.append(weights @ rows)
+        # Counted for all samples at once: each has numbers of its own.
+        firsts = np.arange(size, dtype=np.int64)[:, None] * count
+        weights = np.bincount((drawn + firsts).ravel(), minlength=size * count)
+        parts.append(weights.reshape(size, count) @ rows)
     return np.concatenate(parts)
 
 

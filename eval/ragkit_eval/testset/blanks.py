@@ -137,5 +137,6 @@ def _fit(text: str, blank: Blank) -> bool:
     answer, rest = text[blank.start : blank.end], text[: blank.start] + " " + text[blank.end :]
     if "\n" in answer or not analyse(answer) or "*" in answer:
         return False
-    again = re.search(rf"(?<![^\W{CJK}]){re.escape(answer)}(?![^\W{CJK}])", rest, re.IGNORECASE)
+    # Case is ignored in the answer alone: for all of CJK it takes 10 ms to compile.
+    again = re.search(rf"(?<![^\W{CJK}])(?i:{re.escape(answer)})(?![^\W{CJK}])", rest)
     return again is None and len(read(rest).content) >= 3
