@@ -1,0 +1,128 @@
+"""Build a virtual environment, or link it from the cache: `build.py FOLDER [EXTRA | LIST.txt]`.
+
+It holds the project's dependencies, those of an extra besides, or those of a list; the project
+itself is not in it. What pip installed for the same requirements, interpreter and machine before is
+linked from `~/.cache/ragkit-environments` (RAGKIT_ENVIRONMENTS names another folder): seconds
+instead of minutes. The two newest environments of each name stay there. Standard library only.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NEWEST = 2  # of each name: the branch at hand and the one before
+
+
+def main(folder: Path, selection: str = "") -> None:
+    """Build the environment in `folder`, whatever was there before."""
+    options, text = requirements(selection)
+    cached = cache_folder() / f"{name(selection)}-{key(options, text)}"
+    if cached.is_dir():
+        os.utime(cached)
+        link(cached, folder)
+        print(f"{folder}: linked from {cached}")
+        return
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.write(text)
+        listed.flush()
+        install = [folder / "bin/python", "-m", "pip", "install", "--quiet"]
+        install += ["--disable-pip-version-check", *options, "--requirement", listed.name]
+        subprocess.run(install, check=True)
+    store(folder, cached)
+
+
+def requirements(selection: str) -> tuple[list[str], str]:
+    """Give pip's options and the text of the list to install."""
+    if selection.endswith(".txt"):
+        return ["--no-deps"], Path(selection).read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = list(project["dependencies"])
+    waiting = [selection] if selection else []
+    while waiting:
+        for line in project["optional-dependencies"][waiting.pop()]:
+            if extras := re.fullmatch(rf"{project['name']}\[([\w,-]+)\]", line):
+                waiting += extras[1].split(",")
+            else:
+                lines.append(line)
+    return ["--constraint", str(ROOT / "constraints.txt")], "\n".join(sorted(set(lines)))
+
+
+def name(selection: str) -> str:
+    return Path(selection).stem or "runtime"
+
+
+def key(options: list[str], text: str) -> str:
+    """Hash what decides about the environment's content."""
+    parts = [sys.version, platform.machine(), platform.libc_ver(), text]
+    parts += [Path(o).read_text("utf-8") if o.endswith(".txt") else o for o in options]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    named = os.environ.get("RAGKIT_ENVIRONMENTS") or f"{caches}/ragkit-environments"
+    return Path(named).expanduser()
+
+
+def store(folder: Path, cached: Path) -> None:
+    """Link an environment into the cache, whole or not at all, and drop the oldest ones."""
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    begun = Path(tempfile.mkdtemp(prefix="begun-", dir=cached.parent))
+    copy(folder, begun)
+    try:
+        begun.rename(cached)
+    except OSError:  # another build was quicker
+        shutil.rmtree(begun)
+    alike = cached.parent.glob(f"{cached.name.rpartition('-')[0]}-*")
+    for surplus in sorted(alike, key=lambda path: path.stat().st_mtime, reverse=True)[NEWEST:]:
+        shutil.rmtree(surplus)
+
+
+def link(cached: Path, folder: Path) -> None:
+    """Make an environment of the cached one's files; its scripts start the new interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+    copy(cached, folder)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Link files where they do not exist, or copy them; scripts get the target's interpreter."""
+    interpreter = f"#!{target.resolve()}/bin/python\n".encode()
+    for place, folders, files in os.walk(source):
+        into = target / Path(place).relative_to(source)
+        into.mkdir(exist_ok=True)
+        for entry in [*folders, *files]:
+            origin, copied = Path(place, entry), into / entry
+            if (
+                copied.exists()
+                or copied.is_symlink()
+                or (entry in folders and not origin.is_symlink())
+            ):
+                continue
+            if origin.is_symlink():
+                copied.symlink_to(origin.readlink())
+            elif into == target / "bin" and origin.read_bytes()[:2] == b"#!":
+                _, _, script = origin.read_bytes().partition(b"\n")
+                copied.write_bytes(interpreter + script)
+                copied.chmod(0o755)
+            else:
+                _link(origin, copied)
+
+
+def _link(origin: Path, copied: Path) -> None:
+    try:
+        copied.hardlink_to(origin)
+    except OSError:  # another file system
+        shutil.copy2(origin, copied)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
