@@ -3,36 +3,51 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made
-PACKAGES := ragkit ingest serve eval tests benchmarks examples
+PACKAGES := ragkit ingest serve eval tests benchmarks examples environments
 
 # Programs with environments of their own (environments/README.md).
 APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
 
-# The files with tests of a mark: to collect all tests takes pytest half a minute.
-marked = -m $(1) $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tests))
+# TESTS="FILE ..." restricts a target to test files. Of a mark only the files that have it are
+# collected: to collect all takes pytest half a minute.
+TESTS ?=
+having = $(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' $(or $(TESTS),tests)))
+marked = -m $(1) $(or $(call having,$(1)),$(error no test of them is marked $(1)))
 
 # Two files at once; tests of one file share what is dear to make. In the order of their names: by
 # the number of their tests, which is the default, the long ones come last and one alone.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # Models that share two cores lose more by waiting for each other's threads than they win by two.
-test test-browser test-faults: export OMP_NUM_THREADS := 1
+test test-long test-browser test-faults: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test test-vllm test-browser test-faults soak gate check lint bench bench-large venv venvs clean
+STEPS ?= test test-long test-browser test-faults test-vllm
+
+.PHONY: demo test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
+	lint bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
 
-test: venv ## all tests that need only pip packages, two files at once
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+test: venv ## the tests that need only pip packages and take under five seconds each; says what it left out
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TESTS)
+
+test-all: ## every test: test, test-long, test-browser, test-faults, test-vllm
+	for step in $(STEPS); do $(MAKE) $$step || exit; done
+
+test-long: venv ## the tests that take longer than five seconds each
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,long)
 
 test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
-	$(BIN)/python -m pytest $(call marked,vllm)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,vllm)
 
 test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,browser)
 
 test-faults: venv ## ingestions that are killed, stopped, run beside each other, and run out of disk
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,faults)
+
+test-times: venv ## run every test and print the time by step and by file, and the hundred longest tests
+	$(BIN)/python -m tests.times $(STEPS)
 
 SOAK_S ?= 600
 soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat
@@ -41,8 +56,7 @@ soak: venv ## a server under load with random disconnects: memory, descriptors, 
 gate: venv ## fail when ragkit finds or answers worse than benchmarks/baseline.jsonl; needs the test data
 	$(BIN)/python -m benchmarks.gate
 
-check: lint ## lint, and the fast tests
-	$(BIN)/python -m pytest -m "not slow and not vllm and not browser and not faults"
+check: lint test ## lint and test: run it before every commit
 
 lint: venv ## format, lint, types, the import star
 	$(BIN)/ruff format --check $(PACKAGES)
@@ -60,15 +74,14 @@ venv: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("ragkit needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PYTHON) environments/build.py $(VENV) dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 venvs: $(APART) ## the environments of vLLM, llm-compressor, llama.cpp's server and lm-evaluation-harness
 
 .venvs/%/.made: environments/%.txt
-	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	$(PYTHON) environments/build.py $(@D) $<
 	touch $@
 
 clean: ## remove what the other targets made

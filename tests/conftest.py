@@ -1,13 +1,10 @@
-"""What tests of every part share: a real PostgreSQL, a database of one's own, the test data, and
-a real browser.
-"""
+"""What tests of every part share: a real PostgreSQL, databases, a model, the data, a browser."""
 
 import shutil
 import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ragkit.contracts import Embedder
 from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer, status, stop
 from ragkit.store.migrate import migrate
+from tests.databases import Databases, address
 from tests.places import DATA
+
+pytest_plugins = ["tests.reporting"]
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_S = 60  # to connect: on a busy machine a server may take longer than users wait
@@ -54,38 +55,43 @@ def migrated(database_url: str) -> str:
     name = "migrated"
     with psycopg.connect(database_url, autocommit=True) as conn:
         conn.execute("CREATE DATABASE migrated TEMPLATE template0")
-    with connect(_named(database_url, name)) as conn:
+    with connect(address(database_url, name)) as conn:
         migrate(conn)
     return name
 
 
+@pytest.fixture(scope="session")
+def databases(database_url: str, migrated: str) -> Databases:
+    """Databases with ragkit's tables and nothing in them, one for whoever takes one."""
+    return Databases(database_url, migrated)
+
+
 @pytest.fixture
-def fresh_database(database_url: str, migrated: str) -> Iterator[str]:
-    """The address of a database with ragkit's tables and nothing in them; see `_database`."""
-    with _database(database_url, migrated) as url:
+def fresh_database(databases: Databases) -> Iterator[str]:
+    """The address of a database with ragkit's tables and nothing in them."""
+    with databases.take() as url:
         yield url
 
 
 @pytest.fixture
 def empty_database(database_url: str) -> Iterator[str]:
-    """The address of a database with nothing at all; see `_database`."""
-    with _database(database_url, "template0") as url:
-        yield url
-
-
-@contextmanager
-def _database(url: str, like: str) -> Iterator[str]:
-    """Make a database like another one, dropped in the end with whoever is still in it."""
+    """The address of a database with nothing at all, dropped in the end with all its sessions."""
     name = f"test_{uuid.uuid4().hex}"
-    names = {"name": sql.Identifier(name), "like": sql.Identifier(like)}
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {like}").format(**names))
-        yield _named(url, name)
-        conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+    identifier = sql.Identifier(name)
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(identifier))
+        yield address(database_url, name)
+        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
 
 
-def _named(url: str, name: str) -> str:
-    return url.replace("/postgres?", f"/{name}?")
+@pytest.fixture(scope="session")
+def loaded_embedder() -> Embedder:
+    """The packaged embedding model, loaded once for each worker."""
+    from ragkit.embed.local import LocalEmbedder
+
+    embedder = LocalEmbedder("all-MiniLM-L6-v2")
+    embedder.load()
+    return embedder
 
 
 @pytest.fixture(scope="session")
