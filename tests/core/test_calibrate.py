@@ -17,7 +17,7 @@ from ragkit.calibrate import Labelled, data_hash, fit, read_labelled
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document, passages
 from ragkit_ingest import ingest
-from tests.core.test_cli import Commands
+from tests.commands import Commands
 
 # scikit-learn 1.9.1: x, standardised with numpy's mean and std(0), into
 # LogisticRegression(C=1.0, tol=1e-12, max_iter=10000).fit(...): intercept_, coef_ / std,
@@ -216,7 +216,6 @@ def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
     return run
 
 
-@pytest.mark.slow
 def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Path) -> None:
     tried = ragkit.json("calibrate", "labelled.jsonl", "--dry-run")
     assert (tried["kept"], tried["answerable"], tried["unanswerable"]) == (False, 20, 20)
@@ -236,14 +235,20 @@ def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Pa
     assert "none.jsonl" in ragkit.error("calibrate", "none.jsonl", code=2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_clapnqs_questions_are_told_apart_better_than_by_words_alone(
     data: Path, fresh_database: str, tmp_path: Path
 ) -> None:
+    """A quarter of the questions, 75 of each kind: a share is known to 0.11 at 95%.
+
+    All 600 give 0.869 (0.839 to 0.896), 0.780, 0.587 and 0.530; this quarter 0.885 (0.823 to
+    0.936), 0.800, 0.547 and 0.547.
+    """
     questions: list[Labelled] = []
     for kind in ("answerable", "unanswerable"):
         file = data / f"retrieval/clapnq_dev_{kind}.jsonl"
-        for row in map(json.loads, file.read_text(encoding="utf-8").strip().split("\n")):
+        for line in file.read_text(encoding="utf-8").strip().split("\n")[1::4]:
+            row = json.loads(line)
             (passage,) = row["passages"]
             text = f"{passage['title']}\n\n{passage['text']}"
             (tmp_path / f"{row['id']}.txt").write_text(text, encoding="utf-8")
@@ -253,6 +258,6 @@ def test_clapnqs_questions_are_told_apart_better_than_by_words_alone(
     with KnowledgeBase.open(settings) as kb:
         fitted = fit(kb, questions)
     assert fitted.auc > 0.85
-    assert fitted.before.false_answers > 0.7  # at 3.3% of false refusals
+    assert fitted.before.false_answers > 0.7  # at 6.7% of false refusals
     assert fitted.highest(0.034).false_answers < 0.65
-    assert fitted.at(fitted.cutoff.threshold).false_answers < 0.57
+    assert fitted.at(fitted.cutoff.threshold).false_answers < 0.6

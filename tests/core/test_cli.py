@@ -5,54 +5,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from ragkit_serve.stub import Fault, Reply, StubServer
+from tests.commands import Commands
 
 HANDBOOK = {
     "leave.md": "# Leave\n\nEvery employee has 26 days of annual leave.\n",
     "机房.md": "# 机房\n\n机房温度应保持在22℃至24℃之间。\n",
 }
-
-
-class Commands:
-    """Run ragkit on one database, from one folder."""
-
-    def __init__(self, database: str, folder: Path) -> None:
-        kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
-        self.environment = kept | {"RAGKIT_DATABASE_URL": database}
-        self.folder = folder
-
-    def __call__(
-        self, *arguments: str, code: int = 0, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "ragkit", *arguments],
-            env=self.environment | environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == code, (done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        return json.loads(self(*arguments, "--json", code=code).stdout)
-
-    def error(self, *arguments: str, code: int, **environment: str) -> str:
-        """Return the one line that a mistake is answered with."""
-        done = self(*arguments, code=code, **environment)
-        assert done.stdout == ""
-        (line,) = done.stderr.splitlines()
-        return line
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +47,25 @@ def test_ask_quotes_exactly_what_documents_show_prints(ragkit: Commands) -> None
             text = ragkit.json("documents", "show", str(citation["document"]))["text"]
             assert text[citation["start"] : citation["end"]] == citation["quote"]
             assert citation["verdict"] == "verified"
+
+
+def test_a_process_prints_the_same_and_nothing_beside_it(ragkit: Commands) -> None:
+    """No library warns, logs or shows progress on the streams that a script reads."""
+    command = [sys.executable, "-m", "ragkit", "ask", "How many days of annual leave?", "--json"]
+    others = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
+    done = subprocess.run(
+        command,
+        env=others | ragkit.environment,
+        cwd=ragkit.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = json.loads(done.stdout), ragkit.json("ask", "How many days of annual leave?")
+    for answer in answers:
+        del answer["timings"]
+    assert answers[0] == answers[1]
 
 
 def test_ask_refuses_what_is_not_there(ragkit: Commands) -> None:

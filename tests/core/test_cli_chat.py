@@ -16,21 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from ragkit import Settings
 from ragkit.cli import app
-from ragkit.embed.local import LocalEmbedder
+from ragkit.contracts import Embedder
 from ragkit.errors import RagkitError
 from ragkit.store.conversations import Conversations
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit_serve import StubServer
 from ragkit_serve.stub import Fault, Reply
+from tests.databases import Databases
 
 WAIT_S = 60
 # Ctrl-C comes from the terminal that controls a session.
@@ -43,18 +42,12 @@ HOLIDAY = "How many days of paid holiday are there?"
 
 
 @pytest.fixture(scope="module")
-def url(database_url: str) -> Iterator[str]:
+def url(databases: Databases, loaded_embedder: Embedder) -> Iterator[str]:
     """The address of a database with three documents."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        made = database_url.replace("/postgres?", f"/{name}?")
-        with open_database(Settings(database_url=SecretStr(made))) as database:
-            embedder = LocalEmbedder()
-            embedder.load()
-            fill(database.store("default"), embedder, CORPUS)
-        yield made
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with databases.take() as url:
+        with open_database(Settings(database_url=SecretStr(url))) as database:
+            fill(database.store("default"), loaded_embedder, CORPUS)
+        yield url
 
 
 @pytest.fixture
@@ -144,13 +137,17 @@ def test_it_goes_on_with_the_latest_or_the_named_or_a_new_one(mine: Conversation
 
 
 def test_a_chat_about_a_time_answers_from_the_versions_of_then(
-    mine: Conversations, url: str
+    mine: Conversations, url: str, loaded_embedder: Embedder
 ) -> None:
     with open_database(Settings(database_url=SecretStr(url), keep_versions=1)) as database:
-        embedder = LocalEmbedder()
         for text in ("The lease ends in March.", "The lease ends in June."):
             moment = datetime.now(UTC)
-            fill(database.store("default"), embedder, [new_document("lease.md", text)], "leases")
+            fill(
+                database.store("default"),
+                loaded_embedder,
+                [new_document("lease.md", text)],
+                "leases",
+            )
     asked = b"When does the lease end?\nAnd how does the lease end?\n"
     then = ("--collection", "leases", "--new", "--as-of", moment.isoformat())
     told, _ = chat(asked, *then)
@@ -233,6 +230,7 @@ class Terminal:
         os.close(self._master)
 
 
+@pytest.mark.long
 def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_chat(
     mine: Conversations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,10 +249,8 @@ def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_chat(
             place = terminal.wait_for("> ")
             terminal.type("How many days of holiday, endless?\n")
             place = terminal.wait_for("on and on and", after=place)
-            begun = time.monotonic()
             terminal.type("\x03")
             place = terminal.wait_for("Cancelled; nothing of it was kept.", after=place)
-            assert time.monotonic() - begun < 2
             assert "\n[1]" not in terminal.shown  # it would have gone on for minutes
             place = terminal.wait_for("> ", after=place)
             terminal.type("half a line")

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner, Result
@@ -17,24 +16,21 @@ from ragkit.errors import RagkitError
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder
+from tests.databases import Databases
 
 
 @pytest.fixture(scope="module")
-def database(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def database(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """One for all tests here, none of which leaves anything that another would see."""
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE test_cli_sharing TEMPLATE template0")
-        url = database_url.replace("/postgres?", "/test_cli_sharing?")
-        with pytest.MonkeyPatch.context() as patch:
-            for name in [name for name in os.environ if "RAGKIT_" in name]:
-                patch.delenv(name)
-            patch.setenv("RAGKIT_DATABASE_URL", url)
-            patch.chdir(tmp_path_factory.mktemp("sharing"))
-            with open_database(Settings(database_url=SecretStr(url))) as database:
-                document = new_document("a.md", "The wombat digs.")
-                fill(database.store("default"), FakeEmbedder(), [document])
-                yield database
-        conn.execute("DROP DATABASE test_cli_sharing WITH (FORCE)")
+    with databases.take() as url, pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if "RAGKIT_" in name]:
+            patch.delenv(name)
+        patch.setenv("RAGKIT_DATABASE_URL", url)
+        patch.chdir(tmp_path_factory.mktemp("sharing"))
+        with open_database(Settings(database_url=SecretStr(url))) as database:
+            document = new_document("a.md", "The wombat digs.")
+            fill(database.store("default"), FakeEmbedder(), [document])
+            yield database
 
 
 def run(*arguments: str) -> Result:

@@ -35,7 +35,6 @@ _DEPENDS = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_followed(
     page: Path, fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

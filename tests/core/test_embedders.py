@@ -134,7 +134,7 @@ class Slow(Embedders):
     def made_for(self, kept: KeptSpace, collection: str) -> Embedder:
         if kept.space.dimension == 8:
             self.begun.release()
-            assert self.let.wait(10)
+            assert self.let.wait(60)
         return super().made_for(kept, collection)
 
 
@@ -148,10 +148,10 @@ def test_a_model_that_is_being_found_holds_no_other_up(models: Path) -> None:
     ]
     for thread in threads:
         thread.start()
-    assert all(embedders.begun.acquire(timeout=10) for _ in threads)
+    assert all(embedders.begun.acquire(timeout=60) for _ in threads)
     other = threading.Thread(target=lambda: embedders.of(quick, "d"), daemon=True)
     other.start()
-    other.join(10)
+    other.join(30)
     held_up = other.is_alive()
     embedders.let.set()
     for thread in threads:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder
 from ragkit.testing.store import FakeStore
+from tests.databases import Databases
 
 HOSTILE = ["a'b", 'a"b', "a\\", "%s", "%(v0)s", "{}", "{0}", "--", "; DROP TABLE document", "$1"]
 HOSTILE += [
@@ -110,14 +110,12 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture(scope="module")
-def opened(database_url: str) -> Iterator[Database]:
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE test_filters TEMPLATE template0")
-    url = database_url.replace("/postgres?", "/test_filters?")
-    with open_database(Settings(database_url=SecretStr(url))) as database:
+def opened(databases: Databases) -> Iterator[Database]:
+    with (
+        databases.take() as url,
+        open_database(Settings(database_url=SecretStr(url))) as database,
+    ):
         yield database
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("DROP DATABASE test_filters WITH (FORCE)")
 
 
 @pytest.fixture(scope="module")

@@ -16,27 +16,34 @@ import anyio
 import httpx
 import httpx2  # what the protocol's client speaks through
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from ragkit import Settings, keys, mcp_server
-from ragkit.embed.local import LocalEmbedder
+from ragkit.contracts import Embedder
 from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.corpus import CORPUS, fill, new_document
+from tests.commands import run
+from tests.databases import Databases
 
 SECRET = new_document("secret.md", "The vault of the other tenant opens with 4711.", title="Vault")
 
 
-@pytest.fixture
-def database(fresh_database: str) -> Iterator[Database]:
-    with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
-        embedder = LocalEmbedder("all-MiniLM-L6-v2")
-        embedder.load()
-        fill(database.store("default"), embedder, CORPUS)
-        fill(database.store("other"), embedder, [SECRET])
+@pytest.fixture(scope="module")
+def url(databases: Databases) -> Iterator[str]:
+    with databases.take() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def database(url: str, loaded_embedder: Embedder) -> Iterator[Database]:
+    """A database for all tests here: each that writes documents has a tenant of its own."""
+    with open_database(Settings(database_url=SecretStr(url))) as database:
+        fill(database.store("default"), loaded_embedder, CORPUS)
+        fill(database.store("other"), loaded_embedder, [SECRET])
         yield database
 
 
@@ -71,12 +78,15 @@ def test_the_tools_are_search_and_ask_and_change_nothing(database: Database) -> 
     assert anyio.run(main) == [("search", True), ("ask", True)]
 
 
-def test_both_tools_know_what_was_current_at_a_time(database: Database) -> None:
-    embedder = LocalEmbedder("all-MiniLM-L6-v2")
-    store = PostgresStore(database.pool, keep_versions=1)
+def test_both_tools_know_what_was_current_at_a_time(
+    database: Database, loaded_embedder: Embedder
+) -> None:
+    store = PostgresStore(database.pool, tenant="changing", keep_versions=1)
+    fill(store, loaded_embedder, CORPUS)
     moment = datetime.now(UTC).isoformat()
-    fill(store, embedder, [new_document("leave.md", "Every employee has 30 days of paid holiday.")])
-    server = serve(database, ME)
+    changed = new_document("leave.md", "Every employee has 30 days of paid holiday.")
+    fill(store, loaded_embedder, [changed])
+    server = serve(database, Caller("changing", "me"))
     for as_of, days in ((moment, "28 days"), (None, "30 days"), ("2999-01-01", "30 days")):
         then = {} if as_of is None else {"as_of": as_of}
         (hit,) = call(server, "search", query="paid holiday", k=1, **then)["hits"]
@@ -125,13 +135,13 @@ def test_a_caller_reads_only_his_tenant_and_his_collections(database: Database) 
 
 
 @pytest.fixture
-def http(database: Database, fresh_database: str) -> Iterator[str]:
+def http(database: Database, url: str) -> Iterator[str]:
     """The address of a server over HTTP, as a user starts it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "ragkit", "mcp", "--http", f"127.0.0.1:{port}"]
-    environment = os.environ | {"RAGKIT_DATABASE_URL": fresh_database}
+    environment = os.environ | {"RAGKIT_DATABASE_URL": url}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
         try:
             deadline = time.monotonic() + 60
@@ -168,12 +178,12 @@ def test_over_http_the_key_says_whose_documents(database: Database, http: str) -
 
 
 def test_over_standard_input_the_key_of_the_settings_counts(
-    database: Database, fresh_database: str, tmp_path: Path
+    database: Database, url: str, tmp_path: Path
 ) -> None:
     theirs = keys.create(database, name="theirs", tenant="other", principal="you", scopes=["read"])
 
     async def search(key: str) -> str:
-        environment = os.environ | {"RAGKIT_DATABASE_URL": fresh_database, "RAGKIT_KEY": key}
+        environment = os.environ | {"RAGKIT_DATABASE_URL": url, "RAGKIT_KEY": key}
         program = StdioServerParameters(
             command=sys.executable, args=["-m", "ragkit", "mcp"], env=environment, cwd=tmp_path
         )
@@ -181,20 +191,20 @@ def test_over_standard_input_the_key_of_the_settings_counts(
             return str((await client.call_tool("search", {"query": "vault"})).content)
 
     assert "4711" in anyio.run(search, theirs.secret)
-    with pytest.raises((MCPError, ExceptionGroup)):
-        anyio.run(search, "rk_wrong")
+    wrong = {"RAGKIT_DATABASE_URL": url, "RAGKIT_KEY": "rk_wrong"}
+    result = run("mcp", folder=tmp_path, environment=wrong)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "RAGKIT_KEY" in result.stderr
 
 
-def test_a_wrong_address_is_one_line(fresh_database: str, tmp_path: Path) -> None:
-    for address, said in (("8765", "is no address"), ("0.0.0.0:8765", "not a loopback address")):
-        done = subprocess.run(
-            [sys.executable, "-m", "ragkit", "mcp", "--http", address],
-            env=os.environ | {"RAGKIT_DATABASE_URL": fresh_database},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert said in line
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [("8765", "is no address"), ("0.0.0.0:8765", "not a loopback address")],
+)
+def test_a_wrong_address_is_one_line(url: str, tmp_path: Path, address: str, reason: str) -> None:
+    result = run(
+        *("mcp", "--http", address), folder=tmp_path, environment={"RAGKIT_DATABASE_URL": url}
+    )
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert reason in line

@@ -15,13 +15,25 @@ LEASE = {
 }
 
 
-@pytest.mark.parametrize("readme", sorted(LEASE))
-def test_the_python_example_runs(readme: str, fresh_database: str, tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / readme).read_text("utf-8"), re.DOTALL)
-    (tmp_path / "contracts").mkdir()
-    (tmp_path / "contracts" / "lease.txt").write_text(LEASE[readme], encoding="utf-8")
+def example(readme: str, folder: Path) -> str:
+    """Return a README's example and put the contract that it reads into a folder."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / readme).read_text("utf-8"), re.DOTALL)
+    (folder / "contracts").mkdir()
+    (folder / "contracts" / "lease.txt").write_text(LEASE[readme], encoding="utf-8")
+    return str(code)
+
+
+def check(readme: str, folder: Path, printed: str) -> None:
+    first, answer, citation, *_ = printed.splitlines()
+    assert first == "1 0 0 ()"
+    assert answer == f"{LEASE[readme]} [1]"
+    assert citation.startswith(f"1 {folder}/contracts/lease.txt None 0 ")
+    assert citation.endswith(" verified")
+
+
+def test_the_example_runs_as_a_program(fresh_database: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", example],
+        [sys.executable, "-c", example("README.md", tmp_path)],
         env=os.environ | {"RAGKIT_DATABASE_URL": fresh_database, "PYTHONIOENCODING": "utf-8"},
         cwd=tmp_path,
         capture_output=True,
@@ -30,8 +42,16 @@ def test_the_python_example_runs(readme: str, fresh_database: str, tmp_path: Pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    first, answer, citation, *_ = done.stdout.splitlines()
-    assert first == "1 0 0 ()"
-    assert answer == f"{LEASE[readme]} [1]"
-    assert citation.startswith(f"1 {tmp_path}/contracts/lease.txt None 0 ")
-    assert citation.endswith(" verified")
+    check("README.md", tmp_path, done.stdout)
+
+
+def test_the_chinese_example_runs(
+    fresh_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", fresh_database)
+    monkeypatch.chdir(tmp_path)
+    exec(example("README.zh-CN.md", tmp_path), {"__name__": "__main__"})
+    check("README.zh-CN.md", tmp_path, capsys.readouterr().out)

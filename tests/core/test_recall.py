@@ -19,15 +19,16 @@ from ragkit.store.postgres import PostgresStore
 from ragkit.store.vectors import Layout
 from ragkit.store.vectors.trial import Effort, Trial
 from ragkit.types import EmbeddingSpace
-from tests.core.store.vector_data import Pool, clustered, database, document
+from tests.core.store.vectors.vector_data import Pool, clustered, document, pool_of
+from tests.databases import Databases
 
 SPACE = EmbeddingSpace("model", "1", 64)
 ROWS = 4_000
 
 
 @pytest.fixture(scope="module")
-def pool(database_url: str) -> Iterator[Pool]:
-    with database(database_url) as opened:
+def pool(databases: Databases) -> Iterator[Pool]:
+    with pool_of(databases) as opened:
         store = PostgresStore(opened, layout=Layout(index="hnsw"))
         for name in ("large", "empty"):
             store.create_collection(name)

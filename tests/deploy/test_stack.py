@@ -19,15 +19,17 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.commands import Result, run
+from tests.databases import Databases
 from tests.deploy.test_compose import compose
 from tests.deploy.test_nginx import NAME, Proxy, free_port, needs_nginx, proxy
 
-pytestmark = [pytest.mark.slow, needs_nginx]
+pytestmark = [pytest.mark.long, needs_nginx]
 SERVICES = compose({"RAGKIT_SERVER_NAME": NAME})["services"]
 
 
-def poll(condition: Callable[[], bool], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
+def poll(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 300  # two programs start, which takes a busy machine a minute
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -69,14 +71,8 @@ class Stack:
                 stderr=log,
             )
 
-    def ragkit(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(["ragkit", *words]),
-            env=self.environment("serve"),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+    def ragkit(self, *words: str) -> Result:
+        return run(*words, folder=self.folder, environment=self.environment("serve"))
 
     def key(self, *scopes: str) -> str:
         chosen = [word for scope in scopes for word in ("--scope", scope)]
@@ -100,24 +96,26 @@ class Stack:
         return response.status, json.loads(answer)
 
 
-@pytest.fixture
-def stack(tmp_path: Path, fresh_database: str) -> Iterator[Stack]:
-    made = Stack(tmp_path, fresh_database)
-    nginx_folder = tmp_path / "nginx"
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Stack]:
+    """The programs, started once: no test changes what another one looks at."""
+    folder = tmp_path_factory.mktemp("stack")
+    nginx_folder = folder / "nginx"
     nginx_folder.mkdir()
     processes = []
-    with ExitStack() as running:
+    with databases.take() as database_url, ExitStack() as running:
+        made = Stack(folder, database_url)
         for name in ("serve", "worker"):
             process = made.start(name)
             processes.append(process)
-            running.callback(process.wait, 60)
+            running.callback(process.wait, 300)
             running.callback(process.send_signal, signal.SIGTERM)
         made.proxy = running.enter_context(proxy(nginx_folder, made.port))
         poll(made.ready)
-        poll(lambda: "ready for uploads" in (tmp_path / "worker.log").read_text())
+        poll(lambda: "ready for uploads" in (folder / "worker.log").read_text())
         yield made
     assert [process.returncode for process in processes] == [0, 0]
-    logs = [(tmp_path / f"{name}.log").read_text() for name in ("serve", "worker")]
+    logs = [(folder / f"{name}.log").read_text() for name in ("serve", "worker")]
     assert "Traceback" not in "".join(logs)
 
 
@@ -171,5 +169,5 @@ def test_health_checks_of_the_containers_pass(stack: Stack) -> None:
     check = SERVICES["serve"]["healthcheck"]["test"]
     assert check[:3] == ["CMD", "python", "-c"]
     code = check[3].replace(":8080", f":{stack.port}")
-    assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
     assert stack.ragkit(*SERVICES["worker"]["healthcheck"]["test"][2:]).returncode == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragkit.settings import Settings
+from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
@@ -72,17 +73,12 @@ def test_variables_are_settings(unit: Path) -> None:
 
 @each_unit
 def test_command_is_ragkits_own(unit: Path) -> None:
-    import subprocess
-    import sys
-
     (command,) = values(unit, "ExecStart")
     program, *arguments = command.split()
     assert program == "/opt/ragkit/bin/ragkit"
     options = {word for word in arguments if word.startswith("--")}
     words = [word for word in arguments if word in {"serve", "worker", "model"}]
-    done = subprocess.run(
-        [sys.executable, "-m", "ragkit", *words, "--help"], capture_output=True, text=True
-    )
+    done = run(*words, "--help")
     assert done.returncode == 0
     assert [option for option in options if option not in done.stdout] == []
 

@@ -1,12 +1,11 @@
 """`ragkit eval tasks`, as a user types it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import Result, run
 
 OWN = (
     'method = "generate"\nscorer = "first-line"\nmetric = "exact_match"\ntitle = "Mine"\n'
@@ -14,18 +13,10 @@ OWN = (
 )
 
 
-def _tasks(*arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
-    done = subprocess.run(
-        [sys.executable, "-m", "ragkit", "eval", "tasks", *arguments],
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == code, (done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done
+def _tasks(*arguments: str, code: int = 0, **environment: str) -> Result:
+    result = run("eval", "tasks", *arguments, environment=environment)
+    assert result.returncode == code, (result.stdout, result.stderr)
+    return result
 
 
 @pytest.fixture

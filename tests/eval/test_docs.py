@@ -1,12 +1,9 @@
 """The commands of the evaluation's pages: each is understood, and those that can be are run."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import typer.main
 from typer.exceptions import TyperException
 
 from ragkit_eval.cli import COMMANDS, app
+from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -89,7 +87,7 @@ def test_an_option_that_is_not_there_is_noticed() -> None:
     assert "--max-dorp" in str(raised.value.args or raised.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_examples_of_the_page_run_in_their_order(fresh_database: str, tmp_path: Path) -> None:
     """Every command of docs/evaluation.md that needs no language model and no outside data."""
     page = DOCS / "evaluation.md"
@@ -143,15 +141,7 @@ def _options(code: str) -> list[str]:
 
 
 def _run(words: list[str], database: str, folder: Path) -> str:
-    kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
-    done = subprocess.run(
-        [sys.executable, "-m", "ragkit", *words],
-        env=kept | {"RAGKIT_DATABASE_URL": database, "RAGKIT_HOME": str(folder / "home")},
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, (words, done.stderr)
-    return done.stdout
+    places = {"RAGKIT_DATABASE_URL": database, "RAGKIT_HOME": str(folder / "home")}
+    result = run(*words, folder=folder, environment=places)
+    assert result.returncode == 0, (words, result.stderr)
+    return result.stdout

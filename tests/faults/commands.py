@@ -1,7 +1,7 @@
 """`ragkit` as processes that are killed, stopped and run side by side; and folders of files.
 
 Each command is a process of its own, forked from one that has imported torch and the rest already:
-where dozens are started, that takes more time than all that they do.
+to import them takes more time than all that most of these commands do.
 """
 
 import json
@@ -11,7 +11,8 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ PATIENCE_S = 240
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     "ragkit.cli ragkit.settings ragkit.knowledge ragkit.embed.local ragkit.embed.bert"
-    " ragkit_ingest.cli ragkit_ingest.run psycopg_pool Stemmer tokenizers torch".split()
+    " ragkit_ingest.cli ragkit_ingest.cli_worker ragkit_ingest.run ragkit_ingest.worker"
+    " psycopg_pool Stemmer tokenizers torch".split()
 )
 
 
@@ -33,11 +35,12 @@ class Command:
     """A command at work on a database; `settings` are RAGKIT_ variables without that prefix."""
 
     def __init__(
-        self, database: str, arguments: Sequence[str], settings: Mapping[str, str]
+        self, database: str | None, arguments: Sequence[str], settings: Mapping[str, str]
     ) -> None:
-        own = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
-        own["RAGKIT_DATABASE_URL"] = database
-        environment = {**os.environ, **own}  # as it is now, not as it was at the first fork
+        given = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
+        if database is not None:
+            given["RAGKIT_DATABASE_URL"] = database
+        environment = {**os.environ, **given}  # as it is now, not as it was at the first fork
         self._out = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
         self._err = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
         arguments_of_run = (arguments, environment, self._out.name, self._err.name)
@@ -53,6 +56,16 @@ class Command:
         """Send the process a signal."""
         assert self._process.pid is not None
         os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """Kill the process, if it still runs, and wait for its end."""
+        self._process.kill()
+        self._process.join()
+
+    @property
+    def errors(self) -> str:
+        """What the process has written to standard error up to now."""
+        return Path(self._err.name).read_text()
 
     def end(self) -> tuple[int | None, str, str]:
         """Wait for the end; return the exit code and what was said on both outputs."""
@@ -72,8 +85,11 @@ def _run(arguments: Sequence[str], environment: Mapping[str, str], out: str, err
     main()
 
 
-def start(database: str, *arguments: str, **settings: str) -> Command:
-    """Start a command on a database; `settings` are RAGKIT_ variables without that prefix."""
+def start(database: str | None, *arguments: str, **settings: str) -> Command:
+    """Start a command on a database; `settings` are RAGKIT_ variables without that prefix.
+
+    Without an address the command uses the embedded database.
+    """
     return Command(database, arguments, settings)
 
 
@@ -89,8 +105,17 @@ def until(ready: Callable[[], bool], command: Command, what: str) -> None:
     """Return as soon as something is so, while a command is at work."""
     end = time.monotonic() + PATIENCE_S
     while not ready():
-        assert command.is_running(), f"the command ended before {what}"
+        assert command.is_running(wait_s=0.01), f"the command ended before {what}"
         assert time.monotonic() < end, f"waited for {what}"
+
+
+@contextmanager
+def locked(database: str, statement: str) -> Iterator[None]:
+    """Keep the locks that an SQL statement takes until the end, also of the whole database."""
+    with closing(connect(database)) as conn:
+        conn.execute("BEGIN")
+        conn.execute(statement.encode())
+        yield
 
 
 def running(database: str, name: str) -> Callable[[], bool]:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer
 from ragkit.store.postmaster import Postmaster
 from tests.core.embed.tiny_model import write_model
-from tests.faults.commands import PATIENCE_S, contents, finish, start, until, write_file
+from tests.faults.commands import contents, finish, start, until, write_file
 
 pytestmark = pytest.mark.faults
 
@@ -81,37 +80,32 @@ def test_a_full_disk_is_said_and_nothing_is_lost(
 ) -> None:
     home = small_disk / "home"
     model = write_model(tmp_path / "model", seed=1)  # what matters here is what is written
-    first = command(home, model, "ingest", str(folder))
-    assert first.returncode == 0, first.stderr
+    code, _, err = ingest(home, model, folder)
+    assert code == 0, err
     with (small_disk / "ballast").open("wb") as ballast:
         fill(ballast.fileno())
     for number in range(FILES):
         write_file(folder / f"{number:02}.md", 2, paragraphs=60)
-    full = command(home, model, "ingest", str(folder))
-    assert full.returncode == 1, full.stdout + full.stderr
-    assert "Traceback" not in full.stderr
-    said = full.stderr.strip().splitlines()[-1]
-    print(said)
-    assert said.startswith("ragkit: ")
-    assert "No space left on device" in said
+    code, out, err = ingest(home, model, folder)
+    assert code == 1, out + err
+    assert "Traceback" not in err
+    message = err.strip().splitlines()[-1]
+    print(message)
+    assert message.startswith("ragkit: ")
+    assert "No space left on device" in message
     (small_disk / "ballast").unlink()
     subprocess.run(["mount", "-o", "remount,size=600m", str(small_disk)], check=True)
-    last = command(home, model, "ingest", str(folder))
-    assert last.returncode == 0, last.stderr
+    code, _, err = ingest(home, model, folder)
+    assert code == 0, err
     with EmbeddedServer.open(home) as server:
         stored = contents(server.url)
         assert len({row[0] for row in stored}) == FILES
         assert all("version2" in row[3] for row in stored)
 
 
-def command(home: Path, model: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ragkit", *arguments],
-        env=os.environ | {"RAGKIT_HOME": str(home), "RAGKIT_EMBED_MODEL": str(model)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
+def ingest(home: Path, model: Path, folder: Path) -> tuple[int | None, str, str]:
+    """Take a folder into the embedded database; return the exit code and both outputs."""
+    return start(None, "ingest", str(folder), home=str(home), embed_model=str(model)).end()
 
 
 def fill(descriptor: int) -> None:

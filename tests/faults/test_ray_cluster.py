@@ -19,8 +19,8 @@ from tests.faults.test_kill import clean
 
 pytestmark = pytest.mark.faults
 
-FILES = 120
-PARAGRAPHS = 4
+FILES = 80
+PARAGRAPHS = 3
 STORED = 16  # documents, before the node is killed: the first block
 PATIENCE_S = 600  # Ray starts a dozen processes, which takes minutes on a machine that is busy
 MARK = "ragkit-secret-1f0e"  # in the database's address, in a password's place

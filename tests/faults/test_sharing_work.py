@@ -1,6 +1,7 @@
 """Several ingestions at once, and one that was away too long: each file is taken in once."""
 
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from psycopg import Connection
 
 from ragkit.store.connect import connect
 from ragkit.store.rows import first_value
+from tests import commands
+from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import finish, running, start, until, write_file
 
 pytestmark = pytest.mark.faults
@@ -18,11 +21,15 @@ FILES = 500
 
 @pytest.mark.parametrize("workers", [2, 8])
 def test_each_file_is_embedded_once(fresh_database: str, tmp_path: Path, workers: int) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
     for number in range(FILES):
-        write_file(tmp_path / f"{number:03}.md", 1, paragraphs=1)
+        write_file(folder / f"{number:03}.md", 1, paragraphs=1)
+    model = str(write_model(tmp_path / "model", seed=1))
     with connect(fresh_database) as conn, connect(fresh_database) as other, conn.transaction():
         conn.execute("LOCK TABLE job")  # nobody begins before all are there
-        runs = [start(fresh_database, "ingest", str(tmp_path), "--json") for _ in range(workers)]
+        command = ("ingest", str(folder), "--json")
+        runs = [start(fresh_database, *command, embed_model=model) for _ in range(workers)]
         until(lambda: waiting(other) >= workers, runs[0], "all were there")
     reports = [finish(run) for run in runs]
     with connect(fresh_database) as conn:
@@ -46,7 +53,7 @@ def waiting(conn: Connection[Any]) -> int:
 
 def test_who_was_away_past_his_lease_writes_nothing(fresh_database: str, tmp_path: Path) -> None:
     file = tmp_path / "long.md"
-    write_file(file, 1, paragraphs=400)
+    write_file(file, 1, paragraphs=100)
     away = start(fresh_database, "ingest", str(tmp_path), "--json")
     until(running(fresh_database, file.name), away, "the file was taken")
     away.signal(signal.SIGSTOP)
@@ -70,16 +77,20 @@ def test_who_was_away_past_his_lease_writes_nothing(fresh_database: str, tmp_pat
 def test_what_is_deleted_while_it_is_embedded_stays_deleted(
     fresh_database: str, tmp_path: Path
 ) -> None:
+    documents = partial(
+        commands.run, "documents", environment={"RAGKIT_DATABASE_URL": fresh_database}
+    )
     file = tmp_path / "long.md"
     write_file(file, 1)
     finish(start(fresh_database, "ingest", str(tmp_path), "--json"))
-    write_file(file, 2, paragraphs=400)
+    assert documents("list").returncode == 0  # which imports what deleting needs
+    write_file(file, 2, paragraphs=150)
     run = start(fresh_database, "ingest", str(tmp_path), "--json")
     until(running(fresh_database, file.name), run, "the file was taken")
     with connect(fresh_database) as conn:
         (row,) = conn.execute("SELECT id FROM document")
-    deleting = start(fresh_database, "documents", "delete", str(row[0]), "--json")
-    finish(deleting)
+    deleted = documents("delete", str(row[0]), "--json")
+    assert deleted.returncode == 0, deleted.stderr
     report = finish(run)
     assert report["documents"]["lost"] == 1
     with connect(fresh_database) as conn:

@@ -1,7 +1,7 @@
 """Whole ingestions into the real database: what is stored, left alone, replaced and reported."""
 
 import hashlib
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import NotFoundError
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
-from ragkit_ingest.pipeline import FILES_UNDER_WAY
+from ragkit_ingest import pipeline
+from ragkit_ingest.channel import Room
 from ragkit_ingest.reading import GROUP
 from ragkit_ingest.report import Failure, Progress
 from ragkit_ingest.run import ingest
@@ -21,6 +22,10 @@ from ragkit_ingest.run import ingest
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
     from ragkit.embed.contract import Row
+
+pytestmark = pytest.mark.usefixtures("shared_model")
+
+PATIENCE_S = 60  # on a busy machine
 
 TABLES = (
     "collection",
@@ -181,9 +186,9 @@ def test_progress_ends_with_every_file(settings: Settings, folder: Path) -> None
 def test_offsets_of_every_chunk_point_into_the_stored_text(
     settings: Settings, folder: Path
 ) -> None:
-    text = "# 手册\n\n" + "第一条：员工应当准时上班。Be on time! 🕘 é́ \n\n" * 200
+    text = "# 手册\n\n" + "第一条：员工应当准时上班。Be on time! 🕘 é́ \n\n" * 50
     (folder / "long.md").write_text(text, encoding="utf-8")
-    ingest([folder], settings=settings)
+    ingest([folder], settings=settings.model_copy(update={"chunk_tokens": 64}))
     found = rows(
         settings,
         "SELECT c.start_char, c.end_char, d.text, substr(d.text, c.start_char + 1,"
@@ -198,21 +203,29 @@ def test_offsets_of_every_chunk_point_into_the_stored_text(
 def test_what_a_run_cannot_soon_do_is_left_to_others(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    under_way = 3 * GROUP
+    monkeypatch.setattr(pipeline, "FILES_UNDER_WAY", under_way)
     folder = tmp_path / "many"
     folder.mkdir()
-    for number in range(FILES_UNDER_WAY + 3 * GROUP):
+    for number in range(under_way + 3 * GROUP):
         (folder / f"{number}.txt").write_text(f"Number {number}.")
-    embed = LocalEmbedder.embed_ids
+    embed, enter = LocalEmbedder.embed_ids, Room.enter
+    full = threading.Event()
     taken: list[int] = []
 
-    def slowly(embedder: LocalEmbedder, given: "Sequence[Row]") -> "Vectors":
-        while len(taken) < 2 or taken[-1] != taken[-2]:
-            time.sleep(0.5)
-            ((count,),) = rows(settings, "SELECT count(*) FROM job WHERE state = 'running'")
-            taken.append(count)
+    def noted(room: Room, size: int) -> None:
+        if room.used == under_way:
+            full.set()  # and what reads waits here for room
+        enter(room, size)
+
+    def late(embedder: LocalEmbedder, given: "Sequence[Row]") -> "Vectors":
+        assert full.wait(PATIENCE_S)
+        ((count,),) = rows(settings, "SELECT count(*) FROM job WHERE state = 'running'")
+        taken.append(count)
         return embed(embedder, given)
 
-    monkeypatch.setattr(LocalEmbedder, "embed_ids", slowly)
+    monkeypatch.setattr(Room, "enter", noted)
+    monkeypatch.setattr(LocalEmbedder, "embed_ids", late)
     report = ingest([folder], settings=settings)
-    assert FILES_UNDER_WAY <= taken[-1] <= FILES_UNDER_WAY + GROUP
-    assert report.added == FILES_UNDER_WAY + 3 * GROUP
+    assert under_way <= taken[0] <= under_way + GROUP
+    assert report.added == under_way + 3 * GROUP

@@ -13,6 +13,8 @@ from ragkit.store.open import Database, open_database
 from ragkit_ingest.run import ingest
 from ragkit_ingest.sources import RecordFields, SourceOptions
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 
 @pytest.fixture
 def settings(fresh_database: str, tmp_path: Path) -> Settings:

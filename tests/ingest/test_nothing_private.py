@@ -25,6 +25,8 @@ from ragkit.job_report import of_run
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 MARK = "zq7secret"  # stands nowhere else
 PHONE = 13987654321  # a number, as JSON has it
 TABLES = """

@@ -16,6 +16,8 @@ from ragkit_ingest.parse import ocr
 from ragkit_ingest.preview import preview
 from ragkit_ingest.run import ingest
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 MISSING = "pictures, which need OCR: pip install 'ragkit[ocr]'"
 OFF = "pictures, and OCR is switched off (RAGKIT_OCR=auto reads them)"
 

@@ -1,11 +1,8 @@
 """Files that are queued, and taken in by workers that are processes of their own."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,10 +23,16 @@ from ragkit_ingest import worker as workers
 from ragkit_ingest.queueing import QueueReport, enqueue
 from ragkit_ingest.run import ingest
 from ragkit_ingest.sources import RecordFields, SourceOptions
+from tests.core.embed.tiny_model import write_model
+from tests.faults.commands import PATIENCE_S, Command, locked, start
 
-PATIENCE_S = 240  # on a busy machine
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 LONG = "The annex of wing {0} carries {1} kg of gravel. " * 40
-FILES = 60
+# What is so while these locks are held.
+NOTHING_STORED = "LOCK TABLE document IN SHARE MODE"
+ONE_NOT_TAKEN = "SELECT FROM job WHERE uri LIKE '%/11.md' FOR UPDATE"
+FILES = 40  # of which a worker takes 16 together
 
 
 @pytest.fixture
@@ -54,35 +57,30 @@ def queue(database: Database, settings: Settings, folder: Path, **more: Any) -> 
     return enqueue([folder], Embedders(settings), database, collection="default", **more)
 
 
+@pytest.fixture
+def tiny_model(settings: Settings, tmp_path: Path) -> Settings:
+    """Settings with a model that embeds in no time, for tests of everything around it."""
+    model = write_model(tmp_path / "tiny", seed=1)
+    return settings.model_copy(update={"embed_model": str(model)})
+
+
 @contextmanager
-def worker(settings: Settings, log: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def worker(settings: Settings, *options: str) -> Iterator[Command]:
     assert settings.database_url is not None
-    own = {"RAGKIT_DATABASE_URL": settings.database_url.get_secret_value()}
-    with log.open("a") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ragkit", "ingest", "worker", *options],
-            env=os.environ | own | {"RAGKIT_HOME": str(settings.home)},
-            stdout=subprocess.PIPE,
-            stderr=err,
-            text=True,
-        )
+    url = settings.database_url.get_secret_value()
+    given = {"home": str(settings.home), "embed_model": settings.embed_model}
+    process = start(url, "ingest", "worker", *options, **given)
     try:
         yield process
     finally:
         process.kill()
-        process.wait()
-
-
-def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
-    said, _ = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said
 
 
 def wait_until(look: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not look():
         assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def jobs(database: Database) -> list[tuple[str, str, int]]:
@@ -100,22 +98,18 @@ def write(folder: Path, number: int, sentences: int = 1) -> None:
     (folder / f"{number:02}.md").write_text(f"# File {number}\n\n{text}\n")
 
 
-@pytest.mark.slow
 def test_two_workers_take_each_file_once(
-    database: Database, settings: Settings, folder: Path, tmp_path: Path
+    database: Database, tiny_model: Settings, folder: Path
 ) -> None:
     for number in range(FILES):
         write(folder, number)
-    report = queue(database, settings, folder)
+    report = queue(database, tiny_model, folder)
     assert (report.queued, report.waiting) == (FILES, FILES)
     assert {state for _, state, _ in jobs(database)} == {"queued"}
-    with (
-        worker(settings, tmp_path / "one", "--until-empty") as one,
-        worker(settings, tmp_path / "two", "--until-empty") as two,
-    ):
-        ends = [finished(one), finished(two)]
-    assert [code for code, _ in ends] == [0, 0], (tmp_path / "one").read_text()
-    assert sum(int(said.split()[0]) for _, said in ends) == FILES
+    with worker(tiny_model, "--until-empty") as one, worker(tiny_model, "--until-empty") as two:
+        ends = [one.end(), two.end()]
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    assert sum(int(out.split()[0]) for _, out, _ in ends) == FILES
     assert {(state, attempts) for _, state, attempts in jobs(database)} == {("done", 1)}
     assert set(versions(database).values()) == {1}
     ledger = database.store("default").job_ledger
@@ -124,33 +118,34 @@ def test_two_workers_take_each_file_once(
     with database.pool.connection() as conn:
         assert conn.execute("SELECT count(*) FROM chunk").fetchone() == (embedded,)
     assert chunks == embedded
-    assert queue(database, settings, folder).found.unchanged == FILES
+    assert queue(database, tiny_model, folder).found.unchanged == FILES
 
 
-@pytest.mark.slow
 def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
-    database: Database, settings: Settings, folder: Path, tmp_path: Path
+    database: Database, settings: Settings, fresh_database: str, folder: Path
 ) -> None:
     for number in range(12):
-        write(folder, number, sentences=10)
+        write(folder, number)
     queue(database, settings, folder)
 
     def is_at_work() -> bool:
         return any(state == "running" for _, state, _ in jobs(database))
 
-    with worker(settings, tmp_path / "killed") as killed:
-        wait_until(is_at_work)
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-    assert is_at_work()
-    with worker(settings, tmp_path / "ended") as ended:
-        wait_until(lambda: ("00.md", "running", 2) in jobs(database))
-        ended.send_signal(signal.SIGTERM)
-        assert ended.wait(PATIENCE_S) == 0
+    with locked(fresh_database, ONE_NOT_TAKEN):
+        with locked(fresh_database, NOTHING_STORED), worker(settings) as killed:
+            wait_until(is_at_work)
+            killed.signal(signal.SIGKILL)
+            assert killed.end()[0] == -signal.SIGKILL
+        assert is_at_work()
+        with worker(settings) as ended:
+            with locked(fresh_database, NOTHING_STORED):
+                wait_until(lambda: ("00.md", "running", 2) in jobs(database))
+                ended.signal(signal.SIGTERM)
+            assert ended.end()[0] == 0
     assert not is_at_work()
-    with worker(settings, tmp_path / "last", "--until-empty") as last:
-        code, _ = finished(last)
-    assert code == 0, (tmp_path / "last").read_text()
+    with worker(settings, "--until-empty") as last:
+        code, _, log = last.end()
+    assert code == 0, log
     assert {state for _, state, _ in jobs(database)} == {"done"}
     assert set(versions(database).values()) == {1}
     assert len(versions(database)) == 12
@@ -158,7 +153,6 @@ def test_what_a_killed_or_ended_worker_was_at_is_done_by_another(
     assert ends == [True, True, False], "of the last, the ended and the killed"
 
 
-@pytest.mark.slow
 def test_what_is_there_when_its_turn_comes_is_taken(
     database: Database, settings: Settings, folder: Path, tmp_path: Path
 ) -> None:
@@ -184,11 +178,10 @@ def test_what_is_there_when_its_turn_comes_is_taken(
     ledger = database.store("default").job_ledger
     (four,) = [job.id for job in ledger.jobs() if job.uri.endswith("04.md")]
     ledger.cancel([four])
-    with worker(settings, tmp_path / "log", "--until-empty") as one:
-        code, said = finished(one)
-    log = (tmp_path / "log").read_text()
+    with worker(settings, "--until-empty") as process:
+        code, out, log = process.end()
     assert code == 3, log
-    assert said == (
+    assert out == (
         "4 added, 0 updated, 0 unchanged, 1 failed; nothing else waits."
         " 1 are left to workers that reach them.\n"
     )

@@ -17,6 +17,8 @@ from ragkit.store.open import Database, open_database
 from ragkit_ingest.queued import Ended, QueuedFiles
 from ragkit_ingest.queueing import enqueue
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 
 @pytest.fixture
 def settings(fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:

@@ -14,9 +14,7 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from ragkit import build
 from ragkit.cli import app
-from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import DatabaseError, SettingsError, UsageError
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
@@ -33,9 +31,10 @@ from ragkit_ingest.steps import read
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed: pip install 'ragkit[ray]'")
 
+pytestmark = pytest.mark.usefixtures("shared_model")  # each operator of a cluster loads its own
+
 SECRET = "correct-horse-battery"
 FILES = 20  # two blocks
-MODEL = LocalEmbedder()
 
 Results = Callable[[Iterable[Any], Plan, Size], Iterator[Any]]
 
@@ -58,12 +57,6 @@ def folder(tmp_path: Path) -> Path:
 def token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set what has to be set before Ray is imported, which it is above."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
-
-
-@pytest.fixture(autouse=True)
-def one_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load the model once for all tests; each operator of a cluster loads its own."""
-    monkeypatch.setattr(build, "embedder", lambda settings: MODEL)
 
 
 def here(blocks: Iterable[Any], plan: Plan, size: Size) -> Iterator[Any]:

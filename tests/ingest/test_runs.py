@@ -18,6 +18,8 @@ from ragkit_ingest.run import ingest
 from ragkit_ingest.sources import SourceOptions
 from ragkit_ingest.watch import watched
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 TEXT = "# Leave\n\nEveryone has 25 days of leave.\n"
 
 

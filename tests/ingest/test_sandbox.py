@@ -16,12 +16,13 @@ import pytest
 
 from ragkit.errors import IngestError
 from ragkit.types import Block, ParsedText
+from ragkit_ingest import sandbox
 from ragkit_ingest.parse import ocr
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 from tests.ingest.poison import FILES
 
 FAULTY = (sys.executable, "-P", str(Path(__file__).with_name("faulty_parser.py")))
-DEADLINE_S = 30
+DEADLINE_S = 60
 WALL_S = 2  # in which a process also has to start, on a busy machine
 REMEDY = "save the file anew with another program"
 
@@ -91,22 +92,21 @@ def test_an_ordinary_failure_keeps_the_process(faulty: ParserPool) -> None:
     ],
 )
 def test_a_failing_parser_costs_one_file_and_one_process(
-    faulty: ParserPool, suffix: str, expected: str
+    faulty: ParserPool, suffix: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if suffix == ".closes":
+        monkeypatch.setattr(sandbox, "_ENDING_S", 0.1)  # to wait for an end that does not come
     before = process_id(faulty)
     assert reason(faulty.submit(b"", suffix)) == expected
     assert process_id(faulty) != before
     assert not is_alive(before)
 
 
-@pytest.mark.parametrize("suffix", [".hang", ".dead"])
-def test_a_hanging_parser_is_killed(suffix: str) -> None:
-    with ParserPool(1, ParseLimits(wall_s=WALL_S), command=FAULTY) as pool:
-        started = time.perf_counter()
-        assert (
-            reason(pool.submit(b"", suffix)) == "parser took longer than 2 s (RAGKIT_PARSE_WALL_S)"
-        )
-        assert time.perf_counter() - started < 10
+def test_a_hanging_parser_is_killed() -> None:
+    with ParserPool(2, ParseLimits(wall_s=WALL_S), command=FAULTY) as pool:
+        hanging = [pool.submit(b"", suffix) for suffix in (".hang", ".dead")]
+        for future in hanging:
+            assert reason(future) == "parser took longer than 2 s (RAGKIT_PARSE_WALL_S)"
         assert process_id(pool) > 0
 
 
@@ -157,13 +157,13 @@ def test_a_process_is_replaced_after_two_hundred_files(faulty: ParserPool) -> No
     assert pids[200] != pids[0]
 
 
-def test_closing_is_quick_and_leaves_nothing() -> None:
-    with ParserPool(2, ParseLimits(), command=FAULTY) as pool:
+def test_closing_waits_for_no_parser_and_leaves_nothing() -> None:
+    with ParserPool(2, ParseLimits(wall_s=2 * DEADLINE_S), command=FAULTY) as pool:
         pid = process_id(pool)
         hanging = [pool.submit(b"", ".hang") for _ in range(2)]
         waiting = [pool.submit(b"", ".txt") for _ in range(20)]
         started = time.perf_counter()
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < DEADLINE_S  # what hangs may take twice as long
     assert not is_alive(pid)
     assert all(future.done() for future in [*hanging, *waiting])
     for future in hanging:

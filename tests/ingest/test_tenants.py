@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
-import pytest
 
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.open import open_database
@@ -17,7 +16,6 @@ from tests.ingest.test_worker import keep, running, settled
 __all__ = ["pooled_url", "tenanted", "unprepared"]  # fixtures
 
 
-@pytest.mark.slow
 def test_each_tenant_has_what_it_took_in(
     tenanted: Tenanted, pooled_url: str, tmp_path: Path
 ) -> None:
@@ -28,11 +26,10 @@ def test_each_tenant_has_what_it_took_in(
     with open_database(one) as database:
         database.store("default").create_collection("c")
         with running(
-            tmp_path / "log",
-            DATABASE_URL=pooled_url,
-            DATABASE_OWNER_URL=tenanted.owner_url,
-            DATABASE_POOLER="transaction",
-            TENANTS="on",
+            pooled_url,
+            database_owner_url=tenanted.owner_url,
+            database_pooler="transaction",
+            tenants="on",
         ):
             uploads = keep(database.pool, b__txt="The raven sleeps until dusk in the mill.")
             (done,) = settled(database.pool, uploads)

@@ -25,6 +25,8 @@ from ragkit_ingest.run import ingesting
 from ragkit_ingest.sources import RecordFields, SourceOptions
 from ragkit_ingest.sources.files import LocalTree
 
+pytestmark = pytest.mark.usefixtures("shared_model")
+
 TEXT = "# Leave\n\nEveryone has 25 days of leave.\n"
 
 

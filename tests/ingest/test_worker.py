@@ -1,7 +1,6 @@
 """The ingestion worker as a process of its own: killed, ended, doubled, without its database."""
 
 import io
-import os
 import re
 import signal
 import subprocess
@@ -22,10 +21,13 @@ from ragkit.store.embedded import EmbeddedServer, stop
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJob, UploadJobs
+from tests.core.embed.tiny_model import write_model
+from tests.faults.commands import PATIENCE_S, Command, locked, start
 
 Pool = ConnectionPool[Connection[Any]]
 T = TypeVar("T")
 HANGS_S = 60  # a worker that has not ended by then does not end, however busy the machine
+NOTHING_STORED = "LOCK TABLE document IN SHARE MODE"  # for as long as this lock is held
 # Work that is embedding when the worker is told to end, and for longer than that is waited for.
 EMBEDDING = """
 import threading, time, torch
@@ -56,29 +58,27 @@ def database(fresh_database: str) -> Iterator[Database]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that embeds in no time, for tests of everything around it."""
+    return str(write_model(tmp_path_factory.mktemp("models") / "tiny", seed=1))
+
+
 @contextmanager
-def running(log: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that is ready, and gone afterwards; its log is added to the file."""
-    log.touch()
-    size = log.stat().st_size
+def running(database_url: str, **settings: str) -> Iterator[Command]:
+    """A worker process that is ready, and gone afterwards."""
+    worker = start(database_url, "worker", **settings)
 
     def ready() -> bool:
-        said = log.read_text()[size:]
-        assert process.poll() is None, said
-        return "ready for uploads" in said
+        errors = worker.errors
+        assert worker.is_running(), errors
+        return "ready for uploads" in errors
 
-    with log.open("ab") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ragkit", "worker"],
-            env=os.environ | {"RAGKIT_" + name: value for name, value in variables.items()},
-            stderr=err,
-        )
     try:
         wait_until(ready)
-        yield process
+        yield worker
     finally:
-        process.kill()
-        process.wait()
+        worker.kill()
 
 
 def keep(pool: Pool, **files: str) -> list[int]:
@@ -89,13 +89,13 @@ def keep(pool: Pool, **files: str) -> list[int]:
     return Sources(pool, "default").keep("c", uploads, principal="p")
 
 
-def long_text(sentences: int = 60) -> str:
-    return "\n\n".join(LONG.format(n, n * 3) for n in range(sentences))
+def long_text(paragraphs: int = 12) -> str:
+    return "\n\n".join(LONG.format(n, n * 3) for n in range(paragraphs))
 
 
-def wait_until(look: Callable[[], T], *, timeout_s: float = 60) -> T:
+def wait_until(look: Callable[[], T]) -> T:
     """Look again and again until something true is seen."""
-    end = time.monotonic() + timeout_s
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if seen := look():
             return seen
@@ -107,10 +107,10 @@ def settled(pool: Pool, jobs: list[int]) -> list[UploadJob]:
     """Wait until these jobs are done or failed."""
 
     def look() -> list[UploadJob]:
-        found = UploadJobs(pool, "default").some(jobs)
-        return found if all(job.state in {"done", "failed"} for job in found) else []
+        uploads = UploadJobs(pool, "default").some(jobs)
+        return uploads if all(job.state in {"done", "failed"} for job in uploads) else []
 
-    return wait_until(look, timeout_s=120)
+    return wait_until(look)
 
 
 def begun(pool: Pool, job: int) -> Callable[[], bool]:
@@ -127,13 +127,12 @@ def chunks(pool: Pool) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-@pytest.mark.slow
 def test_uploads_become_documents_and_failures_say_why(
-    database: Database, fresh_database: str, tmp_path: Path
+    database: Database, fresh_database: str
 ) -> None:
     pool = database.pool
     early = keep(pool, a__txt="The canary sings at noon.", b__xyz="?", c__pdf="canary, no PDF")
-    with running(tmp_path / "log", DATABASE_URL=fresh_database) as worker:
+    with running(fresh_database) as worker:
         done, unknown, broken = settled(pool, early)
         assert (done.state, done.done, done.total) == ("done", 1, 1)
         assert done.document is not None
@@ -145,12 +144,12 @@ def test_uploads_become_documents_and_failures_say_why(
         (changed,) = settled(pool, keep(pool, a__txt="The canary is silent."))
         assert again.document == changed.document == done.document
         assert database.store("default").document(done.document).version == 2
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=HANGS_S) == 0
-    log = (tmp_path / "log").read_text()
+        worker.signal(signal.SIGTERM)
+        code, _, log = worker.end()
+        assert code == 0
     assert "canary" not in log
-    said = re.findall(r"job \d+ of tenant 'default': (.+), [\d.]+ s", log)
-    assert sorted(said) == [
+    outcomes = re.findall(r"job \d+ of tenant 'default': (.+), [\d.]+ s", log)
+    assert sorted(outcomes) == [
         f"document {done.document} is unchanged",
         f"document {done.document}, version 1, 1 chunks",
         f"document {done.document}, version 2, 1 chunks",
@@ -159,8 +158,8 @@ def test_uploads_become_documents_and_failures_say_why(
     ]
 
 
-@pytest.mark.slow
 def test_an_embedding_that_goes_on_does_not_abort_the_end() -> None:
+    """In a process that Python itself started and ends, as it aborts there or nowhere."""
     with subprocess.Popen([sys.executable, "-c", EMBEDDING], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == b"embedding\n"
@@ -168,54 +167,63 @@ def test_an_embedding_that_goes_on_does_not_abort_the_end() -> None:
         assert worker.wait(timeout=HANGS_S) == 0
 
 
-@pytest.mark.slow
 def test_what_a_killed_worker_was_at_is_done_by_another(
-    database: Database, fresh_database: str, tmp_path: Path
+    database: Database, fresh_database: str, tiny_model: str
 ) -> None:
     (job,) = keep(database.pool, a__txt=long_text())
-    with running(tmp_path / "log", DATABASE_URL=fresh_database):
+    with (
+        locked(fresh_database, NOTHING_STORED),
+        running(fresh_database, embed_model=tiny_model),
+    ):
         wait_until(begun(database.pool, job))
     assert UploadJobs(database.pool, "default").get(job).state == "running"
-    with running(tmp_path / "log", DATABASE_URL=fresh_database):
+    with running(fresh_database, embed_model=tiny_model):
         (done,) = settled(database.pool, [job])
     assert (done.state, done.attempts) == ("done", 2)
+    assert done.total > 32
     assert [row[1] for row in chunks(database.pool)] == list(range(done.total))
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
-    database: Database, fresh_database: str, tmp_path: Path
+    database: Database, fresh_database: str
 ) -> None:
-    (job,) = keep(database.pool, a__txt=long_text(400))
-    with running(tmp_path / "log", DATABASE_URL=fresh_database) as worker:
+    (job,) = keep(database.pool, a__txt=long_text(100))
+    with running(fresh_database) as worker:
         wait_until(begun(database.pool, job))
-        told = time.monotonic()
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=HANGS_S) == 0
-        assert time.monotonic() - told < 4  # on a busy machine; a second on an idle one
-    given_back = UploadJobs(database.pool, "default").get(job)
+        worker.signal(signal.SIGTERM)
+        assert worker.end()[0] == 0
+    given_back = UploadJobs(database.pool, "default").get(job)  # not done, as if it had gone on
     assert (given_back.state, given_back.attempts, given_back.done) == ("queued", 0, 0)
 
 
-@pytest.mark.slow
 def test_two_workers_share_and_double_nothing(
-    database: Database, fresh_database: str, tmp_path: Path
+    database: Database, fresh_database: str, tiny_model: str
 ) -> None:
-    files = {f"f{n:02}__txt": long_text(6) + str(n) for n in range(24)}
+    files = {f"f{n:02}__txt": LONG.format(n, n * 3) for n in range(24)}
     with (
-        running(tmp_path / "one", DATABASE_URL=fresh_database),
-        running(tmp_path / "two", DATABASE_URL=fresh_database),
+        running(fresh_database, embed_model=tiny_model) as one,
+        running(fresh_database, embed_model=tiny_model) as two,
     ):
-        jobs = settled(database.pool, keep(database.pool, **files))
+        with locked(fresh_database, NOTHING_STORED):
+            numbers = keep(database.pool, **files)
+            wait_until(lambda: at_work(database.pool) == 2)
+        jobs = settled(database.pool, numbers)
+        logs = [re.findall(r"job (\d+)", worker.errors) for worker in (one, two)]
     assert {(job.state, job.attempts) for job in jobs} == {("done", 1)}
-    assert {one.version for one in database.store("default").documents("c")} == {1}
-    logs = [re.findall(r"job (\d+)", (tmp_path / name).read_text()) for name in ("one", "two")]
+    documents = database.store("default").documents("c")
+    assert {document.version for document in documents} == {1}
     assert all(logs)
     assert sorted(int(job) for log in logs for job in log) == [job.id for job in jobs]
 
 
-@pytest.mark.slow
-def test_a_worker_outlasts_its_database(tmp_path: Path) -> None:
+def at_work(pool: Pool) -> int:
+    """Count the workers that have a job."""
+    with pool.connection() as conn:
+        rows = conn.execute("SELECT DISTINCT worker FROM job WHERE state = 'running'")
+        return len(rows.fetchall())
+
+
+def test_a_worker_outlasts_its_database(tiny_model: str) -> None:
     home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
     try:
         with EmbeddedServer.open(home, durable=False) as server:
@@ -223,11 +231,14 @@ def test_a_worker_outlasts_its_database(tmp_path: Path) -> None:
             with open_database(Settings(database_url=url)) as database:  # type: ignore[arg-type]
                 database.store("default").create_collection("c")
                 (job,) = keep(database.pool, a__txt=long_text())
-            with running(tmp_path / "log", DATABASE_URL=url):
+            with (
+                locked(url, NOTHING_STORED),
+                running(url, embed_model=tiny_model) as worker,
+            ):
                 with open_database(Settings(database_url=url)) as database:  # type: ignore[arg-type]
                     wait_until(begun(database.pool, job))
                 stop(home)
-                wait_until(lambda: "waiting for the database" in (tmp_path / "log").read_text())
+                wait_until(lambda: "waiting for the database" in worker.errors)
                 with (
                     EmbeddedServer.open(home, durable=False),
                     open_database(Settings(database_url=url)) as database,  # type: ignore[arg-type]

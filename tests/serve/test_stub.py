@@ -22,11 +22,11 @@ QUESTION: Any = [{"role": "user", "content": "How many?"}]
 
 
 def client(server: StubServer, api_key: str = "none") -> openai.OpenAI:
-    return openai.OpenAI(base_url=server.url, api_key=api_key, max_retries=0, timeout=5)
+    return openai.OpenAI(base_url=server.url, api_key=api_key, max_retries=0, timeout=60)
 
 
 def post(server: StubServer, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
-    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     connection.request("POST", path, body, headers)
     response = connection.getresponse()
     return response.status, response.read()
@@ -204,24 +204,30 @@ def test_streams_that_go_wrong_half_way(cut: Any, end: bytes) -> None:
 def test_streams_that_do_not_end(cut: Any, more: bool) -> None:
     body = json.dumps({"model": "stub", "messages": QUESTION, "stream": True}).encode()
     with StubServer(lambda messages: Fault(cut=cut, text="Half")) as server:
-        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        connection = HTTPConnection(urlsplit(server.url).netloc, timeout=60)
         connection.request("POST", "/v1/chat/completions", body)
         response = connection.getresponse()
         assert b"Half" in response.readline()
         assert response.readline() == b"\n"
         assert connection.sock is not None
-        assert bool(select.select([connection.sock], [], [], 0.2)[0]) is more
+        assert bool(select.select([connection.sock], [], [], 60 if more else 0.2)[0]) is more
         left = time.monotonic()
         response.close()
         connection.close()
         while not server.disconnects:
-            assert time.monotonic() < left + 1
+            assert time.monotonic() < left + 60
             time.sleep(0.005)
-    assert 0 <= server.disconnects[0] - left < 1
+    assert server.disconnects[0] >= left
 
 
 def test_what_runs_at_once_is_counted() -> None:
-    with StubServer(lambda messages: Reply("Yes.", prefill_s=0.2)) as server:
+    together = threading.Barrier(3, timeout=60)
+
+    def answer(messages: object) -> str:
+        together.wait()
+        return "Yes."
+
+    with StubServer(answer) as server:
         ask = client(server).chat.completions.create
         threads = [
             threading.Thread(target=lambda: ask(model="stub", messages=QUESTION)) for _ in range(3)

@@ -7,17 +7,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from ragkit import Settings, keys
 from ragkit.store.open import open_database
+from ragkit_serve.stub import Reply, StubServer
+from ragkit_serve.supervise import Process
+from tests import commands
 
-pytestmark = pytest.mark.slow
+QUESTION = "When does the garage open?"
 
 
 @contextmanager
@@ -62,56 +66,74 @@ def gone(pid: int) -> bool:
     """Tell whether a process has ended, whoever is to bury it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
-def wait_for(what: str, holds: object, seconds: float = 30.0) -> None:
+def wait_for(what: str, holds: object, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_it_serves_takes_uploads_in_and_ends_with_everything(
     fresh_database: str, tmp_path: Path
 ) -> None:
-    with program(fresh_database, tmp_path, "--no-page") as running:
+    """Two processes that answer on one port, and one that takes uploads in."""
+    with (
+        StubServer(lambda messages: Reply("word " * 2000, delay_s=0.05)) as stub,
+        program(
+            fresh_database,
+            tmp_path,
+            *("--workers", "2", "--no-page"),
+            RAGKIT_LLM_URL=stub.url,
+            RAGKIT_LLM_MODEL="stub",
+            RAGKIT_SERVE_GRACE_S="0.5",
+        ) as running,
+    ):
         url = running.url()
         children = running.children()
-        assert len(children) == 2
+        assert len(children) == 3
+        check_figures(url)
         with httpx.Client(base_url=url, timeout=60) as client:
-            sent = {"file": ("garage.txt", b"The garage opens at six in the morning.")}
-            assert client.post("/v1/collections", json={"id": "default"}).status_code == 201
-            job = client.post("/v1/collections/default/documents", files=sent).json()["data"][0]
-            wait_for(
-                "the upload is not searchable",
-                lambda: client.get(f"/v1/jobs/{job['id']}").json()["state"] == "done",
-            )
-            found = client.post("/v1/search", json={"query": "When does the garage open?"})
-            assert "six in the morning" in found.text
-        running.child.send_signal(signal.SIGTERM)
-        assert running.child.wait(30) == 0
+            check_upload(client)
+            body = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
+            sent = body | {"stream": True}
+            with client.stream("POST", "/v1/chat/completions", json=sent) as answer:
+                pieces = answer.iter_text()
+                text = next(pieces)
+                running.child.send_signal(signal.SIGTERM)
+                text += "".join(pieces)
+        assert '"code":"draining"' in text.replace(": ", ":")
+        assert running.child.wait(60) == 0
         assert all(gone(pid) for pid in children)
 
 
-def test_several_processes_answer_on_one_port_and_add_their_figures_up(
-    fresh_database: str, tmp_path: Path
-) -> None:
-    with program(fresh_database, tmp_path, "--workers", "2", "--no-worker") as running:
-        url = running.url()
-        assert len(running.children()) == 2
-        for _ in range(40):  # each on a connection of its own, which either may take
-            assert httpx.get(f"{url}/v1/models", timeout=30).status_code == 200
-        wait_for("no page", lambda: httpx.get(f"{url}/", timeout=60).status_code == 200)
-        for _ in range(10):  # each process has the page
-            page = httpx.get(f"{url}/", timeout=60)
-            assert (page.status_code, "gradio" in page.text) == (200, True)
-        text = httpx.get(f"{url}/metrics", timeout=30).text
-        line = 'ragkit_requests_total{method="GET",route="/v1/models",status="200"} 40.0'
-        assert line in text
+def check_figures(url: str) -> None:
+    """Each process has the API, and they add their figures up."""
+    for _ in range(40):  # each on a connection of its own, which either may take
+        assert httpx.get(f"{url}/v1/models", timeout=60).status_code == 200
+    text = httpx.get(f"{url}/metrics", timeout=60).text
+    line = 'ragkit_requests_total{method="GET",route="/v1/models",status="200"} 40.0'
+    assert line in text
 
 
+def check_upload(client: httpx.Client) -> None:
+    """What is uploaded is taken in and found."""
+    sent = {"file": ("garage.txt", b"The garage opens at six in the morning.")}
+    assert client.post("/v1/collections", json={"id": "default"}).status_code == 201
+    job = client.post("/v1/collections/default/documents", files=sent).json()["data"][0]
+    wait_for(
+        "the upload is not searchable",
+        lambda: client.get(f"/v1/jobs/{job['id']}").json()["state"] == "done",
+    )
+    found = client.post("/v1/search", json={"query": QUESTION})
+    assert "six in the morning" in found.text
+
+
+@pytest.mark.long
 def test_a_process_that_dies_is_started_again_and_none_outlives_the_program(
     fresh_database: str, tmp_path: Path
 ) -> None:
@@ -128,35 +150,49 @@ def test_a_process_that_dies_is_started_again_and_none_outlives_the_program(
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
+        return httpx.get(f"{url}/readyz", timeout=60).status_code == 200
     except httpx.TransportError:
         return False
 
 
-def failed(database: str, folder: Path, *options: str, **environment: str) -> tuple[int, str]:
-    with program(database, folder, *options, **environment) as running:
-        code = running.child.wait(60)
-        return code, running.log.read_text()
+@pytest.fixture
+def failed(
+    fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str]]:
+    """Run a command that ends before it has started a process; return its code and last words."""
+
+    def start(process: Process) -> None:
+        raise AssertionError(f"{process.name} was started")
+
+    monkeypatch.setattr(Process, "start", start)
+    for name in ("HOST", "PORT"):  # which the command sets for its processes
+        monkeypatch.setenv(f"RAGKIT_SERVE_{name}", "")
+
+    def run(*options: str, **environment: str) -> tuple[int, str]:
+        variables = {"RAGKIT_DATABASE_URL": fresh_database} | environment
+        words = ["serve", "--port", "0", *options]
+        done = commands.run(*words, folder=tmp_path, environment=variables)
+        return done.returncode, done.stderr
+
+    return run
 
 
-def test_what_cannot_be_is_said_in_one_line(fresh_database: str, tmp_path: Path) -> None:
-    code, said = failed(fresh_database, tmp_path, "--host", "0.0.0.0")
+def test_what_cannot_be_is_said_in_one_line(failed: Callable[..., tuple[int, str]]) -> None:
+    code, said = failed("--host", "0.0.0.0")
     assert (code, said.count("\n")) == (2, 1)
     assert "no access key yet" in said
-    code, said = failed(fresh_database, tmp_path, "--host", "203.0.113.7")
+    code, said = failed("--host", "203.0.113.7")
     assert (code, said.count("\n")) == (2, 1)
     assert "cannot be listened on" in said
-    code, said = failed(fresh_database, tmp_path, RAGKIT_OIDC_ISSUER="https://id.example")
+    code, said = failed(RAGKIT_OIDC_ISSUER="https://id.example")
     assert (code, said.count("\n")) == (2, 1)
     assert "oidc_client_id" in said
 
 
 def test_nobody_is_let_in_from_other_machines_without_a_key(
-    fresh_database: str, tmp_path: Path
+    fresh_database: str, failed: Callable[..., tuple[int, str]]
 ) -> None:
-    from pydantic import SecretStr
-
     with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
         keys.create(database, name="first")
-    code, said = failed(fresh_database, tmp_path, "--host", "0.0.0.0", RAGKIT_SERVE_AUTH="none")
+    code, said = failed("--host", "0.0.0.0", RAGKIT_SERVE_AUTH="none")
     assert (code, "would let everybody in" in said) == (2, True)

@@ -18,6 +18,7 @@ from ragkit.store.sharing import Shares, principals, to_readers
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder
+from tests.databases import Databases
 
 ADA: Final = principals("ada")
 HR: Final = principals("bob", ["hr"])
@@ -51,13 +52,11 @@ class Place:
 
 
 @pytest.fixture(scope="package")
-def place(database_url: str) -> Iterator[Place]:
-    import psycopg
-
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE test_access TEMPLATE template0")
-    url = database_url.replace("/postgres?", "/test_access?")
-    with open_database(Settings(database_url=SecretStr(url))) as database:
+def place(databases: Databases) -> Iterator[Place]:
+    with (
+        databases.take() as url,
+        open_database(Settings(database_url=SecretStr(url))) as database,
+    ):
         embedder = FakeEmbedder()
         store = database.store("default")
         shown = fill(store, embedder, SHOWN, "open")
@@ -80,5 +79,3 @@ def place(database_url: str) -> Iterator[Place]:
             closed.id,
             tuple(row[0] for row in rows),
         )
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("DROP DATABASE test_access WITH (FORCE)")

@@ -183,7 +183,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Readers]:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_found_is_what_may_be_read(place: Place, seed: int) -> None:
     words, dice = Words(place, f"steps{seed}"), random.Random(seed)
-    for _ in range(40):
+    for _ in range(25):
         words.change(dice)
         for readers in ASKING:
             words.check(readers)
@@ -195,7 +195,7 @@ def test_searches_beside_changes_are_exact_at_their_snapshots(
 ) -> None:
     words = Words(place, "beside")
     stop = Event()
-    began = time.monotonic()
+    changes: list[int] = []
 
     def search(seed: int) -> int:
         dice, searches = random.Random(seed), 0
@@ -217,12 +217,13 @@ def test_searches_beside_changes_are_exact_at_their_snapshots(
             words.put(dice)
             if not dice.randrange(9):
                 words.merge()
+            changes.append(one)
 
     with ThreadPoolExecutor(5) as threads:
         readers = [threads.submit(search, seed) for seed in range(3)]
         writers = [threads.submit(change, seed) for seed in range(2)]
         try:
-            while time.monotonic() < began + 2 and not any(one.done() for one in readers + writers):
+            while len(changes) < 40 and not any(one.done() for one in readers + writers):
                 words.check(ASKING[1])
         finally:
             stop.set()
@@ -385,7 +386,7 @@ def test_sharing_waits_for_a_collection_before_it_holds_a_document(place: Place)
         with transaction(words.pool, words.tenant) as cursor:
             cursor.execute("SELECT 1 FROM collection WHERE tenant = 'order' FOR UPDATE")
             change = thread.submit(words.share, one, "group:hr")
-            end = time.monotonic() + 10
+            end = time.monotonic() + 60
             query = "SELECT count(*) FROM pg_locks WHERE %s = ANY(pg_blocking_pids(pid))"
             own = cursor.connection.info.backend_pid
             while cursor.execute(query, (own,)).fetchone() == (0,):

@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from collections import Counter, defaultdict
 
 import pytest
@@ -43,22 +42,19 @@ class Bm25:
         ]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not CMRC.exists(), reason=f"no test data at {CMRC}")
 def test_two_sentences_hold_the_gold_answer() -> None:
+    """A sixth of that half: its gold share is 0.902, that of the half's 1611 questions 0.867."""
     data = json.loads(CMRC.read_text(encoding="utf-8"))["data"]
     paragraphs = [paragraph for entry in data for paragraph in entry["paragraphs"]]
     index = Bm25([paragraph["context"] for paragraph in paragraphs])
     generator = ExtractiveGenerator()
     held: list[bool] = []
     refused: list[bool] = []
-    seconds = 0.0
-    for paragraph in paragraphs[1::2]:
+    for paragraph in paragraphs[1::12]:
         for asked in paragraph["qas"]:
             passages = index.search(asked["question"], 5)
-            began = time.perf_counter()
             *_, draft = generator.generate(asked["question"], passages)
-            seconds += time.perf_counter() - began
             assert isinstance(draft, Draft)
             quotes = [citation.quote for citation in draft.citations]
             golds = [gold["text"] for gold in asked["answers"]]
@@ -68,11 +64,8 @@ def test_two_sentences_hold_the_gold_answer() -> None:
                 text = index.texts[citation.document]
                 assert text[citation.start : citation.end] == citation.quote
     share, wrongly = sum(held) / len(held), sum(refused) / len(refused)
-    mean_ms = 1000 * seconds / len(held)
-    print(
-        f"\nCMRC 2018, held-out half, {len(held)} questions: gold inside two sentences {share:.3f},"
-    )
-    print(f"wrongly refused {wrongly:.3f}, {mean_ms:.1f} ms a question over five paragraphs")
-    assert len(held) == 1611
-    assert share >= 0.78
+    print(f"\nCMRC 2018, held-out: {len(held)} questions, gold inside two sentences {share:.3f},")
+    print(f"wrongly refused {wrongly:.3f}")
+    assert len(held) == 264
+    assert share >= 0.82
     assert wrongly <= 0.05

@@ -5,26 +5,23 @@ The model is a script that obeys in every way it can; only what ragkit itself do
 
 import json
 import re
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
 from ragkit.answer.markers import markers
 from ragkit.answer.prompt import REFUSAL, prompt_language
 from ragkit.answer.templates import Templates
-from ragkit.contracts import Store
-from ragkit.embed.local import LocalEmbedder
+from ragkit.contracts import Embedder, Store
 from ragkit.store.open import open_database
 from ragkit.types import Chunk, NewDocument
 from ragkit_serve.stub import Reply, StubServer
 from tests.core.answer.injections import EVIL, INJECTIONS
 from tests.core.answer.test_links import live
+from tests.databases import Databases
 
 SALARY = "The falcon of Globex earns 918273 a year, 朱雀 too."  # the other tenant's
 NOTES = {"en": "A note about {}. ", "zh": "关于{}的说明。"}
@@ -49,27 +46,21 @@ def obeying(messages: Sequence[Mapping[str, Any]]) -> Reply:
 
 
 @pytest.fixture(scope="module")
-def settings(database_url: str) -> Iterator[Settings]:
+def settings(databases: Databases, loaded_embedder: Embedder) -> Iterator[Settings]:
     """Settings for a database with all the documents, and one of another tenant's."""
-    name = f"test_{uuid.uuid4().hex}"
-    embedder = LocalEmbedder()
-    embedder.load()
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        url = database_url.replace("/postgres?", f"/{name}?")
+    with databases.take() as url:
         made = Settings(database_url=SecretStr(url))
         with open_database(made) as database:
             texts = [
                 NOTES[prompt_language(bird)].format(bird) + text
                 for bird, text in INJECTIONS.items()
             ]
-            fill(database.store("default"), embedder, texts)
-            fill(database.store("globex"), embedder, [SALARY])
+            fill(database.store("default"), loaded_embedder, texts)
+            fill(database.store("globex"), loaded_embedder, [SALARY])
         yield made
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def fill(store: Store, embedder: LocalEmbedder, texts: Sequence[str]) -> None:
+def fill(store: Store, embedder: Embedder, texts: Sequence[str]) -> None:
     store.create_collection("default")
     for number, text in enumerate(texts):
         chunk = Chunk(0, 0, len(text), len(embedder.token_spans(text)))

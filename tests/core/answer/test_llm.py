@@ -159,14 +159,14 @@ def test_a_broken_answer_holds_what_came() -> None:
 
 
 def test_a_reader_who_leaves_ends_the_request() -> None:
-    with StubServer(lambda messages: Reply("word " * 50, delay_s=0.01)) as server:
+    with StubServer(lambda messages: Reply("word " * 99_999, delay_s=0.01)) as server:
         model = ServedModel([server.url], "stub", timeout_s=5)
         pieces = ChatGenerator(model).generate(ASKED, [LEAVE])
         assert next(pieces) == "word "
         pieces.close()  # type: ignore[attr-defined]
         closed = time.monotonic()
         while not server.disconnects:
-            assert time.monotonic() < closed + 1
+            assert time.monotonic() < closed + 60
             time.sleep(0.005)
     assert len(server.chats) == 1
 

@@ -1,13 +1,13 @@
 """Markers without a source leave the answer, in the stream as in the whole text."""
 
 import random
-import time
 from collections.abc import Iterable
 
 import pytest
 
 from ragkit.answer.markers import markers
 from ragkit.answer.strays import without_strays
+from tests.growth import grows_linearly
 
 
 def sieved(text: str, sources: int = 3) -> str:
@@ -59,7 +59,7 @@ ALPHABET = [*"[[[[]]]]】【9123 8 \n,,-†.ab年", "[1]", "[9]", " [2][7]", "[1
 
 def test_any_text_cut_anyhow_gives_the_same_without_strays() -> None:
     chance = random.Random(20260301)
-    for _ in range(20_000):
+    for _ in range(5_000):
         text = "".join(chance.choices(ALPHABET, k=chance.randint(0, 14)))
         whole = sieved(text)
         cuts = sorted(chance.randint(0, len(text)) for _ in range(chance.randint(0, 5)))
@@ -79,7 +79,5 @@ def test_what_is_no_part_of_a_marker_is_not_held_back() -> None:
 
 @pytest.mark.parametrize("unit", ["[", "[1", " ", "[9]", "[1,", "[9] ", "[1†"])
 def test_hostile_texts_take_time_in_proportion(unit: str) -> None:
-    started = time.perf_counter()
-    list(without_strays([unit] * (60_000 // len(unit)), 3))
-    sieved(unit * (60_000 // len(unit)))
-    assert time.perf_counter() - started < 5
+    assert grows_linearly(lambda size: joined([unit] * (size // len(unit))), 32_000)
+    assert grows_linearly(lambda size: sieved(unit * (size // len(unit))), 32_000)

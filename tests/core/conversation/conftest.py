@@ -5,9 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
@@ -19,18 +17,16 @@ from ragkit.store.conversations import Conversations
 from ragkit.store.open import Database, open_database
 from ragkit.testing import FakeEmbedder, FakeStore
 from ragkit.testing.corpus import CORPUS, fill
+from tests.databases import Databases
 
 Talk = Callable[..., Conversation]
 
 
 @pytest.fixture(scope="module")
-def settings(database_url: str) -> Iterator[Settings]:
+def settings(databases: Databases) -> Iterator[Settings]:
     """Settings for a database of the module's own."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        yield Settings(database_url=SecretStr(database_url.replace("/postgres?", f"/{name}?")))
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with databases.take() as url:
+        yield Settings(database_url=SecretStr(url))
 
 
 @pytest.fixture(scope="module")

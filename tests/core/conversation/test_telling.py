@@ -1,7 +1,5 @@
 """A short text from a model: whole and in time, or an error."""
 
-import time
-
 import pytest
 
 from ragkit.conversation.telling import tell
@@ -17,13 +15,15 @@ def test_reasoning_is_left_out() -> None:
     assert tell(model, "?", max_tokens=9, timeout_s=5) == "So it is."
 
 
-@pytest.mark.parametrize("reply", [Reply("Late.", prefill_s=60), Reply("On " * 999, delay_s=0.05)])
-def test_a_model_that_takes_too_long_is_let_go_in_time(reply: Reply) -> None:
-    with StubServer(lambda messages: reply) as server:
-        begun = time.monotonic()
-        with pytest.raises(ModelServerError, match=r"took longer than 0.3 s"):
-            tell(ServedModel([server.url], "stub"), "?", max_tokens=9999, timeout_s=0.3)
-        assert time.monotonic() - begun < 5
+@pytest.mark.parametrize(
+    "reply", [Reply("Late.", prefill_s=999), Reply("On " * 99_999, delay_s=0.05)]
+)
+def test_a_model_that_takes_too_long_is_let_go(reply: Reply) -> None:
+    with (
+        StubServer(lambda messages: reply) as server,
+        pytest.raises(ModelServerError, match=r"took longer than 0\.3 s"),
+    ):
+        tell(ServedModel([server.url], "stub"), "?", max_tokens=9999, timeout_s=0.3)
 
 
 @pytest.mark.parametrize(("said", "why"), [("One two three", "was cut off"), (" ", "nothing")])

@@ -44,10 +44,10 @@ def test_a_waiting_thread_is_let_go() -> None:
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    assert two.wait(5)
+    assert two.wait(60)
     pieces.close()
     assert log == ["closed"]
-    reader.join(timeout=5)
+    reader.join(timeout=60)
     assert (reader.is_alive(), seen) == (False, [1, 2])
 
 
@@ -66,7 +66,7 @@ def test_a_forgotten_one_is_closed() -> None:
     done = pieces._pump.done
     del pieces
     gc.collect()
-    assert done.wait(5)
+    assert done.wait(60)
     assert log == ["closed"]
 
 

@@ -20,7 +20,7 @@ ASKED = [Message("user", "How long?")]
 QUICK = Tries(rounds=3, backoff_s=0.01, longest_wait_s=2.0)
 
 
-def said(script: Script, *, timeout_s: float = 5.0, asked: int) -> str:
+def said(script: Script, *, timeout_s: float = 60.0, asked: int) -> str:
     """Return what follows the server's name in the error, having counted the requests."""
     with StubServer(script) as server, pytest.raises(ModelServerError) as caught:
         complete(ServedModel([server.url], "stub", timeout_s=timeout_s, tries=QUICK), ASKED)
@@ -97,7 +97,6 @@ def test_silence_is_bounded_and_not_asked_for_again(fault: Fault) -> None:
         Fault(status=503),
         Fault(status=500),  # what vLLM says while it shuts down
         Fault(status=429, retry_after_s=0),
-        Fault(status=429, retry_after_s=1),
         Fault(status=429, retry_date_s=0.9),
         Fault(cut="reset"),
         Fault(cut="quiet"),
@@ -109,7 +108,7 @@ def test_silence_is_bounded_and_not_asked_for_again(fault: Fault) -> None:
 def test_a_passing_failure_is_bridged(fault: Fault) -> None:
     answers: Iterator[str | Fault] = iter([fault, "It is 25 days."])
     with StubServer(lambda messages: next(answers)) as server:
-        model = ServedModel([server.url], "stub", timeout_s=5, tries=QUICK)
+        model = ServedModel([server.url], "stub", timeout_s=60, tries=QUICK)
         assert complete(model, ASKED) == "It is 25 days."
     assert len(server.chats) == 2
 
@@ -118,8 +117,9 @@ def test_retry_after_is_waited_for() -> None:
     answers: Iterator[Fault | Reply] = iter([Fault(status=429, retry_after_s=1), Reply("Yes.")])
     with StubServer(lambda messages: next(answers)) as server:
         began = time.monotonic()
-        complete(ServedModel([server.url], "stub", tries=QUICK), ASKED)
-    assert 0.9 < time.monotonic() - began < 4
+        assert complete(ServedModel([server.url], "stub", tries=QUICK), ASKED) == "Yes."
+        assert len(server.chats) == 2
+    assert time.monotonic() - began > 0.9
 
 
 @pytest.mark.parametrize(

@@ -89,13 +89,13 @@ def test_a_broken_answer_is_incomplete(server: StubServer) -> None:
 
 
 def test_closing_frees_the_server(server: StubServer) -> None:
-    server.script = lambda messages: Reply("word " * 500, delay_s=0.01)
+    server.script = lambda messages: Reply("word " * 99_999, delay_s=0.01)
     stream = openai_model().stream(ASKED)
     next(stream)
     stream.close()
     closed = time.monotonic()
     while not server.disconnects:
-        assert time.monotonic() < closed + 1
+        assert time.monotonic() < closed + 60
         time.sleep(0.005)
 
 

@@ -31,13 +31,12 @@ def model(
     )
 
 
-def until(happened: Callable[[], bool], *, deadline_s: float = 5.0) -> float:
-    """Wait for something; return how long it took."""
+def until(happened: Callable[[], bool], *, deadline_s: float = 60.0) -> None:
+    """Wait for something."""
     began = time.monotonic()
     while not happened():
         assert time.monotonic() - began < deadline_s, "it never happened"
         time.sleep(0.005)
-    return time.monotonic() - began
 
 
 class TestServedModel(LanguageModelConformance):
@@ -183,55 +182,54 @@ def test_the_whole_answer_is_bounded_however_it_drips() -> None:
     with StubServer(lambda messages: Reply("Yes.")) as server:
         assert complete(model(server), ASKED) == "Yes."  # what is imported first has no part in it
     with (
-        StubServer(lambda messages: Reply("word " * 200, delay_s=0.02)) as server,
-        pytest.raises(IncompleteAnswerError, match=r"longer than 2 s for the whole") as caught,
+        StubServer(lambda messages: Reply("word " * 9999, delay_s=0.02)) as server,
+        pytest.raises(IncompleteAnswerError, match=r"longer than 0\.5 s for the whole") as caught,
     ):
-        complete(model(server, total_timeout_s=2), ASKED)
+        complete(model(server, total_timeout_s=0.5), ASKED)
     assert caught.value.received.startswith("word word")
 
 
 def test_all_tries_together_are_bounded() -> None:
-    began = time.monotonic()
     busy = Fault(status=503)
     with (
         StubServer(lambda messages: busy) as server,
         pytest.raises(ModelServerError, match=r"took longer than 0\.3 s"),
     ):
         complete(model(server, total_timeout_s=0.3, tries=Tries(99, backoff_s=0.05)), ASKED)
-    assert time.monotonic() - began < 2
+    assert len(server.chats) < 99
 
 
 def test_a_slow_answer_is_no_silence() -> None:
+    began = time.monotonic()
     with StubServer(lambda messages: Reply("25 days. " * 10, delay_s=0.04)) as server:
-        assert complete(model(server, timeout_s=0.5), ASKED).startswith("25 days.")  # 1.2 s in all
+        assert complete(model(server, timeout_s=0.5), ASKED).startswith("25 days.")
+    assert time.monotonic() - began > 0.5
 
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply("word " * 500, delay_s=0.01), Reply("Too late.", prefill_s=30), Fault(hang=True)],
+    [Reply("word " * 99_999, delay_s=0.01), Reply("Too late.", prefill_s=999), Fault(hang=True)],
 )
-def test_closing_frees_the_server_within_a_second(reply: Reply | Fault) -> None:
+def test_closing_frees_the_server(reply: Reply | Fault) -> None:
     """From another thread, while this one waits, also before anything has come."""
     with StubServer(lambda messages: reply) as server:
-        stream = model(server, timeout_s=30).stream(ASKED)
+        stream = model(server, timeout_s=999, total_timeout_s=999).stream(ASKED)
         reader = threading.Thread(target=lambda: list(stream), daemon=True)
         reader.start()
         until(lambda: server.running == 1)
-        closed = time.monotonic()
         stream.close()
         until(lambda: bool(server.disconnects))
-        reader.join(timeout=1)
+        reader.join(timeout=60)
         assert not reader.is_alive()
-    assert server.disconnects[0] - closed < 1
     assert server.most_running == 1
 
 
 def test_a_forgotten_stream_frees_the_server() -> None:
-    with StubServer(lambda messages: Reply("word " * 500, delay_s=0.01)) as server:
-        stream = model(server).stream(ASKED)
+    with StubServer(lambda messages: Reply("word " * 99_999, delay_s=0.01)) as server:
+        stream = model(server, timeout_s=999, total_timeout_s=999).stream(ASKED)
         next(stream)
         del stream
-        assert until(lambda: bool(server.disconnects)) < 1
+        until(lambda: bool(server.disconnects))
 
 
 def test_an_endless_answer_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from psycopg import Connection
-from psycopg import connect as plain
 from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 from typer.testing import CliRunner
@@ -30,8 +29,7 @@ from ragkit.rerank.open import open_reranker
 from ragkit.rerank.refine import CutOff, Rerank
 from ragkit.rerank.server import ServerReranker
 from ragkit.store.calibration import Calibrations, CurrentCutoff
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit.store.connect import open_pool
 from ragkit.store.open import open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import (
@@ -42,6 +40,7 @@ from ragkit.testing import (
     new_document,
     passages,
 )
+from tests.databases import Databases
 
 HITS = passages()
 THINGS = [f"thing{letter}{other}" for letter in "abcde" for other in "abcdefgh"][:24]
@@ -133,21 +132,15 @@ class TestCosine(RerankerConformance):
 
 
 @pytest.fixture(scope="module")
-def pool(database_url: str) -> Iterator[ConnectionPool[Connection[Any]]]:
+def pool(databases: Databases) -> Iterator[ConnectionPool[Connection[Any]]]:
     """A database with a document about each of some things, and duller ones."""
-    with plain(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE reranked TEMPLATE template0")
-    url = database_url.replace("/postgres?", "/reranked?")
-    with connect(url) as conn:
-        migrate(conn)
-    opened = open_pool(url)
-    store = PostgresStore(opened)
-    documents = [new_document(f"{t}.md", f"The {t} is kept on a shelf.") for t in THINGS]
-    fill(store, FakeEmbedder(), documents)
-    yield opened
-    opened.close()
-    with plain(database_url, autocommit=True) as conn:
-        conn.execute("DROP DATABASE reranked WITH (FORCE)")
+    with databases.take() as url:
+        opened = open_pool(url)
+        store = PostgresStore(opened)
+        documents = [new_document(f"{t}.md", f"The {t} is kept on a shelf.") for t in THINGS]
+        fill(store, FakeEmbedder(), documents)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

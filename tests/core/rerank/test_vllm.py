@@ -1,7 +1,6 @@
 """A tiny cross-encoder behind the real vLLM, and the same one in this process."""
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,10 +14,12 @@ from ragkit.rerank.cross_encoder import CrossEncoderReranker
 from ragkit.rerank.server import ServerReranker
 from ragkit.testing.conformance.reranker import QUERY
 from tests.core.rerank.conftest import TEXTS, ZH_QUERY, Make
+from tests.serve.vllm.served import vllm_python
+from tests.serve.vllm.started import FEWER_PROCESSES, free_port
 
 pytestmark = pytest.mark.vllm
 
-READY_S = 300.0
+READY_S = 600.0
 KEY = "secret-key"
 SHORT = [text for text in TEXTS if 0 < len(text) < 60 and "[SEP]" not in text]
 
@@ -31,19 +32,14 @@ def folder(make: Make) -> Path:
 @pytest.fixture(scope="module")
 def base(folder: Path) -> Iterator[str]:
     """The address of a server, which is stopped in the end."""
-    root = Path(__file__).resolve().parents[3]
-    variable = "RAGKIT_TEST_VLLM_PYTHON"
-    python = Path(os.environ.get(variable, root / ".venvs/vllm/bin/python"))
-    if not python.exists():
-        pytest.skip(f"there is no {python}: make venvs, or set {variable}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    python, port = vllm_python(), free_port()
     log = folder.parent / "log"
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
     command += ["--served-model-name", "tiny", "--runner", "pooling", "--dtype", "float32"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", KEY]
+    command += ["--enforce-eager"]
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1"}
+    environment |= FEWER_PROCESSES
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder)
     try:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
@@ -18,6 +16,7 @@ from ragkit.errors import ModelError, NotFoundError, QueryError, RagkitError
 from ragkit.store.open import Database, open_database
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -38,14 +37,10 @@ class Broken(FakeEmbedder):
 
 
 @pytest.fixture(scope="module")
-def settings(database_url: str) -> Iterator[Settings]:
+def settings(databases: Databases) -> Iterator[Settings]:
     """Settings of a database with a filled collection and an empty one."""
-    name = sql.Identifier("test_bad_input")
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
-        url = database_url.replace("/postgres?", "/test_bad_input?")
+    with databases.take() as url:
         yield Settings(database_url=SecretStr(url))
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 @pytest.fixture(scope="module")

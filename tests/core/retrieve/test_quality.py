@@ -1,7 +1,7 @@
 """nDCG@10 of each mode with the default model: the fusion is never far under its better leg.
 
-Documents are cut into windows of the model's tokens; a document counts by its best. Cranfield is
-whole; of the others parts are taken, as embedding is slow. The benchmarks measure all of them.
+Documents are cut into windows of the model's tokens; a document counts by its best. Parts of the
+sets are taken, as embedding is slow. The benchmarks measure all of them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,30 +36,40 @@ MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 SET = "set"
 TOKENS, OVERLAP = 240, 24
 DEPTH = 50  # chunks fetched, so that ten documents are among them
-QUESTIONS = 225  # at most, evenly drawn, of each set
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not RETRIEVAL.is_dir(), reason=f"no test data at {RETRIEVAL}"),
-]
+pytestmark = pytest.mark.skipif(not RETRIEVAL.is_dir(), reason=f"no test data at {RETRIEVAL}")
+
+
+class QueriesOnce(LocalEmbedder):
+    """The default model; a query that two modes search for is embedded once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: dict[str, Vectors] = {}
+
+    def embed_query(self, text: str) -> Vectors:
+        if text not in self.queries:
+            self.queries[text] = super().embed_query(text)
+        return self.queries[text]
 
 
 @pytest.fixture(scope="module")
-def embedder() -> LocalEmbedder:
-    embedder = LocalEmbedder()
+def embedder() -> QueriesOnce:
+    embedder = QueriesOnce()
     embedder.load()
     return embedder
 
 
 class Counted(FakeReader):
-    """The fake's reader, with words counted and vectors stacked once, not at every search.
+    """The fake's reader, with words counted, vectors stacked and hits made once for all searches.
 
     Whatever else a search asks of a reader, now or later, is the fake's own answer.
     """
 
     def __init__(self, store: FakeStore) -> None:
         super().__init__(store._state)
-        self.chunks = self.hits(self.matching(SET, Every(())))
+        self.chunks = super().hits(self.matching(SET, Every(())))
+        self.by_id = {hit.chunk: hit for hit in self.chunks}
         self.ids = np.array([hit.chunk for hit in self.chunks])
         terms = [analyse(hit.text) for hit in self.chunks]
         self.segment = Segment(self.ids, np.array([len(of_chunk) for of_chunk in terms], np.int32))
@@ -69,8 +80,11 @@ class Counted(FakeReader):
         self.rows = {term: np.array(of_term, np.int32).T for term, of_term in rows.items()}
         space = store.active_space(SET)
         assert space is not None
-        found = self.vectors(space, self.ids.tolist())
-        self.stacked = np.stack([found[chunk] for chunk in self.ids.tolist()])
+        vectors = self.vectors(space, self.ids.tolist())
+        self.stacked = np.stack([vectors[chunk] for chunk in self.ids.tolist()])
+
+    def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
+        return [self.by_id[chunk] for chunk in chunks if chunk in self.by_id]
 
     def nearest(
         self,
@@ -154,8 +168,7 @@ def measure(
     for other in distractors:
         documents |= {f"other {name}": text for name, text in other.documents.items()}
     memory = Memory(embedder, documents)
-    step = max(1, len(labelled.questions) // QUESTIONS)
-    graded = [(q, relevance(q, memory)) for q in labelled.questions[::step]]
+    graded = [(q, relevance(q, memory)) for q in labelled.questions]
     asked = [(q, grades) for q, grades in graded if any(grades.values())]
     means: dict[Mode, float] = {}
     for mode in MODES:
@@ -171,38 +184,52 @@ def measure(
 
 
 def part(labelled: LabelledSet, documents: Sequence[str]) -> LabelledSet:
-    """Keep some documents, and the questions about them."""
-    kept = {name: labelled.documents[name] for name in documents}
-    questions = tuple(q for q in labelled.questions if q.relevant.keys() <= kept.keys())
-    return LabelledSet(f"{labelled.name} in part", kept, questions)
+    """Take some documents, and the questions that one of them answers."""
+    texts = {name: labelled.documents[name] for name in documents}
+    questions = [
+        replace(q, relevant={name: grade for name, grade in q.relevant.items() if name in texts})
+        for q in labelled.questions
+    ]
+    answered = tuple(q for q in questions if any(q.relevant.values()))
+    return LabelledSet(f"{labelled.name} in part", texts, answered)
 
 
+@pytest.mark.long
 def test_cranfield(embedder: LocalEmbedder) -> None:
-    found = measure(embedder, beir(RETRIEVAL / "cranfield", "Cranfield"))
-    assert found["hybrid"] >= 0.42
-    assert found["hybrid"] >= max(found["lexical"], found["dense"]) + 0.02
+    """On all of Cranfield: lexical 0.368, dense 0.393, hybrid 0.425.
+
+    Of its eight parts this is the first, with 131 questions: 0.509, 0.542, 0.582. In the others the
+    fusion is 0.014 to 0.052 above the better of both.
+    """
+    whole = beir(RETRIEVAL / "cranfield", "Cranfield")
+    means = measure(embedder, part(whole, list(whole.documents)[::8]))
+    assert means["hybrid"] >= 0.575
+    assert means["hybrid"] >= max(means["lexical"], means["dense"]) + 0.02
 
 
+@pytest.mark.long
 def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
     whole = squad(RETRIEVAL / "cmrc2018_dev.json", "CMRC 2018")
-    found = measure(embedder, part(whole, list(whole.documents)[::12]))
-    assert found["dense"] < 0.5
-    assert found["lexical"] > 0.9
-    assert found["hybrid"] >= found["lexical"] - 0.001
+    means = measure(embedder, part(whole, list(whole.documents)[::20]))
+    assert means["dense"] < 0.5
+    assert means["lexical"] > 0.9
+    assert means["hybrid"] >= means["lexical"] - 0.001
 
 
+@pytest.mark.long
 def test_questions_of_the_web_among_distractors(embedder: LocalEmbedder) -> None:
     whole = clapnq(RETRIEVAL / "clapnq_dev_answerable.jsonl", "CLAPNQ")
     others = clapnq(RETRIEVAL / "clapnq_dev_unanswerable.jsonl", "CLAPNQ, unanswerable")
-    found = measure(
+    means = measure(
         embedder,
-        part(whole, list(whole.documents)[::3]),
-        part(others, list(others.documents)[::6]),
+        part(whole, list(whole.documents)[::4]),
+        LabelledSet("distractors", dict(list(others.documents.items())[::12]), ()),
     )
-    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
+    assert means["hybrid"] >= max(means["lexical"], means["dense"]) - 0.01
 
 
+@pytest.mark.long
 def test_excerpts_by_chunk(embedder: LocalEmbedder) -> None:
     whole = excerpts(RETRIEVAL / "chunking_evaluation", "chunking_evaluation")
-    found = measure(embedder, part(whole, ["chatlogs", "state_of_the_union"]))
-    assert found["hybrid"] >= max(found["lexical"], found["dense"]) - 0.01
+    means = measure(embedder, part(whole, ["chatlogs", "state_of_the_union"]))
+    assert means["hybrid"] >= max(means["lexical"], means["dense"]) - 0.01

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pytest
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import KnowledgeBase, Settings
@@ -26,6 +24,7 @@ from ragkit.store.reader import PostgresReader
 from ragkit.testing import CORPUS, FakeEmbedder, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import Query
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -34,12 +33,9 @@ QUERY = "delta wing, days of leave"
 
 
 @pytest.fixture(scope="module")
-def url(database_url: str) -> Iterator[str]:
-    name = sql.Identifier("test_side_by_side")
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
-        yield database_url.replace("/postgres?", "/test_side_by_side?")
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+def url(databases: Databases) -> Iterator[str]:
+    with databases.take() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +54,7 @@ def nothing_is_left(database: Database) -> bool:
 
 def all_are_back(database: Database) -> bool:
     """Tell whether every connection comes back to the pool."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         stats = database.pool.get_stats()
         if stats["pool_available"] == stats["pool_size"]:  # the pool takes them back in a thread

@@ -105,7 +105,7 @@ def shown(page: Any) -> int:
 
 def until(page: Any, test: Callable[[], bool]) -> None:
     """Wait for the page; Playwright's own way evaluates strings, which the policy forbids."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not test():
         assert time.monotonic() < deadline
         page.wait_for_timeout(20)

@@ -1,8 +1,6 @@
 """`ragkit eval judge-check` as a user types it, with a judge of one's own."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.judge.labelled import read_labelled_answers
+from tests.commands import run
 
 JUDGES = """
 from ragkit_eval.judge import ParseFailure, Verdict
@@ -28,7 +27,7 @@ def words(settings):
     return Judge()
 """
 
-COMMAND = [sys.executable, "-m", "ragkit", "eval", "judge-check", "labelled.jsonl"]
+COMMAND = ("eval", "judge-check", "labelled.jsonl")
 
 
 def _row(number: int, **changed: Any) -> str:
@@ -52,25 +51,17 @@ class Check:
 
     def __call__(self, *rows: str, options: tuple[str, ...] = (), code: int = 0) -> tuple[str, str]:
         (self.folder / "labelled.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
-        kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
-        home = {"RAGKIT_HOME": str(self.folder / "home"), "PYTHONPATH": str(self.folder)}
+        home = {"RAGKIT_HOME": str(self.folder / "home")}
         judge = () if "--judge" in options else ("--judge", "judges_of_mine:words")
-        done = subprocess.run(
-            [*COMMAND, *judge, *options],
-            env=kept | home,
-            cwd=self.folder,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == code, (done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done.stdout, done.stderr
+        result = run(*COMMAND, *judge, *options, folder=self.folder, environment=home)
+        assert result.returncode == code, (result.stdout, result.stderr)
+        return result.stdout, result.stderr
 
 
 @pytest.fixture
-def check(tmp_path: Path) -> Check:
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "judges_of_mine", raising=False)
     return Check(tmp_path)
 
 

@@ -5,8 +5,6 @@ import pytest
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.metrics.bertscore import BertScore
 
-pytestmark = pytest.mark.slow  # importing transformers takes seconds
-
 
 @pytest.fixture(scope="module")
 def scorer() -> BertScore:

@@ -49,7 +49,6 @@ def test_two_servers_are_asked_the_same_items_and_nothing_twice(tmp_path: Path) 
     assert cost.rows[0].p == 2 / 2**10
 
 
-@pytest.mark.slow
 def test_grounded_answers_are_asked_of_each_model(fresh_database: str, tmp_path: Path) -> None:
     settings = Settings(database_url=SecretStr(fresh_database), home=tmp_path)
     with open_database(settings) as database:

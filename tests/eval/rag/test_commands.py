@@ -1,9 +1,6 @@
 """`ragkit eval rag` and `ragkit eval retrieval` as a user types them, on a real database."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typer.testing import CliRunner
 from ragkit.errors import UsageError
 from ragkit_eval.cli import app
 from ragkit_eval.record import read_run
+from tests.commands import Commands
 
 BEE = "Bees make honey. A hive of the valley yields 18 kilograms of honey a year.\n"
 MILL = "The mill was built in 1748. Its wheel is made of oak.\n"
@@ -31,36 +29,6 @@ QUESTIONS: tuple[Mapping[str, Any], ...] = (
 )
 
 
-class Commands:
-    """Run ragkit on one database, from one folder."""
-
-    def __init__(self, database: str, folder: Path) -> None:
-        kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
-        self.environment = kept | {"RAGKIT_DATABASE_URL": database}
-        self.folder = folder
-
-    def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "ragkit", *arguments],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode == code, (done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done
-
-    def error(self, *arguments: str, code: int = 2) -> str:
-        """Return the one line that a mistake is answered with."""
-        done = self(*arguments, code=code)
-        assert done.stdout == ""
-        (line,) = done.stderr.splitlines()
-        return line
-
-
 @pytest.fixture
 def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
     (tmp_path / "documents").mkdir()
@@ -75,7 +43,6 @@ def write(path: Path, *lines: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> None:
     ragkit("ingest", "documents")
     done = ragkit("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--metric", "rouge-l")
@@ -100,17 +67,17 @@ def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> No
     # What is wrong is one line, and nothing is written.
     moved = [{**QUESTIONS[0], "relevant": {"bees": 1}, "spans": []}]
     write(ragkit.folder / "moved.jsonl", *moved)
-    line = ragkit.error("eval", "rag", "moved.jsonl", "--out", "moved.run")
+    line = ragkit.error("eval", "rag", "moved.jsonl", "--out", "moved.run", code=2)
     assert line.startswith("ragkit: moved.jsonl:1: there is no document 'bees' in collection")
     assert line.endswith("/documents/bee.txt'")
     span = {"document": "bee.txt", "start": 70, "end": 900}
     write(ragkit.folder / "outside.jsonl", {**QUESTIONS[0], "spans": [span]})
-    line = ragkit.error("eval", "retrieval", "outside.jsonl", "--out", "moved.run")
+    line = ragkit.error("eval", "retrieval", "outside.jsonl", "--out", "moved.run", code=2)
     assert "outside.jsonl:1: the span 70-900 of 'bee.txt' ends outside of the document" in line
     assert not (ragkit.folder / "moved.run").exists()
-    line = ragkit.error("eval", "rag", "set.jsonl", "-c", "nowhere", "--out", "moved.run")
+    line = ragkit.error("eval", "rag", "set.jsonl", "-c", "nowhere", "--out", "moved.run", code=2)
     assert "There is no collection 'nowhere'" in line
-    line = ragkit.error("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--mode", "dense")
+    line = ragkit.error("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--mode", "dense", code=2)
     assert "run.jsonl holds another run" in line
 
 
@@ -140,7 +107,6 @@ def test_mistakes_are_told_before_a_database_is_opened(
     assert not (tmp_path / "run.jsonl").exists()
 
 
-@pytest.mark.slow
 def test_a_published_set_brings_its_documents(ragkit: Commands, data: Path, tmp_path: Path) -> None:
     for name, out in (("answerable", "a.jsonl"), ("unanswerable", "u.jsonl")):
         source = data / "retrieval" / f"clapnq_dev_{name}.jsonl"

@@ -10,6 +10,7 @@ import pytest
 
 from ragkit_eval.compare import Comparison
 from ragkit_eval.record import Run, read_run
+from ragkit_eval.report import html
 from ragkit_eval.report.report import compared
 from tests.eval.report import runs
 
@@ -48,7 +49,32 @@ def answer_runs(answer_paths: Sequence[Path]) -> list[Run]:
 
 
 @pytest.fixture(scope="session")
+def choice_comparison(choice_paths: Sequence[Path]) -> Comparison:
+    comparison = compared(slim(*choice_paths))
+    assert comparison is not None
+    return comparison
+
+
+@pytest.fixture(scope="session")
 def answer_comparison(answer_paths: Sequence[Path]) -> Comparison:
     comparison = compared(slim(*answer_paths))
     assert comparison is not None
     return comparison
+
+
+@pytest.fixture(scope="session")
+def choice_page(choice_paths: Sequence[Path]) -> str:
+    """The page of two runs of choices, without their comparison."""
+    return html(slim(*choice_paths), None)
+
+
+@pytest.fixture(scope="session")
+def answer_page(answer_paths: Sequence[Path]) -> str:
+    """The page of two runs of answers, without their comparison."""
+    return html(slim(*answer_paths), None)
+
+
+@pytest.fixture(scope="session")
+def compared_page(answer_paths: Sequence[Path], answer_comparison: Comparison) -> str:
+    """The page of two runs of answers, with their comparison."""
+    return html(slim(*answer_paths), answer_comparison)

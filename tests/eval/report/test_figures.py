@@ -42,9 +42,10 @@ def test_groups_scores_and_fallback_are_those_of_the_runs_own_summary(
         }
 
 
-def test_groups_differences_are_those_of_compare(choice_runs: list[Run]) -> None:
-    comparison = compared(choice_runs)
-    assert comparison is not None
+def test_groups_differences_are_those_of_compare(
+    choice_runs: list[Run], choice_comparison: Comparison
+) -> None:
+    comparison = choice_comparison
     made = report(choice_runs, comparison)
     tested = {row.group: row for row in comparison.groups}
     assert len(made.tasks[0].groups) == 12

@@ -14,7 +14,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from ragkit.errors import UsageError
-from ragkit_eval.compare import Comparison, compare
+from ragkit_eval.compare import Comparison
 from ragkit_eval.record import Record, Run
 from ragkit_eval.report import html
 from ragkit_eval.report.report import compared
@@ -38,9 +38,9 @@ def items(page: str) -> list[Any]:
 
 
 def test_page_of_two_runs_is_well_formed_and_its_references_lead_somewhere(
-    answer_runs: list[Run], answer_comparison: Comparison
+    compared_page: str,
 ) -> None:
-    root = tree(html(answer_runs, answer_comparison))
+    root = tree(compared_page)
     ids = [node.get("id") for node in root.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
     for node in root.iter():
@@ -54,9 +54,9 @@ def test_page_of_two_runs_is_well_formed_and_its_references_lead_somewhere(
 
 
 def test_headings_never_skip_a_level_and_every_cell_of_a_head_has_its_scope(
-    answer_runs: list[Run], answer_comparison: Comparison
+    compared_page: str,
 ) -> None:
-    root = tree(html(answer_runs, answer_comparison))
+    root = tree(compared_page)
     levels = [int(node.tag[1]) for node in root.iter() if re.fullmatch(r"h\d", str(node.tag))]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -72,9 +72,9 @@ def test_headings_never_skip_a_level_and_every_cell_of_a_head_has_its_scope(
 
 
 def test_policy_allows_the_pages_own_script_and_style_and_nothing_else(
-    choice_runs: list[Run],
+    choice_page: str,
 ) -> None:
-    page = html(choice_runs, None)
+    page = choice_page
     meta = lxml_html.fromstring(page).find(".//meta[@http-equiv='Content-Security-Policy']")
     policy = dict(part.split(None, 1) for part in meta.get("content").split("; "))
 
@@ -91,15 +91,17 @@ def test_policy_allows_the_pages_own_script_and_style_and_nothing_else(
     }
 
 
-def test_page_refers_to_nothing_outside_itself(answer_runs: list[Run]) -> None:
-    page = html(answer_runs, None)
+def test_page_refers_to_nothing_outside_itself(answer_page: str) -> None:
+    page = answer_page
     assert not re.search(r"\b(src|srcset|data|action|poster|xlink:href)=", page)
     assert not re.search(r"@import|url\(|<(link|img|iframe|object|embed|base|form)\b", page)
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(|eval\(", page)
 
 
-def test_means_intervals_and_differences_are_the_computed_ones(choice_runs: list[Run]) -> None:
-    comparison = compare(choice_runs)
+def test_means_intervals_and_differences_are_the_computed_ones(
+    choice_runs: list[Run], choice_comparison: Comparison
+) -> None:
+    comparison = choice_comparison
     root = tree(html(choice_runs, comparison))
     cards = [words(node) for node in root.iterfind(".//li[@class='card s0']")]
     values = [record.value("acc") or 0.0 for record in choice_runs[0].records]
@@ -128,9 +130,9 @@ def test_every_mean_is_printed_with_its_items_coverage_and_errors(tmp_path: Path
 
 
 def test_each_group_and_each_slice_has_its_row(
-    answer_runs: list[Run], answer_comparison: Comparison
+    compared_page: str,
 ) -> None:
-    root = tree(html(answer_runs, answer_comparison))
+    root = tree(compared_page)
     tables = {words(node): node for node in root.iter("h3")}
     assert {
         "By group: answer_score",
@@ -143,9 +145,9 @@ def test_each_group_and_each_slice_has_its_row(
 
 
 def test_item_shows_both_answers_with_citations_marks_passages_and_targets(
-    answer_runs: list[Run],
+    answer_page: str,
 ) -> None:
-    found = items(html(answer_runs, None))
+    found = items(answer_page)
     fixed = next(
         item for item in found if item.get("data-kind") == "fixed" and "leave-en" in words(item)
     )
@@ -177,11 +179,11 @@ def test_prediction_is_told_only_where_it_is_not_the_whole_answer(tmp_path: Path
 
 
 def test_missing_target_is_no_target_only_where_the_labels_say_so(
-    tmp_path: Path, answer_runs: list[Run]
+    tmp_path: Path, answer_page: str
 ) -> None:
     path = runs.write(tmp_path / "r.jsonl", runs.header(items=1), [runs.graded("mmlu", "1", 1.0)])
     assert "Right answer none is given" in words(tree(html(slim(path), None)))
-    parking = [item for item in items(html(answer_runs, None)) if "parking" in words(item)]
+    parking = [item for item in items(answer_page) if "parking" in words(item)]
     assert "none: the documents do not answer this" in words(parking[0])
 
 
@@ -191,8 +193,8 @@ def test_metric_that_no_item_could_be_told_of_is_no_row(tmp_path: Path) -> None:
     assert "ndcg@10" not in words(tree(html(slim(path), None)).find(".//main//tbody"))
 
 
-def test_chinese_text_says_its_language(answer_runs: list[Run]) -> None:
-    found = items(html(answer_runs, None))
+def test_chinese_text_says_its_language(answer_page: str) -> None:
+    found = items(answer_page)
     chinese = next(item for item in found if "leave-zh" in words(item))
     assert chinese.find(".//h3").get("lang") == "zh"
     assert {s.get("lang") for s in chinese.iterfind(".//p[@class='said scrolls']/span")} == {"zh"}
@@ -309,8 +311,8 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path: Path) -> None:
     assert "Left out here: 500 characters of the output." in page
 
 
-def test_facts_mark_what_is_not_the_same(choice_runs: list[Run]) -> None:
-    root = tree(html(choice_runs, None))
+def test_facts_mark_what_is_not_the_same(choice_page: str) -> None:
+    root = tree(choice_page)
     rows = {words(row.find("th")): row for row in root.iterfind(".//section[@id='facts']//tr")}
     assert rows["model.name"].get("class") == "differs"
     assert [words(cell) for cell in rows["model.name"].iter("td")] == ["small", "large"]

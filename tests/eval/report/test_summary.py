@@ -28,9 +28,10 @@ def test_summary_says_the_verdict_every_metric_and_the_coverage(
     assert len(text) < 4_000
 
 
-def test_tables_of_groups_show_those_that_differ_most(choice_runs: list[Run]) -> None:
-    comparison = compared(choice_runs)
-    assert comparison is not None
+def test_tables_of_groups_show_those_that_differ_most(
+    choice_runs: list[Run], choice_comparison: Comparison
+) -> None:
+    comparison = choice_comparison
     text = markdown(choice_runs, comparison)
     assert "| group (2 more are not shown) |" in text
     most = max(comparison.groups, key=lambda row: abs(row.difference.mean))

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,21 @@ import typer
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.cli_run import run
 from ragkit_eval.endpoint import ServerGoneError
+from ragkit_eval.item import Item
 from ragkit_eval.record import read_run
 from ragkit_eval.run import evaluate
 from ragkit_eval.run.progress import said, shown_progress
 from ragkit_eval.run.runner import Counts
-from tests.eval.endpoint.scripted import Asked, Reply, ScriptedServer, by_letter, error, letter_of
+from tests import commands
+from tests.eval.endpoint.scripted import (
+    Asked,
+    Reply,
+    ScriptedServer,
+    by_letter,
+    completion,
+    error,
+    letter_of,
+)
 from tests.eval.run.fake import FakeTask, items
 
 SPEC = """
@@ -68,9 +80,8 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
-def ragkit(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "ragkit", "eval", "run", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+def ragkit(*arguments: object) -> commands.Result:
+    return commands.run("eval", "run", *map(str, arguments))
 
 
 def rights(count: int) -> int:
@@ -207,12 +218,12 @@ def test_a_signal_stops_it_cleanly_and_it_goes_on(
         command = [sys.executable, "-m", "ragkit", "eval", "run", task]
         command += ["--url", server.url, "--out", str(out)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 60
             while not out.exists() or len(out.read_text().splitlines()) < 12:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             process.send_signal(number)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=60)
         assert process.returncode == code
         assert f"stopped; the same command goes on from what is in {out}" in said
         assert "Traceback" not in said
@@ -319,3 +330,29 @@ def test_progress_in_a_terminal_is_a_bar() -> None:
         progress(Counts(total=2, ok=2))
     assert "━" in terminal.getvalue()
     assert "2 of 2 items (100%)" in terminal.getvalue()
+
+
+class LongTask(FakeTask):
+    """A task whose prompts of 40 kB are made when they are asked for."""
+
+    def items(self) -> Iterator[Item]:
+        for item in self.made:
+            yield replace(item, prompt="why " * 10_000 + item.prompt)
+
+
+def test_a_run_holds_of_finished_items_neither_prompts_nor_outputs(tmp_path: Path) -> None:
+    first, out = tmp_path / "first.jsonl", tmp_path / "run.jsonl"
+    peaks: list[int] = []
+
+    def measure(counts: Counts) -> None:
+        peaks.append(tracemalloc.get_traced_memory()[1])
+
+    with ScriptedServer(lambda asked: completion("x" * 40_000), keep=False) as server:
+        # What is loaded once is not counted.
+        evaluate([LongTask(items(20))], url=server.url, out=first, concurrency=4)
+        tracemalloc.start()
+        evaluate([LongTask(items(100))], url=server.url, out=out, concurrency=4, progress=measure)
+        tracemalloc.stop()
+    written = out.stat().st_size
+    assert written > 100 * 120_000  # prompt, output and prediction of each
+    assert peaks[-1] < written / 4  # what is in flight; all prompts or all outputs were a third

@@ -1,4 +1,4 @@
-"""HumanEval through its task: 164 reference solutions pass, and 164 wrong ones fail."""
+"""HumanEval through its task: reference solutions pass, and wrong ones fail."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,15 +31,16 @@ def _passed(task: DeclaredTask, items: list[Item], texts: list[str]) -> list[str
     return [item.id for item, score in zip(items, scores, strict=True) if score == 1.0]
 
 
-@pytest.mark.slow
-def test_the_reference_solutions_pass_and_as_many_wrong_ones_fail(task: DeclaredTask) -> None:
+def test_reference_solutions_pass_and_as_many_wrong_ones_fail(task: DeclaredTask) -> None:
+    """A sample; the self-test's own test runs them all."""
     items = list(task.items())
     assert len(items) == 164
-    right = [item.targets[0] for item in items]
-    assert _passed(task, items, right) == [item.id for item in items]
+    sample = items[::16]
+    right = [item.targets[0] for item in sample]
+    assert _passed(task, sample, right) == [item.id for item in sample]
     # What no test expects: equal to nothing but itself.
-    wrong = ["    return object()\n"] * len(items)
-    assert _passed(task, items, wrong) == []
+    wrong = ["    return object()\n"] * len(sample)
+    assert _passed(task, sample, wrong) == []
 
 
 def test_some_right_and_wrong(task: DeclaredTask) -> None:

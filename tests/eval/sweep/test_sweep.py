@@ -1,6 +1,9 @@
 """A small sweep over the real database: run files that stay, a verdict, collections of its own."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,10 @@ from ragkit.store.open import open_database
 from ragkit.testing import CORPUS, fill
 from ragkit_eval.cli import app
 from ragkit_eval.sets import LabelledSet, Question
+from ragkit_eval.sweep import stored
 from ragkit_eval.sweep.grid import Grid
 from ragkit_eval.sweep.run import sweep
+from tests.commands import run
 from tests.eval.endpoint.scripted import ScriptedServer, error
 
 LINES = [
@@ -87,10 +92,31 @@ def labelled(documents: dict[str, str]) -> LabelledSet:
     return LabelledSet("towns", documents, questions)
 
 
-@pytest.mark.slow
+class InProcess:
+    """Stand in for `subprocess`: run `ragkit` here, which saves the seconds of its imports."""
+
+    PIPE = subprocess.PIPE
+
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+
+    def run(
+        self, command: list[str], *, stdout: int, text: bool, check: bool, env: Mapping[str, str]
+    ) -> "subprocess.CompletedProcess[str]":
+        assert (command[:3], stdout, text, check) == (
+            [sys.executable, "-m", "ragkit"],
+            *(self.PIPE, True, False),
+        )
+        self.commands.append(command[3:])
+        result = run(*command[3:], environment=env)
+        return subprocess.CompletedProcess(command, result.returncode, result.stdout)
+
+
 def test_options_that_store_anew_get_collections_of_their_own(
-    fresh_database: str, tmp_path: Path
+    fresh_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    programs = InProcess()
+    monkeypatch.setattr(stored, "subprocess", programs)
     settings = Settings(database_url=SecretStr(fresh_database), home=tmp_path / "home")
     towns = {
         f"t{n}": f"Town {n} lies in valley {n}. " + f"Its people grow kind {n} of apple. " * 30
@@ -106,6 +132,7 @@ def test_options_that_store_anew_get_collections_of_their_own(
     assert small > 3 * large > 0
     again = sweep(grid, labelled(towns), tmp_path / "out", settings)
     assert again.outcome.runs[0].records == done.outcome.runs[0].records
+    assert [command[0] for command in programs.commands] == ["ingest"] * 4
 
 
 def test_what_cannot_be_swept_is_said_before_anything_runs(tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
 """The examples of docs/howto/own-task.md work as they stand."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 from ragkit_eval.item import Response
 from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.spec import DataSpec, FieldsSpec, PromptSpec, SamplingSpec, Spec
+from tests.commands import run
 from tests.eval.endpoint.scripted import ScriptedServer, letters
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,21 +52,13 @@ def test_free_answers(folder: Path) -> None:
 
 
 def test_the_commands(folder: Path) -> None:
-    kept = {name: value for name, value in os.environ.items() if "RAGKIT_" not in name}
     commands = re.findall(r"^ragkit (eval .*)$", PAGE, re.MULTILINE)
     assert len(commands) == 2
     with ScriptedServer(lambda _: letters(_C=-0.1, A=-3.0)) as server:
         for command in commands:
             words = command.replace("http://127.0.0.1:8000/v1", server.url).split()
-            done = subprocess.run(
-                [sys.executable, "-m", "ragkit", *words],
-                env=kept,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=60,
-            )
-            assert done.returncode == 0, done.stderr
+            result = run(*words, folder=folder)
+            assert result.returncode == 0, result.stderr
     records = [json.loads(line) for line in (folder / "exam.jsonl").read_text("utf-8").splitlines()]
     assert [record.get("status") for record in records] == [None, "wrong", "ok", "ok"]
 

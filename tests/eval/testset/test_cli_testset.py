@@ -12,7 +12,7 @@ from psycopg import sql
 from ragkit.calibrate import read_labelled
 from ragkit_eval.sets import read_set
 from ragkit_serve.stub import StubServer
-from tests.core.test_cli import Commands
+from tests.commands import Commands
 
 DOCUMENTS = {
     "pump.md": "# The pumps\n\n## Cooling\n\nThe PX-300 pump needs 42 litres of cooling water in"

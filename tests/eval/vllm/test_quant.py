@@ -11,13 +11,14 @@ import pytest
 from ragkit_eval.record import read_run
 from tests.eval.vllm.tiny import make_answering_llama
 from tests.serve.vllm.served import vllm_python
-from tests.serve.vllm.started import ROOT
+from tests.serve.vllm.started import FEWER_PROCESSES, ROOT
 
 pytestmark = pytest.mark.vllm
 
 
 def test_two_precisions_are_served_asked_and_compared(data: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("RAGKIT_", "VLLM_"))}
+    environment |= FEWER_PROCESSES
     environment |= {"RAGKIT_VLLM_PYTHON": str(vllm_python()), "RAGKIT_HOME": str(tmp_path / "home")}
     folder = tmp_path / "tiny"
     make_answering_llama(folder, data / "tasks" / "mmlu" / "dev")

@@ -9,7 +9,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,14 +17,15 @@ from pathlib import Path
 import pytest
 
 from ragkit_eval.record import Record, read_run
+from tests.commands import run
 from tests.eval.vllm.tiny import make_answering_llama
 from tests.serve.vllm.served import vllm_python
-from tests.serve.vllm.started import ROOT, free_port, started
+from tests.serve.vllm.started import FEWER_PROCESSES, ROOT, free_port, started
 
 pytestmark = pytest.mark.vllm
 
 SUBJECTS = ("anatomy", "high_school_physics", "world_religions")
-QUESTIONS = 40  # of each subject
+QUESTIONS = 20  # of each subject
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,10 @@ def url(lm_eval: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     # In whole precision, so that what shares a batch with a question does not change its answer.
     argv += ["--served-model-name", "tiny", "--dtype", "float32", "--max-model-len", "4096"]
     argv += ["--host", "127.0.0.1", "--port", str(port), "--enable-tokenizer-info-endpoint"]
+    argv += ["--enforce-eager"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("RAGKIT_", "VLLM_"))}
     environment |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    environment |= FEWER_PROCESSES
     environment |= {"HF_HUB_OFFLINE": "1", "RAGKIT_LLM_API_KEY": "none"}
     log = folder / "log"
     with started(argv, environment, port=port, ready="/v1/models", log=log) as server:
@@ -111,10 +113,9 @@ def theirs(
 
 def ours(task: str, url: str, subset: Path, out: Path) -> Mapping[str, Record]:
     """What ragkit's command keeps, by prompt."""
-    command = [sys.executable, "-m", "ragkit", "eval", "run", task, "--url", url]
-    command += ["--data", str(subset), "--out", str(out), "--concurrency", "8"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    options = ("--data", str(subset), "--out", str(out), "--concurrency", "8")
+    result = run("eval", "run", task, "--url", url, *options)
+    assert result.returncode == 0, result.stderr
     return {record.prompt: record for record in read_run(out).records}
 
 
@@ -130,7 +131,7 @@ def test_likelihoods_and_predictions_are_the_harness_s(
         assert record.prediction == sample.prediction
         assert record.scores["acc"] == sample.acc
     predictions = Counter(sample.prediction for sample in theirs.values())
-    assert predictions.most_common(3)[-1][1] >= 10, predictions  # or it would be a test of little
+    assert predictions.most_common(3)[-1][1] >= 5, predictions  # or it would be a test of little
 
 
 def test_one_request_a_question_predicts_the_same(

@@ -1,6 +1,6 @@
 """What holds of chunks for any text at all, with the real tokenizer and with a tiny BPE one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -12,10 +12,11 @@ from ragkit.embed.find import find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.text.normalise import clean
 from ragkit.text.passage import words_of
-from ragkit.types import Block, BlockKind, Chunk, Page, ParsedText
+from ragkit.types import Block, BlockKind, Chunk, Page, ParsedText, Span
 from ragkit_ingest.split.ruler import STRETCH_CHARS
 from ragkit_ingest.split.sizes import Sizes
 from ragkit_ingest.split.structural import Structural
+from tests.growth import grows_linearly
 
 
 @lru_cache
@@ -159,10 +160,17 @@ def test_a_character_that_nothing_tokenises_is_in_a_chunk() -> None:
     ] == [(0, 3, 0)]
 
 
-def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> None:
+def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> int:
+    """Cut one line and return how many characters were tokenised again for that."""
     text = line * (size_bytes // len(line.encode()))
-    splitter = Structural(tokens.spans, Sizes(254, 25))
-    chunks = splitter.split(ParsedText(text), tokens.spans(text))
+    again = 0
+
+    def token_spans(piece: str) -> Sequence[Span]:
+        nonlocal again
+        again += len(piece)
+        return tokens.spans(piece)
+
+    chunks = Structural(token_spans, Sizes(254, 25)).split(ParsedText(text), tokens.spans(text))
     covered = 0
     for piece in chunks:
         assert piece.tokens <= 254
@@ -170,6 +178,7 @@ def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> None:
         assert not text[covered : piece.start].strip()
         covered = piece.end
     assert not text[covered:].strip()
+    return again
 
 
 ENGLISH_LINE, CHINESE_LINE = "the cat sat on the mat, the hat. ", "中文文本没有空格"
@@ -178,10 +187,18 @@ ENGLISH_LINE, CHINESE_LINE = "the cat sat on the mat, the hat. ", "中文文本�
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize("line", [ENGLISH_LINE, "a", "\x01", " ", "👨‍👩‍👧", "e\u0301", ". ", "-"])
 def test_one_long_line(tokenizer: Callable[[], Tokens], line: str) -> None:
-    check_one_line(line, 300_000, tokenizer())
+    check_one_line(line, 100_000, tokenizer())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("line", [ENGLISH_LINE, CHINESE_LINE, "a", "👨‍👩‍👧"])
-def test_one_line_of_ten_megabytes(line: str) -> None:
-    check_one_line(line, 10_000_000, minilm())
+def test_work_grows_with_the_length_of_a_line_and_not_faster(line: str) -> None:
+    """A line of two megabytes takes less than 100 times what a sixteenth of it takes."""
+    again = {}
+
+    def work(size_bytes: int) -> None:
+        again[size_bytes] = check_one_line(line, size_bytes, minilm())
+
+    work(125_000)
+    assert again[125_000] <= 2 * 125_000
+    assert grows_linearly(work, 2_000_000)
+    assert again[2_000_000] <= 2 * 2_000_000

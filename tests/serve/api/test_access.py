@@ -18,7 +18,7 @@ from ragkit import keys
 from ragkit.store.open import Database
 from ragkit_serve.api.access import Need, Public
 from ragkit_serve.api.gate import PUBLIC_PATHS
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Serve, Site
 
 Make = Callable[..., str]
 
@@ -113,13 +113,11 @@ def test_scopes_are_honoured_and_none_includes_another(serve: Serve, key: Make) 
         assert get(live, key=metrics) == 403
 
 
-def test_an_expired_or_revoked_key_is_refused(
-    serve: Serve, database: Database, fresh_database: str
-) -> None:
+def test_an_expired_or_revoked_key_is_refused(serve: Serve, database: Database, site: Site) -> None:
     soon = datetime.now(UTC) + timedelta(days=1)
     made = keys.create(database, name="short", expires_at=soon)
     other = keys.create(database, name="long")
-    with psycopg.connect(fresh_database, autocommit=True) as conn:
+    with psycopg.connect(site.url, autocommit=True) as conn:
         conn.execute(
             "UPDATE access_key SET expires_at = now() - interval '1 s' WHERE id = %s",
             (made.access.id,),

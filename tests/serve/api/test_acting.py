@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Serve, Site
 
 # What a reader of documents is told to note: for whom, as the connection says.
 _NOTE = """
@@ -22,12 +22,13 @@ _NOTE = """
 """
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("stream", [False, True])
 def test_tenant_and_principal_travel_to_the_database(
-    serve: Serve, key: Callable[..., str], fresh_database: str, stream: bool
+    serve: Serve, key: Callable[..., str], site: Site, stream: bool
 ) -> None:
     ann, bob = key("read", "write", principal="ann"), key("read", tenant="other", principal="bob")
-    with psycopg.connect(fresh_database, autocommit=True) as conn, serve() as live:
+    with psycopg.connect(site.url, autocommit=True) as conn, serve() as live:
         conn.execute(_NOTE)
         conn.execute(
             "CREATE FUNCTION noting() RETURNS trigger LANGUAGE plpgsql AS"

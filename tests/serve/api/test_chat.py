@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from ragkit_serve.stub import Fault, Reply, StubServer
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Scripted, Serve
 
 ASKED: Any = [{"role": "user", "content": "How many days of paid holiday does an employee have?"}]
 
@@ -69,12 +69,11 @@ def check_grammar(chunks: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("model", [False, True])
 def test_a_stream_has_found_citations_first_and_verified_ones_last(
-    serve: Serve, model: bool
+    serve: Serve, scripted: Scripted, model: bool
 ) -> None:
-    with StubServer() as stub:
-        llm = {"llm_url": stub.url, "llm_model": "stub"} if model else {}
-        with serve(**llm) as live:
-            chunks = streamed(live)
+    llm = {"llm_url": scripted().url, "llm_model": "stub"} if model else {}
+    with serve(**llm) as live:
+        chunks = streamed(live)
     check_grammar(chunks)
     first, last = (chunk["choices"][0]["delta"]["context"] for chunk in (chunks[0], chunks[-1]))
     assert {cited["verdict"] for cited in first["citations"]} == {"unverified"}
@@ -83,11 +82,8 @@ def test_a_stream_has_found_citations_first_and_verified_ones_last(
     assert last["citations"][0]["quote"] in text
 
 
-def test_a_stream_tells_its_tokens_when_asked(serve: Serve) -> None:
-    with (
-        StubServer() as stub,
-        serve(llm_url=stub.url, llm_model="stub") as live,
-    ):
+def test_a_stream_tells_its_tokens_when_asked(serve: Serve, scripted: Scripted) -> None:
+    with serve(llm_url=scripted().url, llm_model="stub") as live:
         *chunks, last = streamed(live, stream_options={"include_usage": True})
     check_grammar(chunks)
     assert all(chunk["usage"] is None for chunk in chunks)
@@ -107,8 +103,9 @@ def test_several_choices_each_have_their_grammar(serve: Serve) -> None:
     assert [choice.index for choice in whole.choices] == [0, 1]
 
 
-def test_langchain_talks_to_it(serve: Serve) -> None:
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+def test_langchain_talks_to_it(serve: Serve, scripted: Scripted) -> None:
+    stub = scripted()
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         chat = ChatOpenAI(
             model="ragkit/default", base_url=live.base, api_key=SecretStr("none"), max_retries=0
         )
@@ -154,14 +151,17 @@ def test_a_filter_bounds_what_is_found(serve: Serve) -> None:
     assert nothing.choices[0].message.model_extra["context"]["refused"] is True  # type: ignore[index]
 
 
-def test_messages_before_are_the_history_and_instructions_reach_the_model(serve: Serve) -> None:
+def test_messages_before_are_the_history_and_instructions_reach_the_model(
+    serve: Serve, scripted: Scripted
+) -> None:
     messages: Any = [
         {"role": "system", "content": "Answer like a pirate."},
         *ASKED,
         {"role": "assistant", "content": "28 days [1]."},
         {"role": "user", "content": "And when do unused days of them lapse?"},
     ]
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+    stub = scripted()
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         client(live.base).chat.completions.create(
             model="ragkit", messages=messages, temperature=0.5, seed=7, max_tokens=50, stop=["END"]
         )
@@ -172,25 +172,26 @@ def test_messages_before_are_the_history_and_instructions_reach_the_model(serve:
     assert sent["stop"] == ["END"]
 
 
-def test_a_json_schema_binds_the_answer(serve: Serve) -> None:
+def test_a_json_schema_binds_the_answer(serve: Serve, scripted: Scripted) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"days": {"type": "integer"}}}
-    with StubServer(lambda messages: '{"days": 28}') as stub:
-        with serve(llm_url=stub.url, llm_model="stub") as live:
-            answer = client(live.base).chat.completions.create(
-                model="ragkit",
-                messages=ASKED,
-                response_format={
-                    "type": "json_schema",
-                    "json_schema": {"name": "leave", "schema": schema},
-                },
-            )
-        assert answer.choices[0].message.content == '{"days": 28}'
-        assert "json" in json.dumps(stub.chats[-1].body)
+    stub = scripted(lambda messages: '{"days": 28}')
+    with serve(llm_url=stub.url, llm_model="stub") as live:
+        answer = client(live.base).chat.completions.create(
+            model="ragkit",
+            messages=ASKED,
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "leave", "schema": schema},
+            },
+        )
+    assert answer.choices[0].message.content == '{"days": 28}'
+    assert "json" in json.dumps(stub.chats[-1].body)
 
 
-def test_the_served_model_is_passed_through(serve: Serve) -> None:
+def test_the_served_model_is_passed_through(serve: Serve, scripted: Scripted) -> None:
     hello: Any = [{"role": "user", "content": "Grüß Gott 你好 👋"}]
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+    stub = scripted()
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         api = client(live.base)
         whole = api.chat.completions.create(model="stub", messages=hello)
         stream = api.chat.completions.create(model="stub", messages=hello, stream=True)
@@ -200,12 +201,12 @@ def test_the_served_model_is_passed_through(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("model", ["ragkit", "stub"])
-def test_what_the_model_server_breaks_off_ends_in_an_error_event(serve: Serve, model: str) -> None:
+def test_what_the_model_server_breaks_off_ends_in_an_error_event(
+    serve: Serve, scripted: Scripted, model: str
+) -> None:
     fault = Fault(cut="quiet", text="Half an ans")
-    with (
-        StubServer(lambda messages: fault) as stub,
-        serve(llm_url=stub.url, llm_model="stub") as live,
-    ):
+    stub = scripted(lambda messages: fault)
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         body = {"model": model, "messages": ASKED, "stream": True}
         url = f"{live.base}/chat/completions"
         with httpx.stream("POST", url, json=body, timeout=30) as response:
@@ -308,9 +309,12 @@ def test_the_field_that_is_wrong_is_named(serve: Serve) -> None:
             assert error["message"].startswith(f"{param}: ")
 
 
-def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve) -> None:
+def test_tools_are_the_clients_to_call_and_passages_reach_the_model(
+    serve: Serve, scripted: Scripted
+) -> None:
     tools: Any = [{"type": "function", "function": {"name": "now", "parameters": {}}}]
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+    stub = scripted()
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         api = client(live.base)
         whole = api.chat.completions.create(model="ragkit", messages=ASKED, tools=tools)
         chunks = list(
@@ -331,12 +335,10 @@ def test_tools_are_the_clients_to_call_and_passages_reach_the_model(serve: Serve
     assert last.choices[0].delta.context["citations"][0]["verdict"] == "verified"
 
 
-def test_reasoning_stands_beside_the_answer(serve: Serve) -> None:
+def test_reasoning_stands_beside_the_answer(serve: Serve, scripted: Scripted) -> None:
     reply = Reply("Four [1].", reasoning="Let me see.")
-    with (
-        StubServer(lambda messages: reply) as stub,
-        serve(llm_url=stub.url, llm_model="stub") as live,
-    ):
+    stub = scripted(lambda messages: reply)
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         answer: Any = client(live.base).chat.completions.create(model="ragkit", messages=ASKED)
         chunks = streamed(live)
     assert answer.choices[0].message.reasoning == "Let me see."
@@ -360,8 +362,11 @@ def test_reasoning_stands_beside_the_answer(serve: Serve) -> None:
         },
     ],
 )
-def test_nothing_is_fetched_or_run_for_a_client(serve: Serve, part: dict[str, Any]) -> None:
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+def test_nothing_is_fetched_or_run_for_a_client(
+    serve: Serve, scripted: Scripted, part: dict[str, Any]
+) -> None:
+    stub = scripted()
+    with serve(llm_url=stub.url, llm_model="stub") as live:
         sent = {"model": "stub", "messages": ASKED} | part
         response = httpx.post(f"{live.base}/chat/completions", json=sent, timeout=30)
         assert response.status_code == 400

@@ -29,7 +29,7 @@ from ragkit.store.open import Database
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Turn
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Serve, Site
 
 QUESTION = "How many days of paid holiday does an employee have?"
 
@@ -52,7 +52,7 @@ def worker(url: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_search(client: Client) -> None:
@@ -73,6 +73,7 @@ def test_search(client: Client) -> None:
         client.search("pump", k=0)
 
 
+@pytest.mark.usefixtures("alone")
 def test_old_versions(client: Client, database: Database, loaded_embedder: Embedder) -> None:
     store = PostgresStore(database.pool, keep_versions=1)
     then = datetime.now(UTC)
@@ -199,7 +200,8 @@ def test_models(client: Client) -> None:
     assert len(client.rerank("pump", ["a", "b", "c"], top_n=2)) == 2
 
 
-def test_collections_and_uploads(client: Client, fresh_database: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("alone")
+def test_collections_and_uploads(client: Client, site: Site, tmp_path: Path) -> None:
     assert [one.name for one in client.collections()] == ["default", "manuals"]
     assert client.create_collection("手册").name == client.create_collection("手册").name == "手册"
     path = tmp_path / "leave.md"
@@ -214,7 +216,7 @@ def test_collections_and_uploads(client: Client, fresh_database: str, tmp_path: 
         client.wait(sent[0], timeout_s=0)
     with pytest.raises(BusyError):
         client.upload("手册", [("other.txt", b"x")], key="once")
-    with worker(fresh_database):
+    with worker(site.url):
         done = client.wait(sent[0], timeout_s=60)
         client.wait(sent[1].id, timeout_s=60)
         assert done.document is not None

@@ -1,13 +1,11 @@
 """Collections, documents and jobs over HTTP, on the real database; the worker is played by hand."""
 
 import hashlib
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
@@ -330,22 +328,3 @@ def test_what_a_caller_may_not_see_is_not_there(site: Site) -> None:
     error(limited.get("/v1/collections/default/documents"), 404)
     error(upload(limited), 404)
     error(limited.post("/v1/collections", json={"id": "new"}), 403)
-
-
-def test_uploads_that_break_off_leave_nothing_behind(serve: Any) -> None:
-    with serve() as live:
-        host, port = live.url.removeprefix("http://").split(":")
-        head = (
-            f"POST /v1/collections/default/documents HTTP/1.1\r\nHost: {host}:{port}\r\n"
-            "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 900000\r\n\r\n"
-            '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
-        )
-        for _ in range(5):
-            with socket.create_connection((host, int(port))) as connection:
-                connection.sendall(head.encode() + b"a" * 500_000)
-        sent = httpx.post(
-            f"{live.base}/collections/default/documents", files={"file": ("b.txt", b"whole")}
-        )
-        assert sent.status_code == 202
-        jobs = httpx.get(f"{live.base}/jobs").json()["data"]
-        assert [job["name"] for job in jobs] == ["b.txt"]

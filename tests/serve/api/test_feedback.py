@@ -12,8 +12,8 @@ import pytest
 from ragkit.store.kept import KeptAnswers
 from ragkit.store.open import Database
 from ragkit.types import Answer, Citation
-from ragkit_serve.stub import StubServer, quote_first_source
-from tests.serve.api.conftest import Serve
+from ragkit_serve.stub import quote_first_source
+from tests.serve.api.conftest import Scripted, Serve
 
 ANSWER = Answer("28 days [1].", False, "", (Citation(1, 7, "h.md", "H", 2, 10, 20, "28 days"),))
 ASKED: Any = [{"role": "user", "content": "How many days of paid holiday does an employee have?"}]
@@ -76,24 +76,23 @@ def rewriting(messages: Any) -> str:
 @pytest.mark.parametrize("conversation", [False, True])
 @pytest.mark.parametrize("model", [False, True])
 def test_a_rated_follow_up_is_exported_as_a_question_that_stands_alone(
-    serve: Serve, model: bool, conversation: bool, stream: bool
+    serve: Serve, scripted: Scripted, model: bool, conversation: bool, stream: bool
 ) -> None:
-    with StubServer(rewriting) as stub:
-        llm = {"llm_url": stub.url, "llm_model": "stub"} if model else {}
-        with (
-            serve(serve_auth="none", **llm) as live,
-            httpx.Client(base_url=live.url, timeout=30) as http,
-        ):
-            body = {"model": "ragkit", "messages": TOLD, "store": True, "stream": stream}
-            if conversation:
-                begun = body | {"messages": TOLD[:1], "ragkit": {"conversation": "new"}}
-                first = http.post("/v1/chat/completions", json=begun | {"stream": False}).json()
-                context = first["choices"][0]["message"]["context"]
-                body["ragkit"] = {"conversation": context["conversation"]}
-            answered = http.post("/v1/chat/completions", json=body)
-            id = answered.text.split('"id":"')[1].split('"')[0]
-            http.post("/v1/feedback", json={"answer_id": id, "rating": "up"}).raise_for_status()
-            (item,) = map(json.loads, http.get("/v1/feedback/export").text.splitlines())
+    llm = {"llm_url": scripted(rewriting).url, "llm_model": "stub"} if model else {}
+    with (
+        serve(serve_auth="none", **llm) as live,
+        httpx.Client(base_url=live.url, timeout=30) as http,
+    ):
+        body = {"model": "ragkit", "messages": TOLD, "store": True, "stream": stream}
+        if conversation:
+            begun = body | {"messages": TOLD[:1], "ragkit": {"conversation": "new"}}
+            first = http.post("/v1/chat/completions", json=begun | {"stream": False}).json()
+            context = first["choices"][0]["message"]["context"]
+            body["ragkit"] = {"conversation": context["conversation"]}
+        answered = http.post("/v1/chat/completions", json=body)
+        id = answered.text.split('"id":"')[1].split('"')[0]
+        http.post("/v1/feedback", json={"answer_id": id, "rating": "up"}).raise_for_status()
+        (item,) = map(json.loads, http.get("/v1/feedback/export").text.splitlines())
     expanded = "And when do they lapse? (days paid holiday)"
     assert item["asked"] == FOLLOW_UP
     assert item["question"] == (REWRITTEN if model else expanded)

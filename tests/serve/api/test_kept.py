@@ -11,8 +11,7 @@ import openai
 import pytest
 
 from ragkit.store.open import Database
-from ragkit_serve.stub import StubServer
-from tests.serve.api.conftest import Live, Serve
+from tests.serve.api.conftest import Live, Scripted, Serve
 
 ASKED: Any = [{"role": "user", "content": "How many days of paid holiday does an employee have?"}]
 
@@ -22,33 +21,34 @@ def client(live: Live, secret: str = "none") -> openai.OpenAI:
 
 
 @pytest.mark.parametrize("model", [False, True])
-def test_a_kept_answer_is_shown_as_it_was_and_deleted(serve: Serve, model: bool) -> None:
-    with StubServer() as stub:
-        llm = {"llm_url": stub.url, "llm_model": "stub"} if model else {}
-        with serve(serve_auth="none", **llm) as live:
-            completions = client(live).chat.completions
-            first = completions.create(model="ragkit", messages=ASKED, store=True, n=2)
-            forgotten = completions.create(model="ragkit", messages=ASKED)
-            shown = completions.retrieve(first.id)
-            assert shown.to_dict() == first.to_dict()
-            assert shown.choices[1].message.model_extra["context"]["citations"]  # type: ignore[index]
-            assert (shown.usage is not None and shown.usage.total_tokens > 0) is model
-            with pytest.raises(openai.NotFoundError, match=forgotten.id):
-                completions.retrieve(forgotten.id)
-            rated = httpx.post(
-                f"{live.base}/feedback", json={"answer_id": first.id, "rating": "up"}
-            ).json()
-            deleted = completions.delete(first.id)
-            assert deleted.to_dict() == {
-                "object": "chat.completion.deleted",
-                "id": first.id,
-                "deleted": True,
-            }
-            for act in (completions.retrieve, completions.delete):
-                with pytest.raises(openai.NotFoundError, match="there is no kept answer"):
-                    act(first.id)
-            listed = httpx.get(f"{live.base}/feedback").json()["data"]
-            assert listed == [rated]  # with its copy
+def test_a_kept_answer_is_shown_as_it_was_and_deleted(
+    serve: Serve, scripted: Scripted, model: bool
+) -> None:
+    llm = {"llm_url": scripted().url, "llm_model": "stub"} if model else {}
+    with serve(serve_auth="none", **llm) as live:
+        completions = client(live).chat.completions
+        first = completions.create(model="ragkit", messages=ASKED, store=True, n=2)
+        forgotten = completions.create(model="ragkit", messages=ASKED)
+        shown = completions.retrieve(first.id)
+        assert shown.to_dict() == first.to_dict()
+        assert shown.choices[1].message.model_extra["context"]["citations"]  # type: ignore[index]
+        assert (shown.usage is not None and shown.usage.total_tokens > 0) is model
+        with pytest.raises(openai.NotFoundError, match=forgotten.id):
+            completions.retrieve(forgotten.id)
+        rated = httpx.post(
+            f"{live.base}/feedback", json={"answer_id": first.id, "rating": "up"}
+        ).json()
+        deleted = completions.delete(first.id)
+        assert deleted.to_dict() == {
+            "object": "chat.completion.deleted",
+            "id": first.id,
+            "deleted": True,
+        }
+        for act in (completions.retrieve, completions.delete):
+            with pytest.raises(openai.NotFoundError, match="there is no kept answer"):
+                act(first.id)
+        listed = httpx.get(f"{live.base}/feedback").json()["data"]
+        assert listed == [rated]  # with its copy
 
 
 def test_a_streamed_answer_is_shown_whole(serve: Serve) -> None:

@@ -16,7 +16,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Serve, Site
 
 KEY = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})
 OTHER = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})
@@ -45,16 +45,14 @@ def test_a_key_logs_a_browser_in_and_out(serve: Serve, key: Callable[..., str]) 
         assert client.get("/v1/models").status_code == 401
 
 
-def test_a_log_in_ends_with_its_key(
-    serve: Serve, key: Callable[..., str], fresh_database: str
-) -> None:
+def test_a_log_in_ends_with_its_key(serve: Serve, key: Callable[..., str], site: Site) -> None:
     import psycopg
 
     secret = key("read")
     with serve(serve_auth="keys") as live, browser(live) as client:
         client.post("/login", data={"key": secret})
         assert client.get("/v1/models").status_code == 200
-        with psycopg.connect(fresh_database, autocommit=True) as conn:
+        with psycopg.connect(site.url, autocommit=True) as conn:
             conn.execute("UPDATE access_key SET revoked_at = now()")
         live.app.state.ragkit.keyring._known.clear()
         assert client.get("/v1/models").status_code == 401

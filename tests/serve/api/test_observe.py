@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ragkit.logs import JsonLines, PlainLines
 from ragkit_serve.stub import Fault, Reply, StubServer
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Scripted, Serve
 
 CANARY = "wombat-canary"
 QUESTION = f"How many days of paid holiday does an employee have, {CANARY}?"
@@ -87,9 +87,11 @@ def test_the_audit_says_who_asked_which_collection_and_what_only_when_wanted(
         assert line.get("text") == (CANARY if wanted == "texts" else None)
 
 
-def test_figures_have_every_name_and_no_tenant(serve: Serve, key: Callable[..., str]) -> None:
+def test_figures_have_every_name_and_no_tenant(
+    serve: Serve, scripted: Scripted, key: Callable[..., str]
+) -> None:
     secret = key("read", "metrics", tenant="tenant-canary")
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+    with serve(llm_url=scripted().url, llm_model="stub") as live:
         headers = {"authorization": f"Bearer {secret}"}
         text = httpx.get(f"{live.url}/metrics", headers=headers).text
     for name in (
@@ -103,7 +105,7 @@ def test_figures_have_every_name_and_no_tenant(serve: Serve, key: Callable[..., 
 
 
 def test_an_answer_is_a_span_by_the_conventions(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
@@ -113,7 +115,7 @@ def test_an_answer_is_a_span_by_the_conventions(
         "model": "ragkit",
         "messages": [{"role": "user", "content": QUESTION}],
     }
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="stub") as live:
+    with serve(llm_url=scripted().url, llm_model="stub") as live:
         url = f"{live.url}/v1/chat/completions"
         assert httpx.post(url, json=body, timeout=30).status_code == 200
         assert httpx.post(url, json=body | {"stream": True}, timeout=30).status_code == 200

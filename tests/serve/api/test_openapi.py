@@ -13,7 +13,7 @@ from schemathesis.checks import CHECKS
 
 from tests.serve.api.conftest import Serve
 
-EXAMPLES = 12  # of each operation; the whole takes about a minute
+EXAMPLES = 6  # of each of some forty operations
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -43,7 +43,8 @@ def test_every_operation_says_what_it_does_needs_and_answers(serve: Serve) -> No
             assert document["components"]["schemas"][name].get("examples"), where
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("with_key", [True, False])
 def test_nothing_is_answered_that_is_not_declared(
     serve: Serve, key: Callable[..., str], with_key: bool

@@ -8,19 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.serve.api.conftest import Serve
+import pytest
+
+from tests.serve.api.conftest import Serve, Site
 from tests.serve.api.test_client_live import worker
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "python-client.md"
 LEASE = "The lease can be terminated with three months' notice to the end of a quarter."
 
 
-def test_the_examples_run(serve: Serve, fresh_database: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("alone")
+def test_the_examples_run(serve: Serve, site: Site, tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len(examples) == 2
     (tmp_path / "lease.txt").write_text(LEASE, encoding="utf-8")
     printed = []
-    with serve(serve_auth="none") as live, worker(fresh_database):
+    with serve(serve_auth="none") as live, worker(site.url):
         for example in examples:
             assert "http://127.0.0.1:8080" in example
             done = subprocess.run(

@@ -49,6 +49,7 @@ def check_trace(live: Live) -> None:
     assert 0 < steps["lexical"]["notes"]["coverage"] <= 1
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_trace_has_every_stage_and_what_cannot_be_searched_for_is_refused(
     serve: Serve, database: Database, loaded_embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ from ragkit_serve.services import Services
 from ragkit_serve.ui import browse
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.words import WORDS
+from tests.databases import Databases
 from tests.serve.api.test_access import routes_of
 
 MERGER: Final = "The merger with Acme is planned for May."
@@ -63,12 +64,12 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(database_url: str, loaded_embedder: Embedder) -> Iterator[Site]:
-    import psycopg
+def site(databases: Databases, loaded_embedder: Embedder) -> Iterator[Site]:
+    with databases.take() as url:
+        yield from _site(url, loaded_embedder)
 
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE test_sharing TEMPLATE template0")
-    url = database_url.replace("/postgres?", "/test_sharing?")
+
+def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
     settings = Settings(database_url=SecretStr(url), serve_key_rate=100_000, collection="open")
     with open_database(settings) as database:
         embedder = loaded_embedder
@@ -109,8 +110,6 @@ def site(database_url: str, loaded_embedder: Embedder) -> Iterator[Site]:
         app = create_app(Services(settings, database, library))
         yield Site(database, app, hidden.id, shown.id, chunk, job)
         assert closed.id
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("DROP DATABASE test_sharing WITH (FORCE)")
 
 
 Ask = Callable[[TestClient, Site], Any]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import psycopg
 import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
@@ -20,6 +19,7 @@ from ragkit.store.sharing import Shares, to_readers
 from ragkit.testing.corpus import fill, new_document
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
+from tests.databases import Databases
 
 OLD: Final = "The lease ends in March."
 NEW: Final = "The lease ends in June."
@@ -67,11 +67,14 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(database_url: str, loaded_embedder: Embedder) -> Iterator[Site]:
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE test_http_versions TEMPLATE template0")
-    url = SecretStr(database_url.replace("/postgres?", "/test_http_versions?"))
-    settings = Settings(database_url=url, serve_key_rate=100_000, keep_versions=3)
+def site(databases: Databases, loaded_embedder: Embedder) -> Iterator[Site]:
+    with databases.take() as url:
+        yield from _site(url, loaded_embedder)
+
+
+def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
+    address = SecretStr(url)
+    settings = Settings(database_url=address, serve_key_rate=100_000, keep_versions=3)
     with open_database(settings) as database:
         store = database.store("default")
         for text in (OLD, NEW):
@@ -86,8 +89,6 @@ def site(database_url: str, loaded_embedder: Embedder) -> Iterator[Site]:
         library.embedder = library.embedders.default = loaded_embedder
         app = create_app(Services(settings, database, library))
         yield Site(database, app, lease.id, secret.id, before)
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute("DROP DATABASE test_http_versions WITH (FORCE)")
 
 
 def ask(client: TestClient, **options: Any) -> Any:

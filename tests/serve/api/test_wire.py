@@ -12,8 +12,7 @@ import openai
 import pytest
 
 from ragkit.contracts import Embedder
-from ragkit_serve.stub import StubServer
-from tests.serve.api.conftest import Serve
+from tests.serve.api.conftest import Scripted, Serve
 
 MODEL = "all-MiniLM-L6-v2"
 
@@ -22,8 +21,8 @@ def client(live: Any, key: str = "none") -> openai.OpenAI:
     return openai.OpenAI(base_url=live.base, api_key=key, max_retries=0)
 
 
-def test_models_are_listed_and_looked_up(serve: Serve) -> None:
-    with StubServer() as stub, serve(llm_url=stub.url, llm_model="org/stub") as live:
+def test_models_are_listed_and_looked_up(serve: Serve, scripted: Scripted) -> None:
+    with serve(llm_url=scripted().url, llm_model="org/stub") as live:
         names = [model.id for model in client(live).models.list()]
         assert names == ["ragkit", "ragkit/default", "ragkit/manuals", "org/stub"]
         assert client(live).models.retrieve("ragkit/manuals").owned_by == "ragkit"

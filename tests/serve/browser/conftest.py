@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -92,29 +93,55 @@ def database(url: str) -> Iterator[Database]:
             while states - {"done"} and time.monotonic() < deadline:
                 assert worker.poll() is None, "the worker has ended"
                 states = {job.state for job in UploadJobs(database.pool, "default").some(jobs)}
-                time.sleep(0.1)
+                time.sleep(0.02)
             assert states == {"done"}
             yield database
         finally:
             worker.terminate()
-            worker.wait(30)
+            worker.wait(60)
 
 
-@contextmanager
-def serving(services: Services) -> Iterator[str]:
-    """Serve the whole app on a port; yield its address."""
-    server = DrainingServer(create_app(services, ui=True), 2.0)
-    listening = socket.create_server(("127.0.0.1", 0))
+@dataclass
+class Serving:
+    """The whole app, served in a thread."""
+
+    url: str
+    server: DrainingServer
+    thread: threading.Thread
+    listening: socket.socket
+
+    def end(self) -> None:
+        """Do as a process does on SIGTERM: drain, then hang up."""
+        self.server.handle_exit(signal.SIGTERM, None)
+        self.wait()
+
+    def wait(self) -> None:
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+        self.listening.close()
+
+
+def started(services: Services, *, port: int = 0) -> Serving:
+    """Serve the whole app on a port."""
+    server = DrainingServer(create_app(services, ui=True), services.settings.serve_grace_s)
+    listening = socket.create_server(("127.0.0.1", port))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not server.started and time.monotonic() < deadline:
         time.sleep(0.01)
     assert server.started
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(15)
-    listening.close()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    return Serving(url, server, thread, listening)
+
+
+@contextmanager
+def serving(services: Services, *, port: int = 0) -> Iterator[str]:
+    """Serve the whole app on a port; yield its address."""
+    live = started(services, port=port)
+    yield live.url
+    live.server.should_exit = live.server.force_exit = True  # whatever pages still listen to
+    live.wait()
 
 
 @pytest.fixture(scope="session")
@@ -178,7 +205,7 @@ def visit(browser: Any) -> Iterator[Open]:
         context.add_init_script(WATCH)
         page = context.new_page()
         pages.append(page)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(url)
         return page
@@ -216,7 +243,7 @@ def open_page(browser: Any, site: Site) -> Iterator[Open]:
         context.add_init_script(WATCH)
         context.on("request", lambda request: asked.append(request.url))
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
             "console",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import Settings, keys
-from ragkit.embed.local import LocalEmbedder
+from ragkit.contracts import Embedder
 from ragkit.library import Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill
@@ -24,7 +23,7 @@ from ragkit_serve import StubServer
 from ragkit_serve.services import Services
 from ragkit_serve.stub import Fault, Reply, quote_first_source
 from ragkit_serve.ui.words import WORDS
-from tests.serve.browser.conftest import ready, serving
+from tests.serve.browser.conftest import ready, serving, started
 from tests.serve.browser.test_page import answered, ask, shows, tab, until
 from tests.serve.test_supervise import program
 
@@ -56,21 +55,31 @@ def stub(model: Model) -> Iterator[StubServer]:
 
 
 @pytest.fixture
-def filled(fresh_database: str) -> Iterator[Database]:
+def filled(fresh_database: str, loaded_embedder: Embedder) -> Iterator[Database]:
     """A database of one's own with a few documents."""
     with open_database(Settings(database_url=SecretStr(fresh_database))) as database:
-        fill(database.store("default"), LocalEmbedder("all-MiniLM-L6-v2"), CORPUS)
+        fill(database.store("default"), loaded_embedder, CORPUS)
         yield database
 
 
-def settings(stub: StubServer, home: Path) -> dict[str, str]:
-    """Return what a server's processes are told."""
-    return {
-        "RAGKIT_HOME": str(home),
-        "RAGKIT_LLM_URL": stub.url,
-        "RAGKIT_LLM_MODEL": "stub",
-        "RAGKIT_SERVE_GRACE_S": "0.5",
-    }
+@pytest.fixture
+def services(
+    filled: Database,
+    stub: StubServer,
+    fresh_database: str,
+    loaded_embedder: Embedder,
+    tmp_path: Path,
+) -> Services:
+    settings = Settings(
+        database_url=SecretStr(fresh_database),
+        home=tmp_path,
+        llm_url=stub.url,
+        llm_model="stub",
+        serve_grace_s=0.5,
+    )
+    library = Library(settings, filled)
+    library.embedder = library.embedders.default = loaded_embedder
+    return Services(settings, filled, library)
 
 
 def up(url: str) -> str:
@@ -87,38 +96,26 @@ def up(url: str) -> str:
 
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
 def test_a_restart_in_the_middle_of_an_answer_is_said_and_got_over(
-    visit: Callable[..., Any],
-    filled: Database,
-    fresh_database: str,
-    stub: StubServer,
-    model: Model,
-    tmp_path: Path,
-    locale: str,
+    visit: Callable[..., Any], services: Services, model: Model, locale: str
 ) -> None:
     words = WORDS["zh" if locale == "zh-CN" else "en"]
-    told = settings(stub, tmp_path)
-    with program(fresh_database, tmp_path, "--no-worker", **told) as first:
-        url = up(first.url())
-        page = visit(url, locale=locale)
-        ready(page)
-        ask(page, HOLIDAY)
-        answered(page)
-        slow = Reply("One word after the other. " * 200, delay_s=0.05)
-        says: Iterator[str | Reply] = iter(
-            [HOLIDAY, slow]
-        )  # the question as it is searched for, then the answer
-        model.says = lambda _: next(says)
-        ask(page, HOLIDAY)
-        until(page, "[...document.querySelectorAll('.rk-text')].at(-1).innerText.includes('One')")
-        first.child.send_signal(signal.SIGTERM)
-        page.wait_for_selector(".rk-failed")
-        assert page.inner_text(".rk-failed") == words["failed"].format(
-            reason=words["error_draining"]
-        )
-        assert "One word after" in page.inner_text(".rk-incomplete .rk-text")
-        assert page.inner_text(".rk-incomplete .rk-note") == words["incomplete"]
-        assert page.input_value("#rk-question textarea") == HOLIDAY
-        assert first.child.wait(30) == 0
+    first = started(services)
+    page = visit(first.url, locale=locale)
+    ready(page)
+    ask(page, HOLIDAY)
+    answered(page)
+    slow = Reply("One word after the other. " * 200, delay_s=0.05)
+    # The question as it is searched for, then the answer.
+    says: Iterator[str | Reply] = iter([HOLIDAY, slow])
+    model.says = lambda _: next(says)
+    ask(page, HOLIDAY)
+    until(page, "[...document.querySelectorAll('.rk-text')].at(-1).innerText.includes('One')")
+    first.end()
+    page.wait_for_selector(".rk-failed")
+    assert page.inner_text(".rk-failed") == words["failed"].format(reason=words["error_draining"])
+    assert "One word after" in page.inner_text(".rk-incomplete .rk-text")
+    assert page.inner_text(".rk-incomplete .rk-note") == words["incomplete"]
+    assert page.input_value("#rk-question textarea") == HOLIDAY
     page.click("#rk-send")
     until(page, "document.querySelectorAll('.rk-failed').length === 2")
     assert page.locator(".rk-failed").last.inner_text() == words["failed"].format(
@@ -128,9 +125,8 @@ def test_a_restart_in_the_middle_of_an_answer_is_said_and_got_over(
     shows(page, "#rk-notice", words["failed"].format(reason=words["no_server"]))
     tab(page, 0)
     model.says = lambda _: ABOUT_HOLIDAY
-    port = url.rpartition(":")[2]
-    with program(fresh_database, tmp_path, "--no-worker", "--port", port, **told) as second:
-        assert up(second.url()) == url
+    with serving(services, port=int(first.url.rpartition(":")[2])) as url:
+        assert url == first.url
         page.click("#rk-send")
         assert "28 days" in answered(page, 2).locator(".rk-text").inner_text()
         assert page.locator("#rk-conversations .rk-open").count() == 1, "it went on where it was"
@@ -167,15 +163,10 @@ class Outage:
 
 
 @pytest.fixture
-def own_site(
-    filled: Database, stub: StubServer, fresh_database: str, tmp_path: Path
-) -> Iterator[str]:
+def own_site(services: Services) -> Iterator[str]:
     """The address of a site over the database of one's own, which is given up on after a second."""
-    filled.pool.timeout = 1.0
-    mine = Settings(
-        database_url=SecretStr(fresh_database), home=tmp_path, llm_url=stub.url, llm_model="stub"
-    )
-    with serving(Services(mine, filled, Library(mine, filled))) as address:
+    services.database.pool.timeout = 1.0
+    with serving(services) as address:
         yield address
 
 
@@ -218,13 +209,15 @@ def test_an_answer_waits_for_a_database_that_is_soon_back(
     database_url: str,
     fresh_database: str,
 ) -> None:
-    filled.pool.timeout = 20.0
+    filled.pool.timeout = 60.0
     page = visit(own_site)
     ready(page)
     with Outage(database_url, fresh_database):
         ask(page, HOLIDAY)
         page.wait_for_selector(".rk-working")
-        page.wait_for_timeout(1500)
+        failures = filled.pool.get_stats().get("connections_errors", 0)
+        while filled.pool.get_stats().get("connections_errors", 0) == failures:
+            page.wait_for_timeout(20)
         assert page.locator(".rk-failed").count() == 0
     assert "28 days" in answered(page).locator(".rk-text").inner_text()
 
@@ -240,7 +233,9 @@ def test_the_page_does_not_care_which_process_answers(
     key = keys.create(filled, name="ann", principal="ann", scopes=("read", "write"))
     file = tmp_path / "harbour.md"
     file.write_text("# Harbour\n\nThe harbour crane lifts at most 42 tonnes in calm weather.\n")
-    with program(fresh_database, tmp_path, "--workers", "2", **settings(stub, tmp_path)) as server:
+    settings = {"HOME": str(tmp_path), "LLM_URL": stub.url, "LLM_MODEL": "stub"}
+    variables = {f"RAGKIT_{name}": value for name, value in settings.items()}
+    with program(fresh_database, tmp_path, "--workers", "2", **variables) as server:
         url = up(server.url())
         answering = len(server.children()) - 1  # one is the ingestion worker
         assert answering == 2
@@ -254,6 +249,9 @@ def test_the_page_does_not_care_which_process_answers(
             answer = httpx.get(f"{url}/ui/me", cookies=token, timeout=30)
             known.add((answer.status_code, answer.json()["principal"]))
         assert known == {(200, "ann")}
+        for _ in range(10):  # each process has the page
+            whole = httpx.get(f"{url}/", cookies=token, timeout=60)
+            assert (whole.status_code, "gradio" in whole.text) == (200, True)
         for n in range(1, 5):
             ask(page, HOLIDAY)
             assert "28 days" in answered(page, n).locator(".rk-text").inner_text()

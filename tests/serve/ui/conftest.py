@@ -5,59 +5,50 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 from fastapi import FastAPI
-from psycopg import sql
 from pydantic import SecretStr
 
 from ragkit import Settings
 from ragkit.contracts import Embedder
-from ragkit.embed.local import LocalEmbedder
 from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.testing.corpus import CORPUS, fill, new_document
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
+from tests.databases import Databases
 
 MANUAL = new_document("manual.md", "The pump runs at 900 revolutions a minute.", title="Pump")
 
 
 @pytest.fixture(scope="module")
-def embedder() -> Embedder:
-    embedder = LocalEmbedder("all-MiniLM-L6-v2")
-    embedder.load()
-    return embedder
-
-
-@pytest.fixture(scope="module")
-def url(database_url: str) -> Iterator[str]:
+def url(databases: Databases) -> Iterator[str]:
     """The address of a database of the module's own."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        yield database_url.replace("/postgres?", f"/{name}?")
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with databases.take() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
-def database(url: str, embedder: Embedder) -> Iterator[Database]:
+def database(url: str, loaded_embedder: Embedder) -> Iterator[Database]:
     """Collections default and manuals of tenant default, and a collection of another tenant."""
     with open_database(Settings(database_url=SecretStr(url))) as database:
         store = database.store("default")
-        fill(store, embedder, CORPUS)
-        fill(store, embedder, [MANUAL], collection="manuals")
-        fill(database.store("other"), embedder, [new_document("vault.md", "Code 4711.")])
+        fill(store, loaded_embedder, CORPUS)
+        fill(store, loaded_embedder, [MANUAL], collection="manuals")
+        fill(database.store("other"), loaded_embedder, [new_document("vault.md", "Code 4711.")])
         yield database
 
 
 @pytest.fixture(scope="module")
 def services(
-    database: Database, url: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+    database: Database,
+    url: str,
+    loaded_embedder: Embedder,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Services:
     settings = Settings(database_url=SecretStr(url), home=tmp_path_factory.mktemp("home"))
     library = Library(settings, database)
-    library.embedder = embedder
+    library.embedder = library.embedders.default = loaded_embedder
     return Services(settings, database, library)
 
 

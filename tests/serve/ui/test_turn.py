@@ -98,11 +98,13 @@ def test_far_surroundings_are_left_out_at_words() -> None:
 
 
 @pytest.fixture
-def kept(services: Services, embedder: Embedder, caller: Caller) -> Any:
+def kept(services: Services, loaded_embedder: Embedder, caller: Caller) -> Any:
     """A conversation about a document that is then replaced, or deleted."""
     store = services.database.store("default")
     uri = f"{uuid.uuid4().hex}.md"
-    (document,) = fill(store, embedder, [new_document(uri, "The pump runs fast.")], "manuals")
+    (document,) = fill(
+        store, loaded_embedder, [new_document(uri, "The pump runs fast.")], "manuals"
+    )
     cited = replace(CITED, document=document.id, uri=uri, title="", start=4, end=8, quote="pump")
     conversations = services.library.conversations(caller)
     number, token = uuid.uuid4(), uuid.uuid4()
@@ -118,11 +120,11 @@ def test_a_source_is_read_from_the_store(services: Services, caller: Caller, kep
 
 
 def test_a_replaced_document_is_not_shown_as_if_it_had_not_changed(
-    services: Services, embedder: Embedder, caller: Caller, kept: Any
+    services: Services, loaded_embedder: Embedder, caller: Caller, kept: Any
 ) -> None:
     store = services.database.store("default")
     changed = replace(new_document(kept[1].uri, "Something else."), content_hash="other")
-    fill(store, embedder, [changed], "manuals")
+    fill(store, loaded_embedder, [changed], "manuals")
     html = source_html(store, caller, [kept[1]], EN)
     assert "has been replaced since (version 2 now)" in html
     assert '<mark class="rk-span">pump</mark></div>' in html

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serve.vllm.started import ROOT
+from tests.serve.vllm.started import ROOT, UNBOUND
 
-_READY_S = 300.0
+_READY_S = 600.0
 
 
 def vllm_python() -> Path:
@@ -95,7 +95,11 @@ class Served:
 
 
 @contextmanager
-def served(model: Path, folder: Path, *options: object) -> Iterator[Served]:
+def served(
+    model: Path,
+    folder: Path,
+    *options: object,
+) -> Iterator[Served]:
     """Run the command until the block ends, whatever happens in it; wait until it is ready."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}
     command = [sys.executable, "-m", "ragkit", "model", "serve", str(model), "--json"]
@@ -104,7 +108,7 @@ def served(model: Path, folder: Path, *options: object) -> Iterator[Served]:
     with output.open("wb") as out, log.open("wb") as err:
         process = subprocess.Popen(
             command,
-            env={**plain, "RAGKIT_VLLM_PYTHON": str(vllm_python())},
+            env={**plain, **UNBOUND, "RAGKIT_VLLM_PYTHON": str(vllm_python())},
             cwd=ROOT,
             stdout=out,
             stderr=err,

@@ -1,6 +1,7 @@
 """A real llama.cpp server, run by `ragkit model serve`, on a GGUF file written on the spot."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from ragkit_serve.model.gguf_header import FILE_TYPES, read_gguf
 from ragkit_serve.model.llamacpp import ITS_VARIABLES, find_llamacpp
-from tests.serve.vllm.memorised import ANSWERS, TEMPLATE, make_memorised_llama
+from tests.serve.vllm.memorised import ANSWERS, TEMPLATE
 from tests.serve.vllm.started import ROOT, Started, free_port, started
 
 pytestmark = pytest.mark.vllm
@@ -31,12 +32,12 @@ def python() -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(python: Path, memorised: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
     from safetensors.numpy import load_file
 
-    folder = tmp_path_factory.mktemp("memorised")
-    make_memorised_llama(folder)
+    folder = tmp_path_factory.mktemp("memorised") / "tiny"
+    shutil.copytree(memorised, folder)
     weights: dict[str, Any] = load_file(folder / "model.safetensors")
     np.savez(folder / "weights.npz", **weights)
     out = folder / "tiny.gguf"

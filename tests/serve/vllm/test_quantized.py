@@ -8,7 +8,7 @@ bfloat16 and transformers with the original ones in float32.
 
 import json
 import os
-import subprocess
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from ragkit_serve.model.offered import Offered, ask_offered
-from tests.serve.vllm.memorised import ANSWERS, make_memorised_llama, prompt
-from tests.serve.vllm.started import ROOT, Started, free_port, started
+from tests.commands import run
+from tests.serve.vllm.memorised import ANSWERS, prompt
+from tests.serve.vllm.started import FEWER_PROCESSES, ROOT, Started, free_port, started
 
 pytestmark = pytest.mark.vllm
 
@@ -42,9 +43,10 @@ def vllm() -> Path:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(memorised: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, as what is made of it is written beside it."""
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    make_memorised_llama(folder)
+    shutil.copytree(memorised, folder)
     return folder
 
 
@@ -65,18 +67,13 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quantize(original: Path, scheme: str, *options: str) -> dict[str, Any]:
     """Run the command as a user types it; gives what `--json` prints."""
     python = environment_python("RAGKIT_TEST_QUANTIZE_PYTHON", "quantize")
-    command = [sys.executable, "-m", "ragkit", "model", "quantize", str(original)]
-    done = subprocess.run(
-        [*command, "--scheme", scheme, "--json", *options],
-        env={**os.environ, "RAGKIT_QUANTIZE_PYTHON": str(python)},
-        cwd=original.parent,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    result = run(
+        *("model", "quantize", str(original), "--scheme", scheme, "--json", *options),
+        folder=original.parent,
+        environment={"RAGKIT_QUANTIZE_PYTHON": str(python)},
     )
-    assert done.returncode == 0, done.stderr
-    facts: dict[str, Any] = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    facts: dict[str, Any] = json.loads(result.stdout)
     return facts
 
 
@@ -149,7 +146,7 @@ def server(
     argv += ["--port", str(port), "--quantization", "int8", "--dtype", "bfloat16"]
     argv += ["--max-model-len", "256", "--cpu-kv-cache-gib", "1", "--enforce-eager"]
     ours = {"RAGKIT_VLLM_PYTHON": str(vllm), "RAGKIT_LLM_API_KEY": "sk-test"}
-    environment = {**os.environ, **ours}
+    environment = {**os.environ, **ours, **FEWER_PROCESSES}
     log = tmp_path_factory.mktemp("log") / "server.log"
     with started(argv, environment, port=port, ready="/v1/models", log=log) as server:
         yield server

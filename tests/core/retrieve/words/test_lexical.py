@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
 
 from ragkit.contracts import Store
 from ragkit.filters import parse
 from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.store.connect import connect, open_pool
-from ragkit.store.migrate import migrate
+from ragkit.store.connect import open_pool
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 from ragkit.text.analyse import analyse
 from ragkit.text.analysers import analyser_name
+from tests.databases import Databases
 
 TEXTS = [
     "The force majeure clause covers fire and flood.",
@@ -35,16 +33,10 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def url(database_url: str) -> Iterator[str]:
+def url(databases: Databases) -> Iterator[str]:
     """One database for the module: only read, or written in collections of their own."""
-    name = "lexical_leg"
-    with psycopg.connect(database_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        address = database_url.replace("/postgres?", f"/{name}?")
-        with connect(address) as made:
-            migrate(made)
-        yield address
-        conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with databases.take() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -13,41 +13,27 @@ import pytest
 
 from ragkit_serve.model.gateway import nginx
 from ragkit_serve.stub import StubServer
+from tests import commands
+from tests.commands import Result
 from tests.serve.model.gateway.test_nginx import body, free_port, poll
 
 KEY = "sk-gateway-0123456789"
 needs_nginx = pytest.mark.skipif(nginx.find_nginx() is None, reason="nginx is not installed")
 
 
-def environment(**more: str) -> dict[str, str]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
-    return plain | more
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "ragkit", "model", "gateway", *map(str, arguments)]
+Run = Callable[..., Result]
 
 
 @pytest.fixture
-def gateway(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    def run(*arguments: object, **more: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            env=environment(**more),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+def gateway(tmp_path: Path) -> Run:
+    def run(*arguments: str, **more: str) -> Result:
+        return commands.run("model", "gateway", *arguments, folder=tmp_path, environment=more)
 
     return run
 
 
 @needs_nginx
-def test_it_writes_a_configuration_that_nginx_accepts(
-    tmp_path: Path, gateway: Callable[..., "subprocess.CompletedProcess[str]"]
-) -> None:
+def test_it_writes_a_configuration_that_nginx_accepts(tmp_path: Path, gateway: Run) -> None:
     done = gateway(
         "--backends", "http://10.0.0.5:8000", "http://10.0.0.6:8000", "--balance", "prefix",
         RAGKIT_LLM_API_KEY=KEY,
@@ -67,7 +53,7 @@ def test_it_writes_a_configuration_that_nginx_accepts(
 
 @needs_nginx
 def test_a_key_is_made_for_clients_when_the_servers_have_another(
-    tmp_path: Path, gateway: Callable[..., "subprocess.CompletedProcess[str]"]
+    tmp_path: Path, gateway: Run
 ) -> None:
     (tmp_path / "inner").write_text("inner-key-0123456789\n")
     done = gateway("--backends", "http://10.0.0.5:8000", "--backend-key-file", "inner")
@@ -102,17 +88,19 @@ def test_without_nginx_it_still_writes_and_says_how_to_install_it(
 def test_it_runs_until_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     port = free_port()
     with StubServer(lambda messages: "Four.", api_key=KEY) as server:
+        options = ["--backends", server.url, "--listen", f"127.0.0.1:{port}", "--run"]
+        plain = {name: v for name, v in os.environ.items() if not name.startswith("RAGKIT_")}
         process = subprocess.Popen(
-            command("--backends", server.url, "--listen", f"127.0.0.1:{port}", "--run"),
+            [sys.executable, "-m", "ragkit", "model", "gateway", *options],
             cwd=tmp_path,
-            env=environment(RAGKIT_LLM_API_KEY=KEY),
+            env=plain | {"RAGKIT_LLM_API_KEY": KEY},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            assert poll(lambda: process.poll() is not None or _healthy(url), 30)
+            assert poll(lambda: process.poll() is not None or _healthy(url))
             said = httpx.post(
                 f"{url}/v1/chat/completions",
                 json=body("hi"),
@@ -121,7 +109,7 @@ def test_it_runs_until_interrupted(tmp_path: Path, number: signal.Signals) -> No
             assert said.json()["choices"][0]["message"]["content"] == "Four."
         finally:
             process.send_signal(number)
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
     assert not _healthy(url)
 
 
@@ -142,9 +130,7 @@ def _healthy(url: str) -> bool:
         (["--backends", "http://a:1", "--output", "a b"], "use a plain absolute path"),
     ],
 )
-def test_nonsense_is_one_line(
-    gateway: Callable[..., "subprocess.CompletedProcess[str]"], arguments: list[str], said: str
-) -> None:
+def test_nonsense_is_one_line(gateway: Run, arguments: list[str], said: str) -> None:
     done = gateway(*arguments, RAGKIT_LLM_API_KEY=KEY)
     assert done.returncode == 2
     assert said in done.stderr
@@ -152,7 +138,7 @@ def test_nonsense_is_one_line(
 
 
 def test_keys_that_cannot_be_used(
-    gateway: Callable[..., "subprocess.CompletedProcess[str]"],
+    gateway: Run,
 ) -> None:
     none = gateway("--backends", "http://a:1")
     assert (none.returncode, none.stdout) == (2, "")
@@ -164,7 +150,7 @@ def test_keys_that_cannot_be_used(
 
 
 @needs_nginx
-def test_json(gateway: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path) -> None:
+def test_json(gateway: Run, tmp_path: Path) -> None:
     done = gateway("--backends", "http://10.0.0.5", "--json", RAGKIT_LLM_API_KEY=KEY)
     assert json.loads(done.stdout) == {
         "config": f"{tmp_path}/gateway/nginx.conf",

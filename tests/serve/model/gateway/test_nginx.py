@@ -16,8 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
-from itertools import pairwise
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -42,7 +41,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def poll(condition: Callable[[], bool], seconds: float = 15) -> bool:
+def poll(condition: Callable[[], bool], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not (so := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -70,7 +69,7 @@ def running(folder: Path, *urls: str, **options: object) -> Iterator[str]:
             yield url
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
 
 
 def answers(url: str) -> bool:
@@ -89,7 +88,7 @@ def chat(url: str, text: str = "hello", **headers: str) -> httpx.Response:
         f"{url}/v1/chat/completions",
         json=body(text),
         headers=HEADERS | headers,
-        timeout=30,
+        timeout=60,
         verify=TRUST,
     )
 
@@ -126,21 +125,32 @@ def test_one_key_outside_another_inside_and_both_servers_work(
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, StubServer]]:
+    """A gateway for tests that only ask, and the server behind it."""
+    with (
+        StubServer(lambda messages: "I am A", api_key=SERVERS_KEY) as server,
+        running(tmp_path_factory.mktemp("gateway"), server.url) as url,
+    ):
+        yield url, server
+
+
 @pytest.mark.parametrize(
     "authorization",
     ["", "Bearer", "Bearer wrong", f"Bearer {KEY.lower()}", f"Bearer {KEY}x", f"Basic {KEY}"],
 )
 def test_no_or_a_wrong_key_gets_nowhere(
-    tmp_path: Path, servers: tuple[StubServer, StubServer], authorization: str
+    guarded: tuple[str, StubServer], authorization: str
 ) -> None:
-    with running(tmp_path, servers[0].url) as url:
-        refused = chat(url, Authorization=authorization)
-        assert refused.status_code == 401
-        assert refused.json()["error"]["type"] == "authentication_error"
-        doubled = [("Authorization", authorization or "x"), ("Authorization", f"Bearer {KEY}")]
-        twice = httpx.post(f"{url}/v1/chat/completions", json=body("hello"), headers=doubled)
-        assert twice.status_code in {400, 401}
-        assert servers[0].requests == []
+    url, server = guarded
+    server.requests.clear()
+    refused = chat(url, Authorization=authorization)
+    assert refused.status_code == 401
+    assert refused.json()["error"]["type"] == "authentication_error"
+    doubled = [("Authorization", authorization or "x"), ("Authorization", f"Bearer {KEY}")]
+    twice = httpx.post(f"{url}/v1/chat/completions", json=body("hello"), headers=doubled)
+    assert twice.status_code in {400, 401}
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -164,44 +174,77 @@ def test_no_or_a_wrong_key_gets_nowhere(
     ],
 )
 def test_every_other_path_is_absent_even_with_the_key(
-    tmp_path: Path, servers: tuple[StubServer, StubServer], method: str, path: str
+    guarded: tuple[str, StubServer], method: str, path: str
 ) -> None:
-    with running(tmp_path, servers[0].url) as url:
-        host, _, port = url.removeprefix("http://").partition(":")
-        request = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
-        with socket.create_connection((host, int(port))) as raw:  # no client tidies the path up
-            raw.sendall(f"{request}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
-            answer = b"".join(iter(lambda: raw.recv(65536), b"")).decode()
-        assert answer.startswith("HTTP/1.1 404")
-        assert "nginx/" not in answer
-        assert json.loads(answer.partition("\r\n\r\n")[2])["error"]["type"] == "not_found_error"
-        assert servers[0].requests == []
+    url, server = guarded
+    server.requests.clear()
+    host, _, port = url.removeprefix("http://").partition(":")
+    request = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+    with socket.create_connection((host, int(port))) as raw:  # no client tidies the path up
+        raw.sendall(f"{request}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
+        answer = b"".join(iter(lambda: raw.recv(65536), b"")).decode()
+    assert answer.startswith("HTTP/1.1 404")
+    assert "nginx/" not in answer
+    assert json.loads(answer.partition("\r\n\r\n")[2])["error"]["type"] == "not_found_error"
+    assert server.requests == []
 
 
 def test_a_path_written_otherwise_arrives_as_what_it_was_let_in_for(
-    tmp_path: Path, servers: tuple[StubServer, StubServer]
+    guarded: tuple[str, StubServer],
 ) -> None:
-    with running(tmp_path, servers[0].url) as url:
-        odd = httpx.post(f"{url}//v1/%63hat/completions", json=body("hello"), headers=HEADERS)
-        assert said(odd) == "I am A"
-        assert servers[0].requests[-1].path == "/v1/chat/completions"
+    url, server = guarded
+    odd = httpx.post(f"{url}//v1/%63hat/completions", json=body("hello"), headers=HEADERS)
+    assert said(odd) == "I am A"
+    assert server.requests[-1].path == "/v1/chat/completions"
 
 
-def test_tokens_pass_as_they_come(tmp_path: Path, servers: tuple[StubServer, StubServer]) -> None:
-    servers[0].script = lambda messages: Reply("word " * 20, delay_s=0.05)
-    with running(tmp_path, servers[0].url) as url:
-        arrivals = []
-        request = body("hello", stream=True)
-        with httpx.stream(
-            "POST", f"{url}/v1/chat/completions", json=request, headers=HEADERS
-        ) as lines:
-            for line in lines.iter_lines():
+class WordByWord(ThreadingHTTPServer):
+    """Streams twenty words, each as soon as the client has read the word before."""
+
+    daemon_threads = True
+    words = 20
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        self.read = threading.Semaphore(0)
+
+    class Handler(BaseHTTPRequestHandler):
+        server: WordByWord
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            for word in range(self.server.words):
+                self.wfile.write(f"data: {word}\n\n".encode())
+                if not self.server.read.acquire(timeout=60):
+                    return
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+
+def test_tokens_pass_as_they_come(tmp_path: Path) -> None:
+    with WordByWord() as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with (
+            running(tmp_path, f"http://127.0.0.1:{server.server_address[1]}") as url,
+            httpx.stream(
+                "POST",
+                f"{url}/v1/chat/completions",
+                json=body("hello", stream=True),
+                headers=HEADERS,
+                timeout=60,
+            ) as answer,
+        ):
+            words = []
+            for line in answer.iter_lines():
                 if line:
-                    arrivals.append(time.monotonic())
-        assert line in {"", "data: [DONE]"}
-        assert len(arrivals) > 20
-        gaps = [after - before for before, after in pairwise(arrivals)]
-        assert max(gaps) < 0.5 * (arrivals[-1] - arrivals[0])
+                    words.append(line)
+                    server.read.release()
+        server.shutdown()
+    assert words == [f"data: {word}" for word in range(20)]
 
 
 def test_a_full_server_hands_on_and_two_say_when_to_come_back(
@@ -318,21 +361,21 @@ def test_it_speaks_tls(tmp_path: Path, servers: tuple[StubServer, StubServer]) -
 def test_a_client_that_leaves_frees_its_server(
     tmp_path: Path, servers: tuple[StubServer, StubServer]
 ) -> None:
-    servers[0].script = lambda messages: Reply("word " * 2000, delay_s=0.02)
+    servers[0].script = lambda messages: Reply("word " * 2000, delay_s=0.05)
     with running(tmp_path, servers[0].url) as url:
         with httpx.stream(
             "POST", f"{url}/v1/chat/completions", json=body("hello", stream=True), headers=HEADERS
         ) as lines:
             next(lines.iter_lines())
         left = time.monotonic()
-        assert poll(lambda: servers[0].running == 0, 5)
-        assert servers[0].disconnects[0] - left < 1
+        assert poll(lambda: servers[0].running == 0)
+        assert servers[0].disconnects[0] - left < 20  # of a hundred
 
 
 def test_so_does_one_that_leaves_while_its_prompt_is_read(
     tmp_path: Path, servers: tuple[StubServer, StubServer]
 ) -> None:
-    servers[0].script = lambda messages: Reply("word", prefill_s=20)
+    servers[0].script = lambda messages: Reply("word", prefill_s=100)
     with running(tmp_path, servers[0].url) as url:
         data = json.dumps(body("hello", stream=True))
         request = (
@@ -341,23 +384,36 @@ def test_so_does_one_that_leaves_while_its_prompt_is_read(
         host, _, port = url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port))) as raw:
             raw.sendall(f"{request}Content-Length: {len(data)}\r\n\r\n{data}".encode())
-            assert poll(lambda: servers[0].running == 1, 5)
+            assert poll(lambda: servers[0].running == 1)
         left = time.monotonic()
-        assert poll(lambda: servers[0].running == 0, 5)
-        assert servers[0].disconnects[0] - left < 1
+        assert poll(lambda: servers[0].running == 0)
+        assert servers[0].disconnects[0] - left < 20  # of a hundred
 
 
 def test_bodies_and_connections_are_bounded(
     tmp_path: Path, servers: tuple[StubServer, StubServer]
 ) -> None:
-    servers[0].script = lambda messages: Reply("word", prefill_s=0.5)
+    refused = threading.Event()
+
+    def answer(messages: object) -> str:
+        refused.wait(60)
+        return "word"
+
     with running(tmp_path, servers[0].url, max_body_mb=1, connections=2) as url:
         large = chat(url, "x" * 1_100_000)
         assert large.status_code == 413
         assert large.json()["error"]["type"] == "invalid_request_error"
+        servers[0].script = answer
+
+        def ask(number: int) -> int:
+            code = chat(url, str(number)).status_code
+            if code == 429:
+                refused.set()
+            return code
+
         with ThreadPoolExecutor(6) as pool:
-            codes = [r.status_code for r in pool.map(lambda n: chat(url, str(n)), range(6))]
-        assert 429 in codes
+            codes = list(pool.map(ask, range(6)))
+        assert refused.is_set()
         assert set(codes) == {200, 429}
 
 
@@ -406,7 +462,7 @@ def stream(url: str, begun: list[float]) -> str:
             f"{url}/v1/chat/completions",
             json=body("go on", stream=True),
             headers=HEADERS,
-            timeout=30,
+            timeout=60,
             verify=TRUST,
         ) as response:
             if response.status_code != 200:

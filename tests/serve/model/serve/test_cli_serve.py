@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests import commands
+from tests.commands import Result
 from tests.serve.model.serve.conftest import FAKE, is_running, wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -38,25 +39,26 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-def environment(python: Path, **more: str) -> Mapping[str, str]:
-    plain = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}
+def environment(python: Path, **more: str) -> dict[str, str]:
     runs = str(python.parent / "runs")
-    return {**plain, "RAGKIT_VLLM_PYTHON": str(python), "RUNS": runs, **more}
+    return {"RAGKIT_VLLM_PYTHON": str(python), "RUNS": runs, **more}
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "ragkit.cli", "model", "serve", *map(str, arguments)]
+def run(python: Path, *arguments: object, **more: str) -> Result:
+    words = ["model", "serve", *map(str, arguments)]
+    return commands.run(*words, folder=ROOT, environment=environment(python, **more))
 
 
-def run(python: Path, *arguments: object, **more: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command(*arguments),
+def start(python: Path, *arguments: object, **more: str) -> "subprocess.Popen[str]":
+    """Start the command as a process of its own, which gets signals."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "ragkit.cli", "model", "serve", *map(str, arguments)],
         cwd=ROOT,
-        env=environment(python, **more),
-        capture_output=True,
+        env=plain | environment(python, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
-        check=False,
     )
 
 
@@ -117,22 +119,15 @@ def test_advice_needs_no_model(python: Path) -> None:
 
 def test_it_serves_until_it_is_told_to_end(python: Path, model: Path) -> None:
     key_file = python.parent / "key"
-    arguments = command(model, "--port", 0, "--json", "--api-key-file", key_file)
-    with subprocess.Popen(
-        arguments,
-        cwd=ROOT,
-        env=environment(python, FAKE="talk drain"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as ragkit:
+    arguments = (model, "--port", 0, "--json", "--api-key-file", key_file)
+    with start(python, *arguments, FAKE="talk drain") as ragkit:
         assert ragkit.stdout is not None
         lines = iter(ragkit.stdout.readline, "")
         ready = json.loads("".join([next(lines) for _ in range(10)]))
         server = int((python.parent / "runs").read_text())
         assert is_running(server)
         ragkit.send_signal(signal.SIGTERM)
-        rest, log = ragkit.communicate(timeout=20)
+        rest, log = ragkit.communicate(timeout=60)
     assert (ragkit.returncode, rest) == (143, "")
     assert not is_running(server)
     assert ready["model"] == "tiny"
@@ -144,18 +139,11 @@ def test_it_serves_until_it_is_told_to_end(python: Path, model: Path) -> None:
 
 
 def test_a_new_key_is_told_once_it_is_ready(python: Path, model: Path) -> None:
-    with subprocess.Popen(
-        command(model, "--port", 0, "--quiet"),
-        cwd=ROOT,
-        env=environment(python),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as ragkit:
+    with start(python, model, "--port", 0, "--quiet") as ragkit:
         assert ragkit.stdout is not None
         said = [ragkit.stdout.readline() for _ in range(4)]
         ragkit.send_signal(signal.SIGINT)
-        ragkit.communicate(timeout=20)
+        ragkit.communicate(timeout=60)
     assert said[0].startswith("Ready after ")
     assert said[1].startswith("  export RAGKIT_LLM_URL=http://127.0.0.1:")
     assert said[2] == "  export RAGKIT_LLM_MODEL=tiny\n"

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[4]
 QUICK = Restarts(most=3, first_s=0.01)
 
 
-def run(fake: Fake, launch: Launch, *, grace_s: float = 5, timeout_s: float = 20) -> None:
+def run(fake: Fake, launch: Launch, *, grace_s: float = 60, timeout_s: float = 60) -> None:
     supervise(launch, fake.watch, start_timeout_s=timeout_s, grace_s=grace_s, restarts=QUICK)
 
 
