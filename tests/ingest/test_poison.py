@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,22 +200,23 @@ class Watch:
     def _run(self) -> None:
         while not self._over.wait(0.02):
             now = 0
-            for one in (self._process, *children(self._process)):
-                try:
-                    now += memory_kb("VmRSS", one)
-                except (FileNotFoundError, ProcessLookupError, IndexError):
-                    continue  # it has ended
+            for process in (self._process, *children(self._process)):
+                with suppress(FileNotFoundError, ProcessLookupError, IndexError):  # it has ended
+                    now += memory_kb("VmRSS", process)
             self._most_kb = max(self._most_kb, now)
 
 
 def children(process: int) -> list[int]:
-    found: list[int] = []
-    try:
+    """List a process's children with a program of their own; before that, theirs is its memory."""
+    started: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        program = Path(f"/proc/{process}/cmdline").read_bytes()
         for thread in Path(f"/proc/{process}/task").iterdir():
-            found += map(int, (thread / "children").read_text().split())
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return found
+            for child in (thread / "children").read_text().split():
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    if Path(f"/proc/{child}/cmdline").read_bytes() != program:
+                        started.append(int(child))
+    return started
 
 
 def left_of(mark: str) -> list[str]:
