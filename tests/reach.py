@@ -148,7 +148,9 @@ def _rule(path: str) -> tuple[str, str]:
 
 def read_tests(root: Path) -> list[CheckFile]:
     """Read all test files and programs, with what they import and start."""
-    paths = sorted(path.relative_to(root).as_posix() for path in root.glob("tests/**/*.py"))
+    folders = ("tests", "benchmarks")
+    files = [file for folder in folders for file in root.glob(f"{folder}/**/*.py")]
+    paths = sorted(file.relative_to(root).as_posix() for file in files)
     tests = [path for path in paths if path.rpartition("/")[2].startswith("test_")]
     return [_read(root, path, frozenset(paths)) for path in [*tests, *PROGRAMS.values()]]
 
@@ -174,9 +176,9 @@ def _conftests(path: str, helpers: frozenset[str]) -> Iterator[str]:
 
 
 def _helpers(root: Path, file: str, helpers: frozenset[str]) -> Iterator[str]:
-    """Yield what a file imports from the tests, and the scripts beside it that it names."""
+    """Yield what a file imports of these, and the scripts beside it that it names."""
     text = _text(root / file)
-    for module, names in re.findall(r"from (tests[\w.]*) import \(?([\w\s,]+)", text):
+    for module, names in re.findall(r"from ([\w.]+) import \(?([\w\s,]+)", text):
         for name in [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]:
             if (path := name.replace(".", "/") + ".py") in helpers:
                 yield path
