@@ -42,7 +42,7 @@ _RULES: Final = (
     (r"docs/|.*\.md$", r'"docs"|docs/|README|"\*\.md"', "tests that read documents"),
     (
         r"ingest/",
-        r"ragkit_ingest|\bingest|\bworker\b|\bupload|--documents",
+        r"ragkit_ingest|\bingest|\bworker\b|\bupload|--documents|README",
         "tests that use ingest",
     ),
     (
