@@ -74,6 +74,19 @@ def wait_for_standby(store: PostgresStore) -> None:
         time.sleep(0.01)
 
 
+@contextlib.contextmanager
+def paused_up_to_date(pair: Servers, store: PostgresStore) -> Iterator[None]:
+    """Keep the standby from replaying; what the primary itself writes may come before the pause."""
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        wait_for_standby(store)
+        with pair.paused():
+            if on_standby(store):
+                yield
+                return
+        assert time.monotonic() < end, "the primary never stops writing"
+
+
 def found(store: PostgresStore, query: str) -> list[str]:
     asked = HybridRetriever(store, FakeEmbedder(), "c")
     return [hit.text for hit in asked.search(query, k=3)]
@@ -148,7 +161,6 @@ def test_legs_of_different_servers_are_one_moment(
     store, writer = database.store("legs"), elsewhere.store("legs")
     writer.create_collection("c")
     put(writer, "old", "a raven croaks")
-    wait_for_standby(store)
 
     snapshot, begun, where = store.snapshot, threading.Event(), []
 
@@ -166,9 +178,8 @@ def test_legs_of_different_servers_are_one_moment(
             put(writer, "new", "the canary sings")
             return super().embed_query(text)
 
-    monkeypatch.setattr(store, "snapshot", watched)
-
-    with pair.paused():
+    with paused_up_to_date(pair, store):
+        monkeypatch.setattr(store, "snapshot", watched)
         asked = HybridRetriever(store, Writing(), "c")
         best = asked.search("canary", k=3)[0]
     assert where == [True, False]
