@@ -292,6 +292,8 @@ NEGATIVES: Final = [
     "AB12 CD34 EF56 GH78",
     "US64SVBKUS6S3300958879",
     "GB12 is a postcode area? SW1A 1AA",
+    "articleDE89370400440532013000",
+    "1GB29 NWBK 6016 1331 9268 19",
     # keys of programs
     "sk-loading-spinner-container-large-blue",
     "sk-learn and sk-estimator-doc-link",
