@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from ragkit import Settings, keys
 from ragkit.store.open import open_database
+from ragkit_serve import supervise
 from ragkit_serve.stub import Reply, StubServer
 from ragkit_serve.supervise import Process
 from tests import commands
@@ -146,6 +147,30 @@ def test_a_process_that_dies_is_started_again_and_none_outlives_the_program(
         (second,) = running.children()
         running.child.kill()
         wait_for("a child outlives its parent", lambda: gone(second))
+
+
+@pytest.mark.parametrize("settled_s", [0.0, 60.0])
+def test_what_ends_soon_after_its_starts_is_given_up_and_what_lived_long_is_not(
+    settled_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise, "SETTLED_S", settled_s)
+    process = Process("the worker", [sys.executable, "-c", "raise SystemExit(4)"])
+
+    def end_again() -> None:
+        process.again_at = 0.0  # without the rest
+        process.look()
+        assert process.running is not None
+        process.running.wait()
+        process.look()
+
+    for _ in range(supervise.MOST_FAILED_STARTS - 1):
+        end_again()
+    if settled_s:
+        with pytest.raises(supervise.ServeError, match=r"the worker ended 3 times.*exit code 4"):
+            end_again()
+    else:
+        end_again()
+        assert process.again_at > time.monotonic()  # it rests before its next start
 
 
 def answers(url: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from ragkit.errors import UsageError
 from ragkit_eval.metrics import rouge_s as rouge_s_module
-from ragkit_eval.metrics.rouge import Overlap, over_references
+from ragkit_eval.metrics.rouge import Overlap, over_references, ratios
 from ragkit_eval.metrics.rouge_l import lcs_length, rouge_l, rouge_lsum
 from ragkit_eval.metrics.rouge_n import rouge_n
 from ragkit_eval.metrics.rouge_s import rouge_s
@@ -134,6 +134,8 @@ def test_several_references() -> None:
     assert (pooled.recall, pooled.precision) == (7 / 10, 7 / 12)
     # leaving out the third leaves 1/2 as the best F, else it is 1: (1 + 1 + 1/2) / 3
     assert over_references(overlaps, "jackknife").f == pytest.approx(2.5 / 3)
+    by_f = [Overlap(2, 2, 10), Overlap(3, 6, 5), Overlap(1, 8, 1)]  # not by recall or precision
+    assert over_references(by_f, "best") == ratios(by_f[1])
     for overlap in overlaps:
         ways = {over_references([overlap], several) for several in ("best", "pool", "jackknife")}
         assert len(ways) == 1

@@ -295,6 +295,7 @@ def test_other_runs_answers_are_taken(server: ScriptedServer, tmp_path: Path) ->
     ("counts", "elapsed_s", "words"),
     [
         (Counts(total=200, ok=100, kept=100), 5.0, "100 of 200 items (50%)"),
+        (Counts(total=200, ok=100, kept=60, reused=40), 5.0, "100 of 200 items (50%)"),
         (
             Counts(total=14_042, ok=7_021, wrong=0),
             60.0,

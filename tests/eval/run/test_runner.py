@@ -231,6 +231,24 @@ def test_errors_stay_when_told_so(tmp_path: Path) -> None:
     assert again.asked == {}
 
 
+def test_without_another_try_for_errors_what_is_left_is_asked_all_the_same(tmp_path: Path) -> None:
+    out = tmp_path / "run.jsonl"
+    run(right, out)
+    out.write_text("".join(out.read_text().splitlines(keepends=True)[:3]))
+    again = Counting()
+    assert run(again, out, retry_errors=False) == Counts(total=5, ok=5, kept=2)
+    assert len(again.asked) == 3
+
+
+def test_an_item_that_has_changed_is_asked_again(tmp_path: Path) -> None:
+    out = tmp_path / "run.jsonl"
+    run(right, out)
+    first, *others = items(5)
+    again = Counting()
+    run(again, out, FakeTask([replace(first, prompt="Which?"), *others]), header=header())
+    assert again.asked == {first.id: 1}
+
+
 @pytest.mark.parametrize("kept", [1, 40, -1])
 def test_a_torn_line_is_cut_off_and_asked_again(tmp_path: Path, kept: int) -> None:
     out = tmp_path / "run.jsonl"
