@@ -7,6 +7,7 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import ParseOptions, parse_bytes
+from tests.ingest.pdfs import assembled
 from tests.places import ROOT
 
 HANDBOOK = ROOT / "examples" / "handbook" / "rl-400-manual.pdf"
@@ -59,17 +60,7 @@ def make_pdf(
         secret = "<" + "41" * 32 + ">"
         lock = add(f"<< /Filter /Standard /V 1 /R 2 /O {secret} /U {secret} /P -44 >>")
         trailer += f" /Encrypt {lock} 0 R /ID [<00> <00>]"
-    out = b"%PDF-1.4\n"
-    offsets: list[int] = []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    size = len(objects) + 1
-    return out + (
-        f"xref\n0 {size}\n0000000000 65535 f \n{table}"
-        f"trailer << /Size {size} {trailer} >>\nstartxref\n{len(out)}\n%%EOF\n"
-    ).encode("latin-1")
+    return assembled(objects, trailer)
 
 
 PAGE_ONE = [
