@@ -162,19 +162,19 @@ def test_legs_of_different_servers_are_one_moment(
     writer.create_collection("c")
     put(writer, "old", "a raven croaks")
 
-    snapshot, begun, where = store.snapshot, threading.Event(), []
+    snapshot, ended, where = store.snapshot, threading.Event(), []
 
     @contextlib.contextmanager
     def watched() -> Iterator[PostgresReader]:
         with snapshot() as reader:
             asked = reader._cursor.execute("SELECT pg_is_in_recovery()")
             where.append(asked.fetchone() == (True,))
-            begun.set()
             yield reader
+        ended.set()
 
     class Writing(FakeEmbedder):
         def embed_query(self, text: str) -> Vectors:
-            assert begun.wait(DEADLINE_S)
+            assert ended.wait(DEADLINE_S)  # else the words' snapshot serves both legs
             put(writer, "new", "the canary sings")
             return super().embed_query(text)
 
