@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -74,16 +75,15 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def servers_of(home: Path) -> list[int]:
-    """Find the living server processes of a home by their command lines."""
-    found = []
+    """Find the living servers of a home by their command lines, which new children have too."""
+    parents: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):
             arguments = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if arguments[1:3] == [b"-D", os.fsencode(home / "postgres")]:
-            found.append(int(folder.name))
-    return found
+            if arguments[1:3] == [b"-D", os.fsencode(home / "postgres")]:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+    return [process for process, parent in parents.items() if parent not in parents]
 
 
 @pytest.fixture
