@@ -178,7 +178,7 @@ def _conftests(path: str, helpers: frozenset[str]) -> Iterator[str]:
 def _helpers(root: Path, file: str, helpers: frozenset[str]) -> Iterator[str]:
     """Yield what a file imports of these, and the scripts beside it that it names."""
     text = _text(root / file)
-    for module, names in re.findall(r"from ([\w.]+) import \(?([\w\s,]+)", text):
+    for module, names in re.findall(r"^\s*from ([\w.]+) import (\([^)]*|.*)", text, re.M):
         for name in [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]:
             if (path := name.replace(".", "/") + ".py") in helpers:
                 yield path

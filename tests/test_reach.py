@@ -24,7 +24,11 @@ TREE = {
     "tests/ingest/conftest.py": "import ragkit_ingest\n",
     "tests/ingest/pdfs.py": "A = 1\n",
     "tests/ingest/script.py": "B = 1\n",
-    "tests/ingest/test_pdf.py": "from tests.ingest.pdfs import A\n\ndef test_it() -> None: ...\n",
+    "tests/ingest/words.py": "C = 1\n",
+    "tests/ingest/test_pdf.py": (
+        "from tests.ingest.pdfs import A\nfrom tests.ingest.words import (\n    C,\n)\n"
+        "from tests.ingest import script\ndef test_it() -> None: ...\n"
+    ),
     "tests/ingest/deep/test_run.py": (
         "pytestmark = [pytest.mark.faults]\nNAME = '../script.py'\ndef test_it() -> None: ...\n"
     ),
@@ -71,7 +75,11 @@ def test_a_helper_reaches_who_imports_or_starts_it(small: list[CheckFile]) -> No
         "tests/ingest/test_pdf.py",
         "tests/serve/test_page.py",
     ]
-    assert reached_by(["tests/ingest/script.py"], small) == ["tests/ingest/test_script.py"]
+    assert reached_by(["tests/ingest/words.py"], small) == ["tests/ingest/test_pdf.py"]
+    assert reached_by(["tests/ingest/script.py"], small) == [
+        "tests/ingest/test_pdf.py",
+        "tests/ingest/test_script.py",
+    ]
     assert reached_by(["tests/ingest/conftest.py"], small) == [
         "tests/ingest/deep/test_run.py",
         "tests/ingest/test_pdf.py",
