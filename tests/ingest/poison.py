@@ -25,10 +25,10 @@ WORDS: Final = "<d xmlns='urn:w'><body><p><r><t>{}</t></r></p></body></d>"
 _CONTAINER: Final = '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>'
 
 
-def zipped(members: Mapping[str, bytes | str]) -> bytes:
+def zipped(members: Mapping[str, bytes | str], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Make a zip archive."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()

@@ -1,15 +1,14 @@
 """Office files that lie, explode, are locked or torn: a line of reason each, and little memory."""
 
-import io
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Mapping
 
 import pytest
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import ParseOptions, parse_bytes
+from tests.ingest.poison import MEGABYTE, zipped
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 ROOT = (
@@ -17,19 +16,10 @@ ROOT = (
     ' Target="word/document.xml"/></Relationships>'
 )
 BODY = '<d xmlns="urn:w"><body><p><r><t>text</t></r></p></body></d>'
-MEGABYTE = 1 << 20
-
-
-def archive(members: Mapping[str, bytes | str], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as file:
-        for name, content in members.items():
-            file.writestr(name, content)
-    return buffer.getvalue()
 
 
 def docx(**members: bytes | str) -> bytes:
-    return archive({"_rels/.rels": ROOT, "word/document.xml": BODY} | members)
+    return zipped({"_rels/.rels": ROOT, "word/document.xml": BODY} | members)
 
 
 def reason(data: bytes, suffix: str = ".docx", budget: int = 8 * MEGABYTE) -> str:
@@ -75,7 +65,7 @@ def test_a_member_that_lies_about_its_size_is_damaged() -> None:
 
 def test_too_many_members() -> None:
     members = {f"{n}": b"" for n in range(20_001)}
-    assert reason(archive(members)) == "more than 20000 members in its zip archive"
+    assert reason(zipped(members)) == "more than 20000 members in its zip archive"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -101,7 +91,7 @@ def test_an_encrypted_member_is_named() -> None:
 
 
 def test_an_unusual_compression_is_refused() -> None:
-    odd = archive({"_rels/.rels": ROOT}, method=zipfile.ZIP_LZMA)
+    odd = zipped({"_rels/.rels": ROOT}, method=zipfile.ZIP_LZMA)
     assert reason(odd) == "zip method 14, which Office never uses"
 
 
@@ -113,7 +103,7 @@ def test_office_files_that_are_no_zip() -> None:
     assert reason(ole) == f"an old binary Office file; {remedy}"
     assert reason(b"hello") == "not really a zip archive, which its format is made of"
     assert reason(b"") == "the file is empty (0 bytes)"
-    assert reason(archive({"a.txt": "x"})) == (
+    assert reason(zipped({"a.txt": "x"})) == (
         "not an Office document: its archive has no main part"
     )
 

@@ -5,23 +5,13 @@ import stat
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Mapping
 
 import pytest
 
 from ragkit.errors import IngestError
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES, ParseOptions, members_of
 from ragkit_ingest.sandbox import ParserPool
-
-MEGABYTE = 1 << 20
-
-
-def archive(files: Mapping[str, bytes | str], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as file:
-        for name, content in files.items():
-            file.writestr(name, content)
-    return buffer.getvalue()
+from tests.ingest.poison import MEGABYTE, zipped
 
 
 def renamed(data: bytes, old: bytes, new: bytes) -> bytes:
@@ -48,8 +38,8 @@ def reason(data: bytes, budget: int = 8 * MEGABYTE) -> str:
 
 
 def test_files_with_their_names_in_order() -> None:
-    inner = archive({"deep.txt": "deep"})
-    data = archive({"b/readme.txt": "hello", "b/": "", "a.zip": inner, "说明.md": "# 你好"})
+    inner = zipped({"deep.txt": "deep"})
+    data = zipped({"b/readme.txt": "hello", "b/": "", "a.zip": inner, "说明.md": "# 你好"})
     assert unzip(data) == [
         ("b/readme.txt", b"hello"),
         ("a.zip", inner),  # not unpacked in its turn
@@ -73,7 +63,7 @@ def test_a_zip_is_a_container_and_has_no_text_of_its_own() -> None:
 )
 def test_names_without_a_mark_of_their_encoding(name: str, encoding: str) -> None:
     raw = name.encode(encoding)
-    data = archive({"x" * (len(raw) - 4) + ".txt": "text"})
+    data = zipped({"x" * (len(raw) - 4) + ".txt": "text"})
     assert names(renamed(data, b"x" * (len(raw) - 4) + b".txt", raw)) == [name]
 
 
@@ -88,7 +78,7 @@ def test_a_unicode_path_in_the_extra_field_is_the_name() -> None:
 
 
 def test_no_name_leads_out() -> None:
-    data = archive(
+    data = zipped(
         {
             "../../etc/passwd.txt": "1",
             "/abs/a.txt": "2",
@@ -122,7 +112,7 @@ def test_what_nobody_put_in_on_purpose_is_passed_over() -> None:
 
 
 def test_a_bomb_stops_at_the_budget() -> None:
-    bomb = archive({"zeros.txt": bytes(100 * MEGABYTE)})
+    bomb = zipped({"zeros.txt": bytes(100 * MEGABYTE)})
     assert len(bomb) < MEGABYTE
     tracemalloc.start()
     said = reason(bomb)
@@ -133,19 +123,19 @@ def test_a_bomb_stops_at_the_budget() -> None:
 
 
 def test_many_members_share_the_budget_also_under_one_name() -> None:
-    data = archive({f"sam{n}.txt": bytes(MEGABYTE) for n in range(9)})
+    data = zipped({f"sam{n}.txt": bytes(MEGABYTE) for n in range(9)})
     for n in range(9):
         data = data.replace(f"sam{n}.txt".encode(), b"same.txt")
     assert reason(data) == "unpacks to more than the budget of 8 MB (RAGKIT_PARSE_UNZIPPED_MB)"
 
 
 def test_a_hidden_member_is_not_even_inflated() -> None:
-    assert unzip(archive({".x": bytes(20 * MEGABYTE), "a.txt": "a"})) == [("a.txt", b"a")]
+    assert unzip(zipped({".x": bytes(20 * MEGABYTE), "a.txt": "a"})) == [("a.txt", b"a")]
 
 
 @pytest.mark.parametrize("claimed", [1000, 3 * MEGABYTE])
 def test_a_member_that_lies_about_its_size(claimed: int) -> None:
-    data = bytearray(archive({"big.txt": b"x" * 2 * MEGABYTE}))
+    data = bytearray(zipped({"big.txt": b"x" * 2 * MEGABYTE}))
     place = data.rindex(b"big.txt") - 46  # its entry in the archive's directory
     assert data[place : place + 4] == b"PK\x01\x02"
     struct.pack_into("<I", data, place + 24, claimed)
@@ -157,7 +147,7 @@ def test_a_member_that_lies_about_its_size(claimed: int) -> None:
 
 
 def test_members_that_share_their_bytes() -> None:
-    data = bytearray(archive({"a.txt": b"x" * 5000, "b.txt": b"y" * 5000}))
+    data = bytearray(zipped({"a.txt": b"x" * 5000, "b.txt": b"y" * 5000}))
     place = data.rindex(b"b.txt") - 46
     struct.pack_into("<I", data, place + 42, 0)  # both are now said to begin at 0
     assert reason(bytes(data)) == (
@@ -166,20 +156,20 @@ def test_members_that_share_their_bytes() -> None:
 
 
 def test_an_encrypted_member() -> None:
-    data = bytearray(archive({"a.txt": "secret"}))
+    data = bytearray(zipped({"a.txt": "secret"}))
     for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
         data[data.index(mark) + offset] |= 1
     assert reason(bytes(data)) == "encrypted: its zip members need a password"
 
 
 def test_a_method_that_python_inflates_without_bound() -> None:
-    assert reason(archive({"a.txt": "x"}, method=zipfile.ZIP_BZIP2)) == (
+    assert reason(zipped({"a.txt": "x"}, method=zipfile.ZIP_BZIP2)) == (
         "zip method 12, so pack it anew with the usual one"
     )
 
 
 def test_truncated_and_foreign_data() -> None:
-    whole = archive({"a.txt": "hello", "b.txt": "you"})
+    whole = zipped({"a.txt": "hello", "b.txt": "you"})
     assert {reason(whole[:size]) for size in range(4, len(whole), 7)} == {
         "truncated or damaged zip archive, which its format is made of"
     }
@@ -187,12 +177,12 @@ def test_truncated_and_foreign_data() -> None:
 
 
 def test_damage_within_is_named() -> None:
-    data = bytearray(archive({"a.txt": b"hello" * 100}))
+    data = bytearray(zipped({"a.txt": b"hello" * 100}))
     data[data.index(b"a.txt") + 7] ^= 0xFF
     assert reason(bytes(data)) == "damaged zip member 'a.txt'"
 
 
 def test_unpacking_in_the_sandbox() -> None:
     with ParserPool(1) as pool:
-        found = pool.members(archive({"a.txt": "hello"}), ".zip").result(timeout=60)
+        found = pool.members(zipped({"a.txt": "hello"}), ".zip").result(timeout=60)
     assert [(name, part.read()) for name, part in found] == [("a.txt", b"hello")]
