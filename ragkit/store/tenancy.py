@@ -181,6 +181,8 @@ def _granted(cursor: Cursor[Any], role: str) -> list[str]:
     grants += [f"SELECT ON {name}" for name in READ_ONLY]
     grants += [f"USAGE ON SEQUENCE {name}" for name in _names(cursor, _SEQUENCES)]
     grants += [f"EXECUTE ON FUNCTION {name}" for name in _names(cursor, _FUNCTIONS)]
+    for name in _names(cursor, _SEQUENCES):  # a migration may have granted more than is needed
+        cursor.execute(sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(sql.SQL(name), to))
     for grant in grants:  # the catalogue's own names, quoted where need be
         cursor.execute(sql.SQL("GRANT {} TO {}").format(sql.SQL(grant), to))
     return [

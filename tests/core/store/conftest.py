@@ -74,9 +74,7 @@ class Tenanted:
 @pytest.fixture(scope="module")
 def unprepared(database_url: str) -> Iterator[Tenanted]:
     """An empty database with pgvector, and the two roles."""
-    with _database(database_url, *_roles(database_url), "template0") as made:
-        with psycopg.connect(made.admin_url, autocommit=True) as admin:
-            admin.execute("CREATE EXTENSION vector")
+    with new_unprepared(database_url) as made:
         yield made
 
 
@@ -84,6 +82,15 @@ def unprepared(database_url: str) -> Iterator[Tenanted]:
 def tenanted(database_url: str) -> Iterator[Tenanted]:
     """The same, made ready for tenants."""
     with _database(database_url, *_roles(database_url), _prepared(database_url)) as made:
+        yield made
+
+
+@contextmanager
+def new_unprepared(database_url: str) -> Iterator[Tenanted]:
+    """Make an empty database with pgvector, and the two roles; drop it in the end."""
+    with _database(database_url, *_roles(database_url), "template0") as made:
+        with psycopg.connect(made.admin_url, autocommit=True) as admin:
+            admin.execute("CREATE EXTENSION vector")
         yield made
 
 
