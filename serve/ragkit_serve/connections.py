@@ -7,10 +7,13 @@ request's head, or for the first byte of a connection.
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ragkit_serve.api.errors import body
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.flow_control import FlowControl
@@ -38,6 +41,22 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_head()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP as the API answers its errors, and close the connection."""
+        content = json.dumps(body(400, f"{msg} Send HTTP/1.1.", code="http")).encode()
+        headers = [
+            ("content-type", "application/json"),
+            ("content-length", str(len(content))),
+            ("connection", "close"),
+        ]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=content),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _expect_head(self) -> None:
         self._head_due = self.loop.call_later(LONGEST_HEAD_S, self.transport.close)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _NAME: Final = re.compile(r"\w+")
+# In the place of messages about the server's own parts, which name its addresses, paths and tables.
+_DATABASE: Final = "the database cannot be used at the moment: ask again"
+_MODEL: Final = "the language-model server failed: ask again"
+_SERVER: Final = "the server failed: its log says why"
 log = logging.getLogger("ragkit.serve")
 
 # OpenAI's names where it has one for the status.
@@ -99,13 +103,19 @@ _SAID: Final = {
     403: "The key may not do this.",
     404: "There is no such thing.",
     405: "This address does not know the method.",
+    408: "The body of the request came too slowly.",
     409: "What is asked for is in use at the moment.",
     413: "The request is larger than the server takes.",
     415: "The body is of another type than the address takes.",
+    421: "The server does not go by the name that the request has in Host.",
     429: "The key's quota is used up; Retry-After says when to ask again.",
     500: "The server has a defect; its log says which, by the x-request-id.",
     502: "The language-model server failed.",
     503: "The server is full, shutting down, or without its database; see Retry-After.",
+}
+_OF_ROUTES: Final = {
+    "Not Found": "there is nothing at this address: /openapi.json lists those that there are",
+    "Method Not Allowed": "this address does not take the method: Allow names those that it takes",
 }
 # What any route may answer beside its success, for the OpenAPI document.
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
@@ -134,17 +144,18 @@ _STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None], ...]] = (
 
 
 def api_error(error: RagkitError) -> ApiError:
-    """Give one of ragkit's errors its status; what the server could not do is logged.
+    """Give one of ragkit's errors its status.
 
-    The chat page tells people less of that.
+    What the server could not do is logged; clients get a message without its own parts.
     """
     if isinstance(error, ApiError):
         return error
     status, code = next((s, c) for kind, s, c in _STATUSES if isinstance(error, kind))
     if status >= 500:
         log.warning("%s", error)
+    message = {500: _SERVER, 502: _MODEL, 503: _DATABASE}.get(status, str(error))
     retry = RETRY_AFTER_S if status in {409, 503} else None
-    return ApiError(status, str(error), code=code, retry_after_s=retry)
+    return ApiError(status, message, code=code, retry_after_s=retry)
 
 
 def answer(error: ApiError) -> JSONResponse:
@@ -169,7 +180,7 @@ def install(app: FastAPI) -> None:
         return answer(_plain(error))  # type: ignore[arg-type]
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        return answer(ApiError(500, "the server failed: its log says why"))
+        return answer(ApiError(500, _SERVER))
 
     app.add_exception_handler(RagkitError, known)
     app.add_exception_handler(Exception, unexpected)
@@ -197,4 +208,6 @@ def _invalid(error: RequestValidationError) -> ApiError:
 def _plain(error: HTTPException) -> ApiError:
     codes = {404: "not_found", 405: "method_not_allowed", 408: "slow", 413: "too_large"}
     code = codes.get(error.status_code)
-    return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)
+    # Starlette's own are the status's name.
+    message = _OF_ROUTES.get(str(error.detail), str(error.detail))
+    return ApiError(error.status_code, message, code=code, headers=error.headers)
