@@ -1,6 +1,6 @@
 """The app: every layer and every route of the HTTP API, composed in one place.
 
-From outside in: observe, CORS where it is wanted, the gate, bounds on bodies, routes.
+From outside in: observe, CORS where it is wanted, the gate, bounds on bodies, strict JSON, routes.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from ragkit_serve.api.access import needs
 from ragkit_serve.api.admission import Admission
 from ragkit_serve.api.bodies import BodyLimits
 from ragkit_serve.api.gate import LOOPBACK_NAMES, Gate
+from ragkit_serve.api.json_bodies import JsonBodies
 from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
 from ragkit_serve.api.model_names import served_model
@@ -101,6 +102,7 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
 def _add_layers(app: FastAPI, settings: Settings, state: State, *, ui: bool) -> None:
     """Put the layers around the routes, the innermost first."""
     origins = (settings.serve_origins or "").split()
+    app.add_middleware(JsonBodies)
     app.add_middleware(BodyLimits, max_upload_bytes=settings.serve_max_upload_mb << 20)
     app.add_middleware(
         Gate,

@@ -23,6 +23,8 @@ _HARMLESS: Final = frozenset(
 # vLLM's and others' that a language model behind ragkit is told.
 _SAMPLING: Final = frozenset({"top_k", "min_p", "repetition_penalty"})
 
+MAX_NUMBER: Final = 1_000_000  # arbitrary: of top_k, the largest of them; a vocabulary is smaller
+
 
 class Message(BaseModel):
     """One message; of content in parts only the text is read."""
@@ -208,6 +210,9 @@ def _number(extra: dict[str, Any], name: str, kind: type) -> Any:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ApiError(400, f"{name} must be a number", param=name, code="invalid_value")
+    if abs(value) > MAX_NUMBER:
+        said = f"{name} must be at most {MAX_NUMBER:,}"
+        raise ApiError(400, said, param=name, code="invalid_value")
     return kind(value)
 
 

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 from ragkit.errors import (
     BusyError,
     DatabaseError,
+    IncompleteAnswerError,
     ModelServerError,
     NotFoundError,
     RagkitError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"\w+")
 # In the place of messages about the server's own parts, which name its addresses, paths and tables.
 _DATABASE: Final = "the database cannot be used at the moment: ask again"
+_INCOMPLETE: Final = "the language-model server stopped in the middle of its answer: ask again"
 _MODEL: Final = "the language-model server failed: ask again"
 _SERVER: Final = "the server failed: its log says why"
 log = logging.getLogger("ragkit.serve")
@@ -154,6 +156,8 @@ def api_error(error: RagkitError) -> ApiError:
     if status >= 500:
         log.warning("%s", error)
     message = {500: _SERVER, 502: _MODEL, 503: _DATABASE}.get(status, str(error))
+    if isinstance(error, IncompleteAnswerError):
+        message = _INCOMPLETE
     retry = RETRY_AFTER_S if status in {409, 503} else None
     return ApiError(status, message, code=code, retry_after_s=retry)
 
@@ -177,7 +181,7 @@ def install(app: FastAPI) -> None:
         return answer(_invalid(error))  # type: ignore[arg-type]
 
     async def plain(request: Request, error: Exception) -> JSONResponse:
-        return answer(_plain(error))  # type: ignore[arg-type]
+        return answer(of_http(error))  # type: ignore[arg-type]
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         return answer(ApiError(500, _SERVER))
@@ -205,7 +209,8 @@ def _invalid(error: RequestValidationError) -> ApiError:
     return ApiError(status, said, code=str(first["type"]), param=name or None)
 
 
-def _plain(error: HTTPException) -> ApiError:
+def of_http(error: HTTPException) -> ApiError:
+    """Make an error of one of Starlette's."""
     codes = {404: "not_found", 405: "method_not_allowed", 408: "slow", 413: "too_large"}
     code = codes.get(error.status_code)
     # Starlette's own are the status's name.

@@ -1,4 +1,4 @@
-"""Every error status of the API, provoked over HTTP: shape, headers, and what is documented of it."""
+"""Every error status of the API, provoked over HTTP: shape, headers, documentation."""
 
 from __future__ import annotations
 
