@@ -59,7 +59,7 @@ def check_json(content: bytes) -> None:
         if _SURROGATE.search(content):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
-        raise _refused(f"the body is no UTF-8 from byte {error.start} on") from None
+        raise _refused(f"the body is no JSON: no UTF-8 from byte {error.start} on") from None
     except UnicodeEncodeError:
         raise _refused("the body has half of a surrogate pair: send whole characters") from None
     except json.JSONDecodeError as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
 import pytest
+from psycopg import Cursor, sql
 
 from ragkit.store import inspect
 from ragkit.store.acting import act_for
@@ -18,10 +19,15 @@ from ragkit.store.lending import snapshot, transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.sharing import Change, Shares
+from ragkit.store.vectors import Table, find_table, nearest
+from ragkit.store.vectors.packed import packed_query, register
+from ragkit.store.vectors.plan import Plan
+from ragkit.store.vectors.rows import QUERY
 from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, normalised, unit
 from tests.core.store.test_tenancy import tenants
+from tests.core.store.vectors.vector_data import clustered
 
 if TYPE_CHECKING:
     from ragkit.contracts import Vectors
@@ -45,13 +51,7 @@ def test_a_small_tenant_finds_its_own_among_many(database: Database, tenanted: T
         return normalised((centres[rng.integers(50, size=n)] + noise).astype(np.float32))
 
     vectors = {"few": some(few), "many": some(many)}
-    with contextlib.closing(open_pool(tenanted.admin_url)) as pool:  # quicker: by COPY
-        for tenant, of in vectors.items():
-            store = PostgresStore(pool, tenant=tenant)
-            store.create_collection("c")
-            texts = ["w"] * len(of)
-            database.store(tenant).put_document("c", document("first", "w"), space, of[:1])
-            store.put_document("c", document("d", *texts), space, of)
+    load(database, tenanted, space, vectors)
     database.store("many").finish_load("c", space)
     with psycopg.connect(tenanted.admin_url) as conn:
         built = conn.execute("SELECT FROM pg_indexes WHERE indexdef LIKE '%USING hnsw%'").fetchall()
@@ -70,6 +70,73 @@ def test_a_small_tenant_finds_its_own_among_many(database: Database, tenanted: T
                 tenth = np.sort(stored @ query)[-10]
                 good += sum(score >= tenth - 1e-3 for _, score in found)
         assert good / 300 >= 0.95
+
+
+def load(
+    database: Database, tenanted: Tenanted, space: EmbeddingSpace, vectors: dict[str, Vectors]
+) -> None:
+    """Store each tenant's vectors, by COPY, which the policies do not allow."""
+    with contextlib.closing(open_pool(tenanted.admin_url)) as pool:
+        for tenant, of in vectors.items():
+            store = PostgresStore(pool, tenant=tenant)
+            store.create_collection("c")
+            texts = ["w"] * len(of)
+            database.store(tenant).put_document("c", document("first", "w"), space, of[:1])
+            store.put_document("c", document("d", *texts), space, of)
+
+
+@pytest.mark.long
+def test_a_tenant_of_a_two_hundredth_finds_what_an_exact_search_finds(
+    database: Database, tenanted: Tenanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """50,000 rows, 250 of them the tenant's: 10 of 10, and without the routing fewer."""
+    space, k, queries = EmbeddingSpace("two hundredth", "1", 64), 10, 50
+    rows = np.random.default_rng(3).permutation(clustered(50_000 + queries, 64))
+    asked, stored = rows[:queries], rows[queries:]
+    load(database, tenanted, space, {"share": stored[:250], "rest": stored[250:]})
+    database.store("rest").finish_load("c", space)
+
+    def recall(find: Callable[[Vectors], list[int]]) -> int:
+        hits = 0
+        (collection,) = database.store("share").collections()
+        named = ("share", collection.id)
+        for query in asked:
+            with snapshot(database.pool, "share") as cursor:
+                compared = nearest(cursor, space, *named, query, k, exact=True)
+            assert len(compared) == k
+            hits += len({n for n, _ in compared} & set(find(query)))
+        return hits
+
+    def search(query: Vectors) -> list[int]:
+        with database.store("share").snapshot() as reader:
+            return [n for n, _ in reader.nearest("c", space, query, k)]
+
+    def index_alone(query: Vectors) -> list[int]:
+        """Search as pgvector does by default: the nearest of all, then the tenant's of those."""
+        with snapshot(database.pool, "share") as cursor:
+            table = indexed_table(cursor, space)
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+            cursor.execute("SET LOCAL enable_sort = off; SET LOCAL hnsw.iterative_scan = off")
+            statement = sql.SQL(
+                "SELECT chunk_id FROM {} WHERE generation <= {} ORDER BY {} LIMIT %(k)s"
+            ).format(table.identifier, table.indexed, table.order(QUERY))
+            register(cursor)
+            values = {"vector": packed_query(table, space.model, query), "k": k}
+            return [n for (n,) in cursor.execute(statement, values)]
+
+    assert recall(search) == k * queries
+    assert recall(index_alone) < k * queries / 2
+    # Where the index is walked all the same, the walk goes on past the rows of other tenants.
+    forced = Plan(walked=40, ef_search=40, enough=k)
+    monkeypatch.setattr("ragkit.store.vectors.search.choose", lambda *given: forced)
+    assert recall(search) >= 0.95 * k * queries
+
+
+def indexed_table(cursor: Cursor[Any], space: EmbeddingSpace) -> Table:
+    table = find_table(cursor, space)
+    assert table is not None
+    assert table.indexed
+    return table
 
 
 def test_two_tenants_at_once_never_mix(database: Database) -> None:
