@@ -17,6 +17,8 @@ from ragkit import keys, logins
 from ragkit.library import Caller
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
     from ragkit.keys import Access
     from ragkit.settings import Settings
     from ragkit.store.open import Database
@@ -42,13 +44,13 @@ class Keyring:
         self._known: dict[bytes, _Known] = {}
         self._open = _Known(None, 0.0)
 
-    async def by_key(self, secret: str) -> Caller | None:
-        """Return whom a presented key stands for; None for none."""
-        return await self._remembered(b"key", secret, self._ask_key)
+    async def by_key(self, secret: str, lane: CapacityLimiter | None = None) -> Caller | None:
+        """Return whom a presented key stands for; None for none. A lookup waits for the lane."""
+        return await self._remembered(b"key", secret, self._ask_key, lane)
 
-    async def by_login(self, token: str) -> Caller | None:
+    async def by_login(self, token: str, lane: CapacityLimiter | None = None) -> Caller | None:
         """Return who has logged in with this cookie; None when the log-in has ended."""
-        return await self._remembered(b"login", token, self._ask_login)
+        return await self._remembered(b"login", token, self._ask_login, lane)
 
     async def anybody(self) -> Caller | None:
         """Return whom a request without a key acts for; None where keys are needed.
@@ -79,13 +81,15 @@ class Keyring:
         self._known.pop(sha256(b"login" + token.encode()).digest(), None)
         await to_thread.run_sync(logins.end, self._database, token)
 
-    async def _remembered(self, kind: bytes, secret: str, ask: _Ask) -> Caller | None:
+    async def _remembered(
+        self, kind: bytes, secret: str, ask: _Ask, lane: CapacityLimiter | None
+    ) -> Caller | None:
         digest = sha256(kind + secret.encode("utf-8", "replace")).digest()
         known = self._known.get(digest)
         now = time.monotonic()
         if known is not None and known.until > now:
             return known.caller
-        caller = await to_thread.run_sync(ask, secret)
+        caller = await to_thread.run_sync(ask, secret, limiter=lane)
         if caller is None:
             self._known.pop(digest, None)  # what is unknown takes no room
             return None
