@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
     from uvicorn.protocols.http.flow_control import FlowControl
 
 LONGEST_HEAD_S: Final = 30.0  # arbitrary: for a request's line and headers
 LINGER_S: Final = 5.0  # arbitrary: for the rest of a body after its answer; see RFC 9112, 9.6
 MAX_LINGER_BYTES: Final = 8 << 20  # arbitrary: so that most clients get to read why
 MAX_CONNECTIONS: Final = 4096  # arbitrary
+HANG_UP_S: Final = 3  # after draining: for connections that still send
+BACKLOG: Final = 2048
 
 
 class BoundedProtocol(H11Protocol):
@@ -84,3 +88,22 @@ def max_connections() -> int:
     if descriptors == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
     return min(MAX_CONNECTIONS, descriptors * 3 // 4)
+
+
+def server_config(app: ASGIApp, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's settings of a server whose connections are bounded."""
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=True,  # only from this machine: forwarded_allow_ips' default
+        h11_max_incomplete_event_size=64 << 10,  # all headers of a request
+        limit_concurrency=None,  # admission answers in the wire format
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=HANG_UP_S,
+        backlog=BACKLOG,
+        **options,
+    )

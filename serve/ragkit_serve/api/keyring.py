@@ -37,10 +37,18 @@ class _Known:
 class Keyring:
     """Recognise callers, asking the database at most every few seconds for each."""
 
-    def __init__(self, database: Database, settings: Settings, *, loopback: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        loopback: bool,
+        remembered_s: float = REMEMBERED_S,
+    ) -> None:
         self._database = database
         self._settings = settings
         self._loopback = loopback
+        self._remembered_s = remembered_s
         self._known: dict[bytes, _Known] = {}
         self._open = _Known(None, 0.0)
 
@@ -67,7 +75,7 @@ class Keyring:
                 keys.any_valid, self._database
             )
             caller = None if closed else self.owner
-            self._open = _Known(caller, time.monotonic() + REMEMBERED_S)
+            self._open = _Known(caller, time.monotonic() + self._remembered_s)
         return self._open.caller
 
     @property
@@ -96,7 +104,7 @@ class Keyring:
         if len(self._known) >= MAX_REMEMBERED:
             self._known = {d: k for d, k in self._known.items() if k.until > now}
         if len(self._known) < MAX_REMEMBERED:
-            self._known[digest] = _Known(caller, now + REMEMBERED_S)
+            self._known[digest] = _Known(caller, now + self._remembered_s)
         return caller
 
     def _ask_key(self, secret: str) -> Caller | None:
