@@ -50,7 +50,7 @@ COMMANDS = {
     "eval": Entry(
         "ragkit_eval.cli:app", "Measure models, indexes and answers; compare runs soundly."
     ),
-    "mcp": Entry("ragkit.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
+    "mcp": Entry("ragkit_serve.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
     "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys."),
     "db": Entry(
         "ragkit.cli_db:app", "Look after the database: its state, its tables and roles, backups."

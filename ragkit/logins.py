@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LASTS_S: Final = 12 * 3600.0  # arbitrary: a working day
 SIGN_ON_S: Final = 600.0  # arbitrary: how long a password may be looked for
+MAX_BEGUN: Final = 10_000  # arbitrary: single sign-ons that are not finished, of all browsers
 _TOKEN = re.compile(r"[0-9a-f]{64}")  # 256 bits
 
 
@@ -72,20 +73,39 @@ def end(database: Database, token: str) -> None:
     Logins(database.pool).end(_digest(token))
 
 
-def begin_sign_on(database: Database, begun: Begun) -> str:
-    """Keep what a single sign-on's answer must match; return the state to send along."""
+def begin_sign_on(database: Database, begun: Begun) -> tuple[str, str]:
+    """Keep what a single sign-on's answer must match.
+
+    Return the state to send to the provider, and the secret that the browser keeps: only both
+    together finish the sign-on.
+    """
     from ragkit.store.logins import Logins
 
-    state = secrets.token_urlsafe(32)
-    Logins(database.pool).begin(_digest(state), begun, SIGN_ON_S)
-    return state
+    state, secret = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+    Logins(database.pool).begin(_bound(state, secret), begun, SIGN_ON_S, most=MAX_BEGUN)
+    return state, secret
 
 
-def finish_sign_on(database: Database, state: str) -> Begun | None:
-    """Take what was kept for a state, once; None for one that is unknown or too old."""
+def finish_sign_on(
+    database: Database, state: str, browser: Sequence[str]
+) -> tuple[int, Begun] | None:
+    """Take what was kept for a state and one of a browser's secrets, once.
+
+    Return the secret's place and what was kept; None where nothing matches, or it is too old.
+    """
     from ragkit.store.logins import Logins
 
-    return Logins(database.pool).finish(_digest(state))
+    digests = [_bound(state, secret) for secret in browser]
+    taken = Logins(database.pool).finish(digests) if digests else None
+    if taken is None:
+        return None
+    digest, begun = taken
+    return digests.index(digest), begun
+
+
+def _bound(state: str, secret: str) -> bytes:
+    """Return the digest that a state and a browser's secret give together."""
+    return hmac.digest(secret.encode(), state.encode("utf-8", "replace"), sha256)
 
 
 def _digest(token: str) -> bytes:

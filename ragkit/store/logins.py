@@ -31,10 +31,13 @@ _BEGIN = """
     VALUES (%s, %s, %s, %s, now() + make_interval(secs => %s))
 """
 _FINISH = """
-    DELETE FROM login_begun WHERE state_sha256 = %s
-    RETURNING nonce, verifier, next, expires_at > now()
+    DELETE FROM login_begun WHERE state_sha256 = ANY(%s)
+    RETURNING state_sha256, nonce, verifier, next, expires_at > now()
 """
-_SWEEP_BEGUN = "DELETE FROM login_begun WHERE expires_at <= now()"
+_SWEEP_BEGUN = """
+    DELETE FROM login_begun WHERE expires_at <= now() OR state_sha256 IN
+        (SELECT state_sha256 FROM login_begun ORDER BY expires_at DESC OFFSET %s)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +91,20 @@ class Logins:
         with connection(self._pool, EVERYBODY) as conn:
             conn.execute(_END, (sha256,))
 
-    def begin(self, state_sha256: bytes, begun: Begun, lasts_s: float) -> None:
-        """Keep what a single sign-on's answer must match."""
-        values = (state_sha256, begun.nonce, begun.verifier, begun.next, lasts_s)
+    def begin(self, digest: bytes, begun: Begun, lasts_s: float, *, most: int) -> None:
+        """Keep what a single sign-on's answer must match; of those unfinished, the `most` newest.
+
+        `digest` is of the state and the browser's secret.
+        """
+        values = (digest, begun.nonce, begun.verifier, begun.next, lasts_s)
         with connection(self._pool, EVERYBODY) as conn:
-            conn.execute(_SWEEP_BEGUN)
+            conn.execute(_SWEEP_BEGUN, (most - 1,))
             conn.execute(_BEGIN, values)
 
-    def finish(self, state_sha256: bytes) -> Begun | None:
-        """Take what was begun under this state, once; None when there is none in time."""
+    def finish(self, digests: Sequence[bytes]) -> tuple[bytes, Begun] | None:
+        """Take what was begun under any of these digests, once; None when there is none in time."""
         with connection(self._pool, EVERYBODY) as conn:
-            row = conn.execute(_FINISH, (state_sha256,)).fetchone()
-        if row is None or not row[3]:
+            row = conn.execute(_FINISH, (list(digests),)).fetchone()
+        if row is None or not row[4]:
             return None
-        return Begun(*row[:3])
+        return bytes(row[0]), Begun(*row[1:4])

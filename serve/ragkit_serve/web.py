@@ -12,18 +12,15 @@ import socket
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from ragkit import logs
-from ragkit_serve.connections import BoundedProtocol
+from ragkit_serve.connections import server_config
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-
-HANG_UP_S: Final = 3  # after draining: for connections that still send
-BACKLOG: Final = 2048
 
 
 class DrainingServer(uvicorn.Server):
@@ -33,22 +30,7 @@ class DrainingServer(uvicorn.Server):
     """
 
     def __init__(self, app: FastAPI, grace_s: float) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=BoundedProtocol,
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=True,
-                proxy_headers=True,  # only from this machine: forwarded_allow_ips' default
-                h11_max_incomplete_event_size=64 << 10,  # all headers of a request
-                limit_concurrency=None,  # admission answers in the wire format
-                timeout_keep_alive=30,
-                timeout_graceful_shutdown=HANG_UP_S,
-                backlog=BACKLOG,
-            )
-        )
+        super().__init__(server_config(app))
         self._app = app
         self._grace_s = grace_s
         self._draining: asyncio.Task[None] | None = None

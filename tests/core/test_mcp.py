@@ -1,23 +1,17 @@
-"""The Model Context Protocol server, spoken to by the protocol's own client: both transports."""
+"""The Model Context Protocol server, spoken to by the protocol's own client over standard input."""
 
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
-import httpx2  # what the protocol's client speaks through
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from ragkit import Settings, keys, mcp_server
@@ -134,49 +128,6 @@ def test_a_caller_reads_only_his_tenant_and_his_collections(database: Database) 
     assert "manuals" in call(confined, "search", query="holiday")  # his default, and not there
 
 
-@pytest.fixture
-def http(database: Database, url: str) -> Iterator[str]:
-    """The address of a server over HTTP, as a user starts it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "ragkit", "mcp", "--http", f"127.0.0.1:{port}"]
-    environment = os.environ | {"RAGKIT_DATABASE_URL": url}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
-        try:
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and process.poll() is None:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def test_over_http_the_key_says_whose_documents(database: Database, http: str) -> None:
-    mine = keys.create(database, name="mine", tenant="default", principal="me", scopes=["read"])
-    theirs = keys.create(database, name="theirs", tenant="other", principal="you", scopes=["read"])
-
-    async def search(key: str) -> str:
-        headers = {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as session:
-            transport = streamable_http_client(http, http_client=session)
-            async with Client(transport) as client:
-                return str((await client.call_tool("search", {"query": "vault"})).content)
-
-    assert "4711" in anyio.run(search, theirs.secret)
-    assert "4711" not in anyio.run(search, mine.secret)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    keys.revoke(database, mine.access.id)
-    for key in ("", "Bearer", "Bearer rk_wrong", f"Bearer {mine.secret}"):
-        answer = httpx.post(http, json=body, headers={"Authorization": key} if key else {})
-        assert answer.status_code == 401, key
-        assert "hits" not in answer.text
-
-
 def test_over_standard_input_the_key_of_the_settings_counts(
     database: Database, url: str, tmp_path: Path
 ) -> None:
@@ -195,16 +146,3 @@ def test_over_standard_input_the_key_of_the_settings_counts(
     result = run("mcp", folder=tmp_path, environment=wrong)
     assert (result.returncode, result.stdout) == (2, "")
     assert "RAGKIT_KEY" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [("8765", "is no address"), ("0.0.0.0:8765", "not a loopback address")],
-)
-def test_a_wrong_address_is_one_line(url: str, tmp_path: Path, address: str, reason: str) -> None:
-    result = run(
-        *("mcp", "--http", address), folder=tmp_path, environment={"RAGKIT_DATABASE_URL": url}
-    )
-    assert result.returncode == 2
-    (line,) = result.stderr.splitlines()
-    assert reason in line

@@ -6,17 +6,17 @@ caller may do at a route is stated there (`ragkit_serve.api.access`).
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.responses import RedirectResponse
 
 from ragkit.errors import RagkitError
 from ragkit_serve.api.access import CALLER
+from ragkit_serve.api.authority import Authority, is_same_origin, read_authority
 from ragkit_serve.api.errors import ApiError, answer, api_error
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ class Gate:
     async def _let_in(self, scope: Scope) -> None:
         headers = _headers(scope)
         _check_path(scope)
-        self._check_host(headers)
-        self._check_origin(scope, headers)
+        host = self._check_host(headers)
+        self._check_origin(scope, headers, host)
         caller = await self._caller(scope, headers)
         if caller is not None:
             scope[CALLER] = caller
@@ -102,57 +102,59 @@ class Gate:
             raise _denied(scope, headers)
 
     async def _caller(self, scope: Scope, headers: dict[bytes, str]) -> Caller | None:
-        """Find out who calls; a key that is presented and not valid is never just ignored."""
+        """Find out who calls; a key that is presented and not valid is never just ignored.
+
+        A key is looked up before guesses count, so that others' guesses never refuse a valid one.
+        """
         presented = headers.get(b"authorization")
+        token = _cookie(headers.get(b"cookie", ""))
+        lane = await self._quota.lane(scope) if presented is not None or token else None
         if presented is not None:
             match = _BEARER.fullmatch(presented)
-            await self._quota.check_guesses(scope)
-            caller = await self._keyring.by_key(match[1]) if match else None
+            caller = await self._keyring.by_key(match[1], lane) if match else None
             if caller is None and not await self._is_open(headers):
                 await self._quota.count_guess(scope)
                 raise _unknown_key()
             if caller is not None:
                 return caller
-        token = _cookie(headers.get(b"cookie", ""))
         if token:
-            caller = await self._keyring.by_login(token)
+            caller = await self._keyring.by_login(token, lane)
             if caller is not None:
                 return caller
+            await self._quota.note_guess(scope)  # a log-in that has ended is no reason to refuse
         return await self._keyring.anybody() if await self._is_open(headers) else None
 
     async def _is_open(self, headers: dict[bytes, str]) -> bool:
         """Tell whether no key is needed: never for what a proxy passes on from elsewhere."""
         return not _FORWARDED & headers.keys() and await self._keyring.anybody() is not None
 
-    def _check_host(self, headers: dict[bytes, str]) -> None:
-        host = headers.get(b"host", "")
-        try:
-            parts = urlsplit(f"//{host}")
-            name, _ = (parts.hostname or "").lower(), parts.port
-        except ValueError:
-            name = ""
-        sound = parts.netloc == host if name else False
-        if sound and (name in self._hosts or (self._any_address and _is_address(name))):
-            return
+    def _check_host(self, headers: dict[bytes, str]) -> Authority:
+        """Return the host that was asked for, if this server goes by its name."""
+        text = headers.get(b"host", "")
+        host = read_authority(text)
+        if host is not None and (
+            host.name in self._hosts or (self._any_address and host.is_address)
+        ):
+            return host
         raise ApiError(
             421,
-            f"this server does not go by the name {host[:100]!r}: add it to RAGKIT_SERVE_HOSTS",
+            f"this server does not go by the name {text[:100]!r}: add it to RAGKIT_SERVE_HOSTS",
             code="unknown_host",
         )
 
-    def _check_origin(self, scope: Scope, headers: dict[bytes, str]) -> None:
+    def _check_origin(self, scope: Scope, headers: dict[bytes, str], host: Authority) -> None:
         """Refuse what another site's page has a browser send along with the user's cookie."""
         if scope["method"] in _SAFE_METHODS:
             return
         origin = headers.get(b"origin")
-        own = origin is None or origin.partition("://")[2].lower() == headers[b"host"].lower()
+        own = origin is None or is_same_origin(origin, scope["scheme"], host)
         foreign = headers.get(b"sec-fetch-site") == "cross-site"
         if origin in self._origins or (own and not foreign):
             return
         raise ApiError(
             403,
             f"requests from pages of {str(origin)[:100]!r} are refused: add it to"
-            " RAGKIT_SERVE_ORIGINS",
+            " RAGKIT_SERVE_ORIGINS, or have the proxy send X-Forwarded-Proto",
             code="origin",
         )
 
@@ -212,11 +214,3 @@ def _cookie(header: str) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -17,6 +17,8 @@ from ragkit import keys, logins
 from ragkit.library import Caller
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
     from ragkit.keys import Access
     from ragkit.settings import Settings
     from ragkit.store.open import Database
@@ -35,20 +37,28 @@ class _Known:
 class Keyring:
     """Recognise callers, asking the database at most every few seconds for each."""
 
-    def __init__(self, database: Database, settings: Settings, *, loopback: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        loopback: bool,
+        remembered_s: float = REMEMBERED_S,
+    ) -> None:
         self._database = database
         self._settings = settings
         self._loopback = loopback
+        self._remembered_s = remembered_s
         self._known: dict[bytes, _Known] = {}
         self._open = _Known(None, 0.0)
 
-    async def by_key(self, secret: str) -> Caller | None:
-        """Return whom a presented key stands for; None for none."""
-        return await self._remembered(b"key", secret, self._ask_key)
+    async def by_key(self, secret: str, lane: CapacityLimiter | None = None) -> Caller | None:
+        """Return whom a presented key stands for; None for none. A lookup waits for the lane."""
+        return await self._remembered(b"key", secret, self._ask_key, lane)
 
-    async def by_login(self, token: str) -> Caller | None:
+    async def by_login(self, token: str, lane: CapacityLimiter | None = None) -> Caller | None:
         """Return who has logged in with this cookie; None when the log-in has ended."""
-        return await self._remembered(b"login", token, self._ask_login)
+        return await self._remembered(b"login", token, self._ask_login, lane)
 
     async def anybody(self) -> Caller | None:
         """Return whom a request without a key acts for; None where keys are needed.
@@ -65,7 +75,7 @@ class Keyring:
                 keys.any_valid, self._database
             )
             caller = None if closed else self.owner
-            self._open = _Known(caller, time.monotonic() + REMEMBERED_S)
+            self._open = _Known(caller, time.monotonic() + self._remembered_s)
         return self._open.caller
 
     @property
@@ -79,20 +89,22 @@ class Keyring:
         self._known.pop(sha256(b"login" + token.encode()).digest(), None)
         await to_thread.run_sync(logins.end, self._database, token)
 
-    async def _remembered(self, kind: bytes, secret: str, ask: _Ask) -> Caller | None:
+    async def _remembered(
+        self, kind: bytes, secret: str, ask: _Ask, lane: CapacityLimiter | None
+    ) -> Caller | None:
         digest = sha256(kind + secret.encode("utf-8", "replace")).digest()
         known = self._known.get(digest)
         now = time.monotonic()
         if known is not None and known.until > now:
             return known.caller
-        caller = await to_thread.run_sync(ask, secret)
+        caller = await to_thread.run_sync(ask, secret, limiter=lane)
         if caller is None:
             self._known.pop(digest, None)  # what is unknown takes no room
             return None
         if len(self._known) >= MAX_REMEMBERED:
             self._known = {d: k for d, k in self._known.items() if k.until > now}
         if len(self._known) < MAX_REMEMBERED:
-            self._known[digest] = _Known(caller, now + REMEMBERED_S)
+            self._known[digest] = _Known(caller, now + self._remembered_s)
         return caller
 
     def _ask_key(self, secret: str) -> Caller | None:

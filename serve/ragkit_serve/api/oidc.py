@@ -5,6 +5,7 @@ authlib does the protocol and checks signatures. It knows nothing of cookies.
 
 from __future__ import annotations
 
+import hmac
 import logging
 import secrets
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
+    from ragkit.store.logins import Begun
     from ragkit_serve.services import Services
 
 TIMEOUT_S: Final = 10.0  # arbitrary
@@ -30,11 +32,11 @@ log = logging.getLogger("ragkit.serve")
 
 
 @dataclass(frozen=True, slots=True)
-class SignedOn:
-    """Somebody whom the provider vouches for: a new log-in's token, and where he wanted to go."""
+class Started:
+    """A sign-on that has begun: where the browser is to go, and the secret that it keeps."""
 
-    token: str
-    next: str
+    url: str
+    secret: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +65,15 @@ def check(settings: Settings) -> None:
         raise SettingsError(f"oidc_scopes cannot be {settings.oidc_scopes!r}: use {SCOPES}")
 
 
-async def begin(services: Services, callback: str, next: str) -> str:
-    """Return the provider's address that the browser is to go to. Raises ApiError."""
+async def begin(services: Services, callback: str, next: str) -> Started:
+    """Begin a sign-on at the provider. Raises ApiError."""
     from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
     from ragkit.store.logins import Begun
 
     provider = await _provider(services.settings)
     begun = Begun(secrets.token_urlsafe(32), secrets.token_urlsafe(48), next)
-    state = await to_thread.run_sync(logins.begin_sign_on, services.database, begun)
+    state, secret = await to_thread.run_sync(logins.begin_sign_on, services.database, begun)
     client = _client(services.settings, callback)
     url, _ = client.create_authorization_url(
         provider.authorize,
@@ -81,27 +83,26 @@ async def begin(services: Services, callback: str, next: str) -> str:
         code_challenge_method="S256",
     )
     await client.aclose()
-    return str(url)
+    return Started(str(url), secret)
 
 
-async def finish(services: Services, callback: str, *, code: str, state: str) -> SignedOn | None:
-    """Take the provider's answer; None when it matches nothing that was begun, or is no good.
+async def finish(services: Services, callback: str, code: str, begun: Begun) -> str | None:
+    """Log in whom the provider vouches for and return the token; None when its answer is no good.
 
     Raises ApiError when the provider cannot be asked.
     """
-    begun = await to_thread.run_sync(logins.finish_sign_on, services.database, state)
-    if begun is None or not code:
+    if not code:
         return None
     settings = services.settings
     provider = await _provider(settings)
     claims = await _claims(settings, provider, callback, code, begun.verifier)
-    if claims is None or claims.get("nonce") != begun.nonce:
+    if claims is None or not _same(claims.get("nonce"), begun.nonce):
         return None
     principal = claims.get(settings.oidc_principal_claim)
     if not isinstance(principal, str) or not principal.strip() or len(principal) > 200:
         log.warning("single sign-on: the token has no claim %r", settings.oidc_principal_claim)
         return None
-    token = await to_thread.run_sync(
+    return await to_thread.run_sync(
         partial(
             logins.begin,
             services.database,
@@ -111,7 +112,11 @@ async def finish(services: Services, callback: str, *, code: str, state: str) ->
             groups=_groups(claims.get(settings.oidc_groups_claim or "")),
         )
     )
-    return SignedOn(token, begun.next)
+
+
+def _same(claim: object, expected: str) -> bool:
+    given = claim.encode("utf-8", "replace") if isinstance(claim, str) else b""
+    return hmac.compare_digest(given, expected.encode())
 
 
 def _groups(claim: object) -> list[str]:

@@ -6,6 +6,7 @@ of the one before counts in proportion, in the same room however many requests t
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import time
 from collections import Counter
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from anyio import CapacityLimiter
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage  # the other starts a thread for nearly every hit
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ragkit_serve.api.metrics import Metrics
 
 GUESSES_A_MINUTE: Final = 60  # arbitrary: unknown keys from one address
+SIGN_ONS_A_MINUTE: Final = 60  # arbitrary: single sign-ons begun from one address
 
 
 class Quota:
@@ -33,7 +36,9 @@ class Quota:
 
     def __init__(self, *, rate: int, concurrency: int, metrics: Metrics) -> None:
         self._requests = RateLimitItemPerMinute(rate)
-        self._guesses = RateLimitItemPerMinute(GUESSES_A_MINUTE)
+        self._guesses = RateLimitItemPerMinute(GUESSES_A_MINUTE, namespace="guess")
+        self._sign_ons = RateLimitItemPerMinute(SIGN_ONS_A_MINUTE, namespace="sign-on")
+        self._lane = CapacityLimiter(1)
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._concurrency = concurrency
         self._running: Counter[str] = Counter()
@@ -47,15 +52,30 @@ class Quota:
                 self._requests, who, f"{self._requests.amount} requests a minute"
             )
 
-    async def check_guesses(self, scope: Scope) -> None:
-        """Raise ApiError 429 for an address that has presented too many unknown keys."""
-        address = _address(scope)
-        if not await self._limiter.test(self._guesses, address):
-            raise await self._refused(self._guesses, address, "unknown keys")
+    async def lane(self, scope: Scope) -> CapacityLimiter | None:
+        """Return what the lookup of a key must wait for: None for an address without many guesses.
+
+        A valid key works whatever was guessed from its address, so each has to be looked up. The
+        lookups for addresses that have used their guesses up go one at a time: however many come,
+        they take one thread and one connection to the database.
+        """
+        allowed = await self._limiter.test(self._guesses, address_of(scope))
+        return None if allowed else self._lane
+
+    async def note_guess(self, scope: Scope) -> bool:
+        """Count a key or log-in that nobody knows; tell whether the address had a guess left."""
+        return await self._limiter.hit(self._guesses, address_of(scope))
 
     async def count_guess(self, scope: Scope) -> None:
-        """Count a key that nobody knows."""
-        await self._limiter.hit(self._guesses, _address(scope))
+        """Count a key that nobody knows. Raises ApiError 429 when the minute's are used up."""
+        if not await self.note_guess(scope):
+            raise await self._refused(self._guesses, address_of(scope), "unknown keys")
+
+    async def count_sign_on(self, scope: Scope) -> None:
+        """Count a single sign-on. Raises ApiError 429 when the address's are used up."""
+        address = address_of(scope)
+        if not await self._limiter.hit(self._sign_ons, address):
+            raise await self._refused(self._sign_ons, address, "log-ins from your address")
 
     @contextmanager
     def question(self, caller: Caller) -> Iterator[None]:
@@ -93,6 +113,17 @@ def _who(caller: Caller) -> str:
     return f"{caller.tenant}\0{caller.principal}\0{key}"
 
 
-def _address(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
+    """Return what stands for a client: its IPv4 address, or the /64 that IPv6 gives a site."""
     client = scope.get("client")
-    return str(client[0]) if client else "local"
+    if not client:
+        return "local"
+    try:
+        address = ipaddress.ip_address(client[0])
+    except ValueError:
+        return str(client[0])
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, 64), strict=False))

@@ -8,14 +8,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
+import psycopg
 import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
+from limits import RateLimitItemPerMinute
+from psycopg import sql
 
+from ragkit import logins
+from ragkit.store.logins import Begun
+from ragkit.store.open import Database
+from ragkit_serve.api.login import MAX_SIGN_ONS, SIGN_ON_COOKIE
 from tests.serve.api.conftest import Serve, Site
 
 KEY = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})
@@ -46,8 +53,6 @@ def test_a_key_logs_a_browser_in_and_out(serve: Serve, key: Callable[..., str]) 
 
 
 def test_a_log_in_ends_with_its_key(serve: Serve, key: Callable[..., str], site: Site) -> None:
-    import psycopg
-
     secret = key("read")
     with serve(serve_auth="keys") as live, browser(live) as client:
         client.post("/login", data={"key": secret})
@@ -182,8 +187,145 @@ def test_single_sign_on_logs_a_person_in(serve: Serve) -> None:
         assert client.post("/v1/collections", json={"name": "x"}).status_code == 403  # read only
         # The same answer again is worth nothing.
         state = told.asked["state"][0]
-        again = httpx.get(f"{live.url}/login/callback", params={"code": "c", "state": state})
-        assert again.status_code == 401
+        assert callback(client, state).status_code == 401
+
+
+def begun(client: httpx.Client) -> str:
+    """Begin a sign-on and return its state."""
+    asked = urlsplit(client.get("/login/oidc").headers["location"]).query
+    return parse_qs(asked)["state"][0]
+
+
+def callback(client: httpx.Client, state: str) -> httpx.Response:
+    return client.get("/login/callback", params={"code": "c", "state": state})
+
+
+def rows(site: Site, table: LiteralString) -> int:
+    with psycopg.connect(site.url) as conn:
+        row = conn.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))
+        return int((row.fetchone() or (0,))[0])
+
+
+OTHERS: list[Callable[[httpx.Client, httpx.Client], dict[str, str]]] = [
+    lambda mine, others: {},
+    lambda mine, others: dict(others.cookies),
+    lambda mine, others: {SIGN_ON_COOKIE: "A" * 43},
+    lambda mine, others: {SIGN_ON_COOKIE: ""},
+    lambda mine, others: {SIGN_ON_COOKIE: "é" + str(mine.cookies[SIGN_ON_COOKIE])[1:]},
+    lambda mine, others: {SIGN_ON_COOKIE: ".".join(["A" * 43] * 6)},
+    lambda mine, others: {SIGN_ON_COOKIE: "." + str(mine.cookies[SIGN_ON_COOKIE])},
+    lambda mine, others: {SIGN_ON_COOKIE.upper(): str(mine.cookies[SIGN_ON_COOKIE])},
+]
+
+
+@pytest.mark.parametrize("cookies", OTHERS)
+def test_a_sign_on_belongs_to_the_browser_that_began_it(
+    serve: Serve, site: Site, cookies: Callable[[httpx.Client, httpx.Client], dict[str, str]]
+) -> None:
+    """An answer of the provider that is handed to another browser logs nobody in."""
+    with (
+        provider() as told,
+        serve(**settings(told)) as live,
+        browser(live) as mine,
+        browser(live) as others,
+    ):
+        begun(others)
+        state = begun(mine)
+        told.asked = parse_qs(f"state={state}&nonce=n")
+        header = "; ".join(f"{name}={value}" for name, value in cookies(mine, others).items())
+        victim = httpx.get(
+            f"{live.url}/login/callback",
+            params={"code": "c", "state": state},
+            headers=[(b"cookie", header.encode("latin-1"))] if header else [],
+        )
+        assert victim.status_code == 401
+        assert "set-cookie" not in victim.headers
+        assert rows(site, "login") == 0
+        assert told.traded == []  # the code is not even asked about
+        assert rows(site, "login_begun") == 2  # nothing was taken from those who began
+
+
+def test_the_cookie_of_a_sign_on_is_the_browsers_alone_and_goes_with_it(serve: Serve) -> None:
+    with provider() as told, serve(**settings(told)) as live, browser(live) as client:
+        away = client.get("/login/oidc")
+        plain = away.headers["set-cookie"]
+        told.asked = parse_qs(urlsplit(away.headers["location"]).query)
+        back = callback(client, told.asked["state"][0])
+        gone = back.headers.get_list("set-cookie")
+        secure = client.get("/login/oidc", headers={"x-forwarded-proto": "https"})
+    assert set(plain.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/login", "SameSite=lax"}
+    assert back.status_code == 303
+    (ended,) = [one for one in gone if one.startswith(SIGN_ON_COOKIE)]
+    assert "Max-Age=0" in ended
+    assert "Path=/login" in ended
+    tls = secure.headers["set-cookie"]
+    assert tls.startswith("__Host-" + SIGN_ON_COOKIE)
+    attributes = {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=lax", "Secure"}
+    assert set(tls.split("; ")[1:]) == attributes
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_tabs_log_in_side_by_side(serve: Serve, site: Site, order: tuple[int, int]) -> None:
+    with provider() as told, serve(**settings(told)) as live, browser(live) as client:
+        tabs = []
+        for next in ("/first", "/second"):
+            away = client.get("/login/oidc", params={"next": next})
+            tabs.append((next, parse_qs(urlsplit(away.headers["location"]).query)))
+        for number in order:
+            next, told.asked = tabs[number]
+            back = callback(client, told.asked["state"][0])
+            assert (back.status_code, back.headers["location"]) == (303, next)
+            again = callback(client, told.asked["state"][0])
+            assert again.status_code == 401
+        assert SIGN_ON_COOKIE not in client.cookies
+    assert rows(site, "login") == 2
+
+
+def test_a_browser_has_a_few_sign_ons_under_way(serve: Serve) -> None:
+    with provider() as told, serve(**settings(told)) as live, browser(live) as client:
+        states = [begun(client) for _ in range(MAX_SIGN_ONS + 3)]
+        assert len(client.cookies[SIGN_ON_COOKIE]) == 44 * MAX_SIGN_ONS - 1
+        assert callback(client, states[0]).status_code == 401
+        told.asked = parse_qs(urlsplit(client.get("/login/oidc").headers["location"]).query)
+        assert callback(client, told.asked["state"][0]).status_code == 303
+
+
+def test_a_failed_answer_ends_its_sign_on(serve: Serve, site: Site) -> None:
+    with provider() as told, serve(**settings(told)) as live, browser(live) as client:
+        state = begun(client)
+        failed = client.get("/login/callback", params={"error": "access_denied", "state": state})
+        assert failed.status_code == 401
+        assert SIGN_ON_COOKIE not in client.cookies
+    assert rows(site, "login_begun") == 0
+
+
+def test_sign_ons_are_limited_by_address(
+    serve: Serve, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with provider() as told, serve(**settings(told)) as live, browser(live) as client:
+        few = RateLimitItemPerMinute(2, namespace="sign-on")
+        monkeypatch.setattr(live.app.state.ragkit.quota, "_sign_ons", few)
+        assert [client.get("/login/oidc").status_code for _ in range(3)] == [303, 303, 429]
+        person = client.get("/login/oidc")
+        assert "Too many attempts" in person.text
+        assert 1 <= int(person.headers["retry-after"]) <= 120
+        program = client.get("/login/oidc", headers={"accept": "application/json"})
+        assert program.json()["error"]["code"] == "rate_limit_exceeded"
+        # Another address, as a proxy on this machine tells of it, begins as it likes.
+        elsewhere = client.get("/login/oidc", headers={"x-forwarded-for": "192.0.2.7"})
+        assert elsewhere.status_code == 303
+    assert rows(site, "login_begun") == 3
+
+
+def test_unfinished_sign_ons_are_bounded(
+    database: Database, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all addresses together the newest are kept."""
+    monkeypatch.setattr(logins, "MAX_BEGUN", 3)
+    pairs = [logins.begin_sign_on(database, Begun("n", "v", f"/{n}")) for n in range(5)]
+    assert rows(site, "login_begun") == 3
+    finished = [logins.finish_sign_on(database, state, [secret]) for state, secret in pairs]
+    assert [one[1].next if one else None for one in finished] == [None, None, "/2", "/3", "/4"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ def mcp(
     with open_database(settings) as database:
         library = Library(settings, database)
         if address is not None:
-            mcp_server.run_http(library, database, *address)
+            from ragkit_serve.mcp_http import run_http
+
+            run_http(library, database, settings, *address)
         else:
             mcp_server.run_stdio(library, mcp_server.caller_of(settings, database))
 

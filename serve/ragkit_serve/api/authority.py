@@ -1,0 +1,58 @@
+"""The host and port that a request or a web origin names, read strictly (RFC 3986, RFC 6454)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_AUTHORITY: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?"
+)
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A host in lower case, an IPv6 address without brackets, and the port if one is given."""
+
+    name: str
+    port: int | None
+
+    @property
+    def is_address(self) -> bool:
+        """Tell whether the host is an IP address."""
+        try:
+            ipaddress.ip_address(self.name)
+        except ValueError:
+            return False
+        return True
+
+
+def read_authority(text: str) -> Authority | None:
+    """Read HOST or HOST:PORT; None for anything else, such as user information or a path."""
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
+        return None
+    name = match["name"].lower()
+    port = int(match["port"]) if match["port"] else None
+    if port is not None and port > 65535:
+        return None
+    if name.startswith("["):
+        try:
+            name = ipaddress.IPv6Address(name[1:-1]).compressed
+        except ValueError:
+            return None
+    return Authority(name, port)
+
+
+def is_same_origin(origin: str, scheme: str, authority: Authority) -> bool:
+    """Tell whether a web origin is this server's own: scheme, host and port are all the same."""
+    given, separator, rest = origin.partition("://")
+    theirs = read_authority(rest)
+    if not separator or given != scheme or scheme not in _PORTS or theirs is None:
+        return False
+    default = _PORTS[scheme]
+    return (theirs.name, theirs.port or default) == (authority.name, authority.port or default)
