@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from ragkit.cancellation import check_cancelled
 from ragkit.errors import ModelServerError
 from ragkit.masking import masked
 
@@ -116,6 +117,7 @@ class ServerReranker:
     def _batch(
         self, client: httpx.Client, url: str, form: Form, query: str, passages: Sequence[str]
     ) -> list[float]:
+        check_cancelled()
         answer = self._post(client, url, _body(form, self._model, query, passages))
         try:
             return _scores(answer, len(passages))

@@ -51,7 +51,8 @@ async def chat(
     request: Request, asked: ChatRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Answer the last message from a collection, or pass the request on to the served model."""
-    return await while_connected(request, _admitted(request, asked, caller))
+    ended = request.app.state.ragkit.admission.ended
+    return await while_connected(request, _admitted(request, asked, caller), ended=ended)
 
 
 async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Response:
@@ -59,19 +60,21 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
     state: State = request.app.state.ragkit
     name = named(asked.model, state.services.settings)
     async with AsyncExitStack() as held:
-        await held.enter_async_context(state.admission.place(caller))
+        place = await held.enter_async_context(state.admission.place(caller))
         span = held.enter_context(chat_span(asked.model, state.services.settings))
         if name.served:
             audit.note(state, request.scope, caller, "chat", model=name.served)
             return await passing.forward(state, await request.json(), held)
         asked.check_conversation()
         if asked.tools:
-            return await passing.augmented(state, asked, await request.json(), caller, name, held)
-        question = await in_thread(state, lambda: Question(state, asked, caller, name))
+            return await passing.augmented(
+                state, asked, await request.json(), caller, name, held, place
+            )
+        question = await in_thread(place, lambda: Question(state, asked, caller, name))
         audit.note(
             state, request.scope, caller, "chat", collection=question.collection, text=question.text
         )
-        batches = pumped(question.pieces, state.admission.threads)
+        batches = pumped(question.pieces, place)
         first = await _first(batches)
         if not asked.stream:
             return await _whole(question, first, batches, span)
@@ -195,8 +198,6 @@ async def _whole(
         answers += [piece for _, piece in first if isinstance(piece, Answer)]
         async for batch in batches:
             answers += [piece for _, piece in batch if isinstance(piece, Answer)]
-            if question.state.admission.ended.is_set():
-                break
     for answer in answers:
         question.state.metrics.answered(answer.timings, answer.usage)
         span.answered(answer)

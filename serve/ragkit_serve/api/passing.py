@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ragkit.library import Caller
     from ragkit_serve.api.chat_request import ChatRequest
     from ragkit_serve.api.model_names import Named
+    from ragkit_serve.api.places import Place
     from ragkit_serve.api.state import State
 
 # What would have the model server fetch, run or reveal something: nobody passes these on.
@@ -56,11 +57,12 @@ async def augmented(
     caller: Caller,
     name: Named,
     held: AsyncExitStack,
+    place: Place,
 ) -> Response:
     """Pass a request with tools on, with passages for its last question; check what comes back."""
     _check(body)
     upstream = _upstream(state)
-    shown = await in_thread(state, lambda: _shown(state, asked, caller, name))
+    shown = await in_thread(place, lambda: _shown(state, asked, caller, name))
     sent = {key: value for key, value in body.items() if key != "ragkit"}
     sent |= {"model": upstream.model, "messages": shown.messages(body["messages"])}
     answer = await upstream.ask(sent)
@@ -68,11 +70,11 @@ async def augmented(
         if answer.status != 200:
             return Response(answer.content, answer.status, media_type="application/json")
         return Response(
-            json.dumps(await _annotated(state, shown, json.loads(answer.content))),
+            json.dumps(await _annotated(place, shown, json.loads(answer.content))),
             media_type="application/json",
         )
     held.push_async_callback(answer.aclose)  # also where the events are never begun
-    events = _rewritten(state, shown, answer)
+    events = _rewritten(place, shown, answer)
     return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
 
 
@@ -130,15 +132,15 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
     return _Shown(kb, questions[-1], tuple(hits), prompt, Completion(asked.model))
 
 
-async def _annotated(state: State, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
+async def _annotated(place: Place, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
     """Put checked citations beside the text of each choice."""
     for choice in answer.get("choices", ()):
         message = choice.get("message", {})
-        message["context"] = await _context(state, shown, message.get("content"))
+        message["context"] = await _context(place, shown, message.get("content"))
     return answer | {"model": shown.completion.model}
 
 
-async def _rewritten(state: State, shown: _Shown, events: Events) -> AsyncGenerator[bytes, None]:
+async def _rewritten(place: Place, shown: _Shown, events: Events) -> AsyncGenerator[bytes, None]:
     """Put passages into the first chunk of each choice, and checked citations into its last."""
     said: dict[int, str] = {}
     async with aclosing(events):
@@ -154,14 +156,14 @@ async def _rewritten(state: State, shown: _Shown, events: Events) -> AsyncGenera
                     delta["context"] = shown.completion.found(shown.hits)
                 said[index] = said.get(index, "") + (delta.get("content") or "")
                 if choice.get("finish_reason"):
-                    delta["context"] = await _context(state, shown, said[index])
+                    delta["context"] = await _context(place, shown, said[index])
             yield event_of(chunk | {"model": shown.completion.model})
 
 
-async def _context(state: State, shown: _Shown, text: str | None) -> dict[str, Any]:
+async def _context(place: Place, shown: _Shown, text: str | None) -> dict[str, Any]:
     if not text:  # tools are called: there is nothing to check yet
         return shown.completion.found(shown.hits)
-    answer = await in_thread(state, lambda: shown.checked(text))
+    answer = await in_thread(place, lambda: shown.checked(text))
     return shown.completion.context(answer)
 
 
