@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from ragkit.errors import NotFoundError
@@ -25,6 +24,7 @@ from ragkit_serve.api.collections import Name, check_visible, may_share
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.jobs import JobItem
 from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
+from ragkit_serve.api.threads import in_turn
 from ragkit_serve.api.uploading import Key, form_schema, keep_files
 
 router = APIRouter(tags=["documents"])
@@ -173,7 +173,7 @@ async def upload_documents(
 ) -> Listing[JobItem]:
     """Keep files and open a job for each; a file takes the place of the document of its name."""
     check_visible(caller, name)
-    await run_in_threadpool(_prepare, request, caller, name)
+    await in_turn(request, caller, lambda: _prepare(request, caller, name))
     audit.note(request.app.state.ragkit, request.scope, caller, "upload", collection=name)
     return await keep_files(request, caller, name, key)
 
@@ -211,7 +211,7 @@ async def replace_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
 ) -> Listing[JobItem]:
     """Keep a file and open the job that makes it the document's next version."""
-    found = await run_in_threadpool(visible, request, caller, id)
+    found = await in_turn(request, caller, lambda: visible(request, caller, id))
     audit.note(
         request.app.state.ragkit, request.scope, caller, "upload", collection=found.collection
     )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from ragkit_serve.api.sending import while_connected
@@ -34,3 +35,10 @@ async def admitted(request: Request, caller: Caller, work: Callable[[], Any]) ->
 async def in_thread(place: Place, work: Callable[[], T]) -> T:
     """Do work in a thread of a place, for the same caller."""
     return await asyncio.wrap_future(place.submit(work))
+
+
+async def in_turn(request: Request, caller: Caller, work: Callable[[], T]) -> T:
+    """Do work that is no question in a thread, when it is the key's turn."""
+    state: State = request.app.state.ragkit
+    async with state.quota.turn(caller):
+        return await run_in_threadpool(work)
