@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -16,6 +18,8 @@ from starlette.responses import JSONResponse
 from ragkit.errors import (
     BusyError,
     DatabaseError,
+    IncompleteAnswerError,
+    ModelServerBusyError,
     ModelServerError,
     NotFoundError,
     RagkitError,
@@ -102,10 +106,11 @@ _SAID: Final = {
     409: "What is asked for is in use at the moment.",
     413: "The request is larger than the server takes.",
     415: "The body is of another type than the address takes.",
-    429: "The key's quota is used up; Retry-After says when to ask again.",
+    429: "The key's quota, or the model server's, is used up; Retry-After says when to ask again.",
     500: "The server has a defect; its log says which, by the x-request-id.",
     502: "The language-model server failed.",
-    503: "The server is full, shutting down, or without its database; see Retry-After.",
+    503: "The server or the model server is full, or it is shutting down or without its database;"
+    " see Retry-After.",
 }
 # What any route may answer beside its success, for the OpenAPI document.
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
@@ -122,15 +127,20 @@ def body(
     return {"error": {"message": line, "type": kind, "param": param, "code": code}}
 
 
-# The first that an error is decides.
-_STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None], ...]] = (
-    (NotFoundError, 404, "not_found"),
-    (BusyError, 409, "busy"),
-    (UsageError, 400, "invalid_value"),
-    (DatabaseError, 503, "database"),
-    (ModelServerError, 502, "model_server"),
-    (RagkitError, 500, None),
+# The first that an error is decides. A line stands for errors whose own words are the owner's to
+# read: they name addresses, and quote what other servers said.
+_SEE: Final = "see the server's log, by this x-request-id"
+_FAILED: Final = "the model server failed"
+_STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None, str], ...]] = (
+    (NotFoundError, 404, "not_found", ""),
+    (BusyError, 409, "busy", ""),
+    (UsageError, 400, "invalid_value", ""),
+    (DatabaseError, 503, "database", f"the database failed or cannot be reached: {_SEE}"),
+    (IncompleteAnswerError, 502, "model_server", f"{_FAILED} in the middle of its answer: {_SEE}"),
+    (ModelServerError, 502, "model_server", f"{_FAILED}: {_SEE}"),
+    (RagkitError, 500, None, ""),
 )
+request_id: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
 
 
 def api_error(error: RagkitError) -> ApiError:
@@ -140,11 +150,19 @@ def api_error(error: RagkitError) -> ApiError:
     """
     if isinstance(error, ApiError):
         return error
-    status, code = next((s, c) for kind, s, c in _STATUSES if isinstance(error, kind))
+    status, code, line = next((s, c, t) for kind, s, c, t in _STATUSES if isinstance(error, kind))
     if status >= 500:
-        log.warning("%s", error)
+        log.warning("%s", error, extra={"fields": {"request": request_id.get()}})
+    if isinstance(error, ModelServerBusyError):
+        return _busy(error)
     retry = RETRY_AFTER_S if status in {409, 503} else None
-    return ApiError(status, str(error), code=code, retry_after_s=retry)
+    return ApiError(status, line or str(error), code=code, retry_after_s=retry)
+
+
+def _busy(error: ModelServerBusyError) -> ApiError:
+    wait_s = max(1, math.ceil(error.retry_after_s)) if error.retry_after_s else RETRY_AFTER_S
+    said = f"the model server takes no more requests now: ask again in {wait_s} s"
+    return ApiError(error.status, said, code="model_server_full", retry_after_s=wait_s)
 
 
 def answer(error: ApiError) -> JSONResponse:
