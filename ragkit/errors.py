@@ -12,6 +12,7 @@ RagkitError
 │   └── MigrationError    the schema could not be brought up to date, or is newer than this program
 ├── ModelError            an embedding or language model is missing or cannot be used
 │   └── ModelServerError  the language-model server cannot be reached, or failed
+│       ├── ModelServerBusyError  it takes no more requests now, and may say when to ask again
 │       ├── IncompleteAnswerError  it failed in the middle of an answer; holds what had come
 │       └── RejectedError  (ragkit_eval) it takes this request from nobody, such as a long prompt
 ├── ServerGoneError       (ragkit_eval) no question can be answered by the server any more
@@ -78,6 +79,18 @@ class ModelError(RagkitError):
 
 class ModelServerError(ModelError):
     """The language-model server cannot be reached, or failed."""
+
+
+class ModelServerBusyError(ModelServerError):
+    """The language-model server takes no more requests now: 429 or 503.
+
+    `retry_after_s` is when to ask again, 0 where it has not said.
+    """
+
+    def __init__(self, message: str, *, status: int, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class IncompleteAnswerError(ModelServerError):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from ragkit.cancellation import check_cancelled
 from ragkit.embed.find import DEFAULT_MODEL, ModelFiles, find_model
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.running import one_thread, run
@@ -102,7 +103,8 @@ class LocalEmbedder:
         """Embed passages by their tokens, shape (len(rows), dimension), in the given order.
 
         Rows are as `passage_ids` makes them; the special tokens are added here. Raises ModelError
-        for a row of more than `max_tokens` tokens besides its prefix.
+        for a row of more than `max_tokens` tokens besides its prefix, WorkCancelledError between
+        two batches.
         """
         import numpy as np
 
@@ -112,11 +114,13 @@ class LocalEmbedder:
         vectors = np.empty((len(rows), ready.space.dimension), dtype=np.float32)
         lengths = [len(row) + ready.tokens.special for row in rows]
         for batch in batches(lengths, ready.batch_tokens):
+            check_cancelled()
             vectors[batch] = ready.encode([rows[index] for index in batch])
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Embed one query, shape (dimension,); a query over the limit is cut."""
+        check_cancelled()
         ready = self._ready
         row = ready.tokens.cut_ids(ready.space.query_prefix + text)
         with one_thread():

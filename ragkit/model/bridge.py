@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import weakref
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
+from ragkit.cancellation import check_cancelled, current_cancellation
+
 T = TypeVar("T")
 CLOSE_S = 1.0  # how long closing waits for a connection to be let go
 
 _guard = threading.Lock()
-_here = threading.local()  # the thread's Cancellation
 _loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process
 
 
@@ -42,46 +42,12 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         future.cancel()  # nothing, once it is done
 
 
-class Cancellation:
-    """As a context manager: whatever this thread waits for inside can be let go by another.
-
-    Iterations over `Pieces` just end, those that begin later too.
-    """
-
-    def __init__(self) -> None:
-        self.cancelled = False
-        self._guard = threading.Lock()
-        self._begun: weakref.WeakSet[Pieces[Any]] = weakref.WeakSet()
-
-    def __enter__(self) -> Self:
-        _here.cancellation = self
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _here.cancellation = None
-
-    def cancel(self) -> None:
-        """Let the thread go; it does not wait until what it held is closed."""
-        with self._guard:
-            self.cancelled = True
-            begun = list(self._begun)
-        for pieces in begun:
-            pieces.stop()
-
-    def add(self, pieces: Pieces[Any]) -> None:
-        """Have an iteration end when this is cancelled, at once where it has been."""
-        with self._guard:
-            self._begun.add(pieces)
-            late = self.cancelled
-        if late:
-            pieces.stop()
-
-
 class Pieces(Generic[T]):
     """Iterate over what an asynchronous generator yields on the loop.
 
     It begins at the first `next`. `close` may come from any thread, also while another waits in
-    `next`, whose iteration then just ends; so does forgetting the iterator.
+    `next`, whose iteration then just ends; so does forgetting the iterator. Raises
+    WorkCancelledError where the work of this context was cancelled.
     """
 
     def __init__(self, source: AsyncGenerator[T, None]) -> None:
@@ -97,13 +63,14 @@ class Pieces(Generic[T]):
         if not self._begun:
             self._begun = True
             self._pump.begin()
-            if (cancellation := getattr(_here, "cancellation", None)) is not None:
+            if (cancellation := current_cancellation()) is not None:
                 cancellation.add(self)
         item = self._pump.queue.get()
         if isinstance(item, _End):
             self._ended = True
             if item.error is not None:
                 raise item.error
+            check_cancelled()  # a stream that was cut off is not to be taken for a short one
             raise StopIteration
         return item
 

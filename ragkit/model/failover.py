@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragkit.errors import ModelServerError
-from ragkit.model.failures import Failure, explain, foreign_errors
+from ragkit.model.failures import Failure, explain, failed, foreign_errors
 from ragkit.model.limits import Piece
 from ragkit.model.server import ModelServer
 from ragkit.types import Message
@@ -53,7 +53,7 @@ class Failover:
         self._resting: dict[ModelServer, tuple[int, float]] = {}  # failures in a row, until when
 
     async def answer(self, exchange: Exchange, prefix: str) -> AsyncGenerator[Piece, None]:
-        """Yield one server's answer. Raises ModelServerError."""
+        """Yield one server's answer. Raises ModelServerError, ModelServerBusyError."""
         last: dict[ModelServer, Failure] = {}
         asked: Sequence[ModelServer] = self.order(prefix)
         for turn in range(self._tries.rounds):
@@ -77,7 +77,7 @@ class Failover:
             asked = [server for server in asked if self._worth_waiting(last[server])]
             if not asked:
                 break
-        raise ModelServerError(self._all_failed(last))
+        raise failed(list(last.values()), self._all_failed(last))
 
     def order(self, prefix: str) -> Sequence[ModelServer]:
         """Put the servers in order for a prompt: the resting last, else by rendezvous hashing.

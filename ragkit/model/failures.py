@@ -9,11 +9,12 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from ragkit.errors import ModelServerBusyError, ModelServerError
 from ragkit.model.server import ModelServer, served
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMES, _MAX_QUOTED_CHARS = 20, 200  # what of a server's words one line can hold
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})  # and every 5xx
+BUSY: Final = frozenset({429, 503})  # it takes no more now, and may say when it will
 _OF_THE_REQUEST: Final = frozenset({400, 413, 422})
 
 
@@ -29,7 +31,7 @@ class Failure:
     """Why a server did not answer: `said` continues its name.
 
     `again`: the same server may take the same request later, after `wait_s` if it said so.
-    `elsewhere`: another server may take it now.
+    `elsewhere`: another server may take it now. `status` is that of its answer, 0 without one.
     """
 
     server: ModelServer
@@ -37,6 +39,7 @@ class Failure:
     again: bool = False
     elsewhere: bool = True
     wait_s: float = 0.0
+    status: int = 0
 
     def __str__(self) -> str:
         return f"language-model server {self.server.shown} {self.said}"
@@ -138,7 +141,28 @@ async def _status(error: openai.APIStatusError, server: ModelServer, model: str)
         said = f"takes no more requests now (429{words}): try again {soon}"
     else:
         said = f"failed ({status}{words}): see its log, or try again later"
-    return Failure(server, said, status in _TRANSIENT or status >= 500, wait_s=wait_s)
+    again = status in _TRANSIENT or status >= 500
+    return Failure(server, said, again, wait_s=wait_s, status=status)
+
+
+def failed(failures: Sequence[Failure], message: str) -> ModelServerError:
+    """Return the error of a request that no server answered.
+
+    It says when to ask again if one of them was merely busy.
+    """
+    busy = [failure for failure in failures if failure.status in BUSY]
+    if not busy:
+        return ModelServerError(message)
+    first = min(busy, key=lambda failure: failure.wait_s)
+    return ModelServerBusyError(message, status=first.status, retry_after_s=first.wait_s)
+
+
+def refused(message: str, status: int, headers: Mapping[str, str]) -> ModelServerError:
+    """Return the error of an answer of this status; see `failed`."""
+    if status not in BUSY:
+        return ModelServerError(message)
+    wait_s = retry_after_s(headers.get("retry-after", ""))
+    return ModelServerBusyError(message, status=status, retry_after_s=wait_s)
 
 
 def retry_after_s(value: str) -> float:

@@ -33,6 +33,8 @@ async def bounded(
         )
         raise _failed(said, received, begun=begun) from error
     except ModelServerError as error:
+        if not begun:
+            raise
         raise _failed(str(error), received, begun=begun) from error
 
 

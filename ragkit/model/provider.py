@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ragkit.errors import ModelError, ModelServerError
 from ragkit.model.bridge import Pieces
+from ragkit.model.failures import refused
 from ragkit.model.limits import Piece, bounded
 from ragkit.model.thinking import Thinking
 from ragkit.model.tokens import TokenCounter
@@ -143,7 +144,7 @@ class ProviderModel:
                 " RAGKIT_LLM_TIMEOUT_S"
             ) from error
         except Exception as error:  # an integration is a plug-in, with errors of its own kind
-            raise ModelServerError(f"{self._who} failed: {self._words(error)}") from error
+            raise _refused(f"{self._who} failed: {self._words(error)}", error) from error
 
     def _chat(self, decoding: Decoding) -> BaseChatModel:
         if self._kept is None or self._kept[0] != decoding:
@@ -190,6 +191,13 @@ class ProviderModel:
             words = words.replace(self._api_key, "***")
         words = " ".join(words.split()) or type(error).__name__
         return words if len(words) <= 300 else words[:300] + "..."  # one line, not a page
+
+
+def _refused(message: str, error: Exception) -> ModelServerError:
+    """Read the status and headers that the providers' own clients put into their errors."""
+    status = getattr(error, "status_code", 0)
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    return refused(message, status if isinstance(status, int) else 0, headers)
 
 
 def _spoken(chunk: AIMessageChunk) -> list[str | Reasoning]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragkit.cancellation import check_cancelled
 from ragkit.embed.bert import BertEncoder, bert, read_shape, stored_weights
 from ragkit.embed.find import read_json
 from ragkit.embed.local import batches
@@ -74,6 +75,7 @@ class PairScorer:
         rows = [pair for of_one in pairs for pair in of_one]
         scores = torch.empty(len(rows))
         for batch in batches([len(row) for row in rows], self.batch_tokens):
+            check_cancelled()
             scores[batch] = self._run([rows[index] for index in batch]).cpu()
         return best(scores.tolist(), [len(of_one) for of_one in pairs])
 

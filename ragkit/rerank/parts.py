@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from ragkit.cancellation import check_cancelled
 from ragkit.embed.local import batches
 from ragkit.embed.tokens import Tokens
 from ragkit.types import Span
@@ -44,6 +45,7 @@ def score_in_parts(
     lengths = [beside + len(tokens.spans(piece)) for piece in pieces]
     scores = [0.0] * len(pieces)
     for batch in batches(lengths, batch_tokens):
+        check_cancelled()
         found = score([pieces[index] for index in batch])
         for index, value in zip(batch, found, strict=True):
             scores[index] = float(value)

@@ -17,8 +17,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from ragkit.cancellation import check_cancelled
 from ragkit.errors import ModelServerError
 from ragkit.masking import masked
+from ragkit.model.failures import BUSY, refused
 
 if TYPE_CHECKING:
     import httpx
@@ -116,6 +118,7 @@ class ServerReranker:
     def _batch(
         self, client: httpx.Client, url: str, form: Form, query: str, passages: Sequence[str]
     ) -> list[float]:
+        check_cancelled()
         answer = self._post(client, url, _body(form, self._model, query, passages))
         try:
             return _scores(answer, len(passages))
@@ -160,10 +163,11 @@ class ServerReranker:
                     raise self._error(f"sent more than {limit:,} bytes: see its log")
                 if time.monotonic() > until:
                     raise self._error(f"was not done after {self._timeout_s:g} s: see its load")
-        if response.status_code != 200:
-            raise _RefusedError(
-                self._refusal(response.status_code, bytes(read)), response.status_code
-            )
+        status = response.status_code
+        if status in BUSY:
+            raise refused(self._refusal(status, bytes(read)), status, response.headers)
+        if status != 200:
+            raise _RefusedError(self._refusal(status, bytes(read)), status)
         return bytes(read)
 
     def _refusal(self, status: int, answer: bytes) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ragkit.cancellation import check_cancelled
 from ragkit.contracts import Refinement
 from ragkit.filters import Every
 from ragkit.retrieve.legs import MAX_K
@@ -55,7 +56,10 @@ class Pipeline:
         return list(self.find(query, k=k).hits)
 
     def find(self, query: str, *, k: int) -> Found:
-        """Search, and return the hits with the steps that led to them."""
+        """Search, and return the hits with the steps that led to them.
+
+        Raises WorkCancelledError between two steps.
+        """
         check(query, k)
         stages: list[Stage] = []
         planned = self._planned(query, stages)
@@ -85,11 +89,13 @@ class Pipeline:
         """Find as many hits as are wanted, if there are so many that differ."""
         retriever = _within(self.retriever, query.where)
         if self.distinct is None:
+            check_cancelled()
             found = retriever.find(query, k=wanted)
             stages += found.stages
             return found.hits
         asked = min(MAX_K, wanted + SPARE)
         while True:
+            check_cancelled()
             began = perf_counter()
             found = retriever.find(query, k=asked)
             tried = [*found.stages]
@@ -113,6 +119,7 @@ def _within(retriever: HybridRetriever, where: Filter | None) -> HybridRetriever
 def _refined(
     refinement: Refinement, query: str, hits: Sequence[Hit], stages: list[Stage]
 ) -> Sequence[Hit]:
+    check_cancelled()
     began = perf_counter()
     left = refinement.refine(query, hits)
     ranked = tuple((hit.chunk, hit.score) for hit in left)

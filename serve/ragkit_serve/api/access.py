@@ -6,9 +6,11 @@ keys or cookies.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fastapi import Security
+from fastapi import Security, params
 from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from starlette.requests import Request
 from ragkit.library import Caller
 from ragkit.store.acting import act_for
 from ragkit_serve.api.errors import ApiError
+from ragkit_serve.api.sending import ClientGoneError
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -25,20 +28,30 @@ Needed = Literal["read", "write", "admin", "metrics"]
 
 
 class Need(SecurityBase):
-    """A scope that the caller's key must have."""
+    """A scope that the caller's key must have.
+
+    A route that is a function runs in a thread: it waits for the key's turn, and holds that while
+    the function runs. A coroutine takes turns or places itself.
+    """
 
     def __init__(self, scope: Needed) -> None:
         self.needed = scope
         self.scheme_name = "key"
         self.model = HTTPBearer(description="A key made by `ragkit keys create`.")
 
-    async def __call__(self, request: Request) -> Caller:
+    async def __call__(self, request: Request) -> AsyncIterator[Caller]:
         caller = caller_of(request.scope)
         if self.needed not in caller.scopes:
             raise ApiError(
                 403, f"the key may not do this: it needs the scope {self.needed!r}", code="scope"
             )
-        return caller
+        if asyncio.iscoroutinefunction(request.scope["endpoint"]):
+            yield caller
+            return
+        async with request.app.state.ragkit.quota.turn(caller):
+            if await request.is_disconnected():  # it may have waited for long
+                raise ClientGoneError
+            yield caller
 
 
 class Public:
@@ -50,7 +63,8 @@ class Public:
 
 def needs(scope: Needed) -> Any:
     """Return the dependency of a route that needs a scope; its value is the Caller."""
-    return Security(Need(scope))
+    # Ended with the function, not with the response: a slow reader keeps no turn.
+    return params.Security(Need(scope), scope="function")
 
 
 def public() -> Any:

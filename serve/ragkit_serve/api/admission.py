@@ -9,10 +9,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from ragkit_serve.api.errors import ApiError
+from ragkit_serve.api.places import Place
 
 if TYPE_CHECKING:
     from ragkit.library import Caller
@@ -26,13 +27,13 @@ _FIRST_GUESS_S: Final = 2.0  # how long an answer takes, before any was measured
 class Admission:
     """The places of one process; belongs to the event loop it is first used on.
 
-    `ended` is set when running answers must end although they are not complete. `threads` has one
-    thread for each place.
+    `ended` is set when running answers must end although they are not complete. There is one thread
+    for each place.
     """
 
     def __init__(self, *, concurrency: int, queue: int, quota: Quota, metrics: Metrics) -> None:
         self.ended = asyncio.Event()
-        self.threads = ThreadPoolExecutor(concurrency, thread_name_prefix="ragkit-answer")
+        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="ragkit-answer")
         self._places = asyncio.Semaphore(concurrency)
         self._concurrency = concurrency
         self._queue = queue
@@ -51,25 +52,25 @@ class Admission:
 
     @property
     def running(self) -> int:
-        """Count the questions being answered."""
+        """Count the questions being worked on, also for clients that have left."""
         return self._running
 
     @asynccontextmanager
-    async def place(self, caller: Caller) -> AsyncIterator[None]:
+    async def place(self, caller: Caller) -> AsyncIterator[Place]:
         """Hold a place while a question is answered, waiting for one if need be.
 
-        Raises ApiError 429 for the caller's own quota, 503 when the server is full or draining.
+        What still runs in a thread at the end is cancelled; the place, and the key's question, are
+        taken until it has ended. Raises ApiError 429 for the caller's own quota, 503 when the
+        server is full or draining.
         """
-        with self._quota.question(caller):
-            await self._take()
-            began = time.monotonic()
-            try:
-                yield
-            finally:
-                self._give_back(time.monotonic() - began)
+        place = await self._taken(caller)
+        try:
+            yield place
+        finally:
+            place.leave()
 
     async def drain(self, grace_s: float) -> None:
-        """Take nothing new, and wait until what runs is done; after `grace_s` it is told to end."""
+        """Take nothing new, and wait until all work has ended; after `grace_s` it is cancelled."""
         self._draining = True
         try:
             async with asyncio.timeout(grace_s):
@@ -84,7 +85,15 @@ class Admission:
 
     def close(self) -> None:
         """Let the threads go; nothing waits for one that hangs."""
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _taken(self, caller: Caller) -> Place:
+        with ExitStack() as held:
+            held.enter_context(self._quota.question(caller))
+            await self._take()
+            held.callback(self._give_back, time.monotonic())
+            return Place(self._threads, held.pop_all().close)
+        raise AssertionError("the stack lets no exception go")
 
     async def _take(self) -> None:
         if self._draining:
@@ -105,7 +114,8 @@ class Admission:
         self._metrics.in_flight.set(self._running)
         self._idle.clear()
 
-    def _give_back(self, lasted_s: float) -> None:
+    def _give_back(self, began: float) -> None:
+        lasted_s = time.monotonic() - began
         self._places.release()
         self._running -= 1
         self._metrics.in_flight.set(self._running)

@@ -51,7 +51,8 @@ async def chat(
     request: Request, asked: ChatRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Answer the last message from a collection, or pass the request on to the served model."""
-    return await while_connected(request, _admitted(request, asked, caller))
+    ended = request.app.state.ragkit.admission.ended
+    return await while_connected(request, _admitted(request, asked, caller), ended=ended)
 
 
 async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Response:
@@ -59,24 +60,25 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
     state: State = request.app.state.ragkit
     name = named(asked.model, state.services.settings)
     async with AsyncExitStack() as held:
-        await held.enter_async_context(state.admission.place(caller))
+        place = await held.enter_async_context(state.admission.place(caller))
         span = held.enter_context(chat_span(asked.model, state.services.settings))
+        record = audit.Chat(state, request.scope, caller)
         if name.served:
-            audit.note(state, request.scope, caller, "chat", model=name.served)
-            return await passing.forward(state, await request.json(), held)
+            body = await request.json()
+            record.question(passing.last_text(body), model=name.served)
+            return await passing.forward(state, body, held, record)
         asked.check_conversation()
         if asked.tools:
-            return await passing.augmented(state, asked, await request.json(), caller, name, held)
-        question = await in_thread(state, lambda: Question(state, asked, caller, name))
-        audit.note(
-            state, request.scope, caller, "chat", collection=question.collection, text=question.text
-        )
-        batches = pumped(question.pieces, state.admission.threads)
+            body = await request.json()
+            return await passing.augmented(state, asked, body, caller, name, held, place, record)
+        question = await in_thread(place, lambda: Question(state, asked, caller, name))
+        record.question(question.text, collection=question.collection)
+        batches = pumped(question.pieces, place)
         first = await _first(batches)
         if not asked.stream:
-            return await _whole(question, first, batches, span)
+            return await _whole(question, first, batches, span, record)
         held.push_async_callback(batches.aclose)  # also where the events are never begun
-        events = _events(question, first, batches, span)
+        events = _events(question, first, batches, span, record)
         return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
     raise AssertionError("the stack lets no exception go")
 
@@ -188,31 +190,44 @@ async def _first(batches: Batches) -> Sequence[tuple[int, Piece]]:
 
 
 async def _whole(
-    question: Question, first: Sequence[tuple[int, Piece]], batches: Batches, span: Any
+    question: Question,
+    first: Sequence[tuple[int, Piece]],
+    batches: Batches,
+    span: Any,
+    record: audit.Chat,
 ) -> Response:
     answers: list[Answer] = []
     async with aclosing(batches):
         answers += [piece for _, piece in first if isinstance(piece, Answer)]
         async for batch in batches:
             answers += [piece for _, piece in batch if isinstance(piece, Answer)]
-            if question.state.admission.ended.is_set():
-                break
     for answer in answers:
         question.state.metrics.answered(answer.timings, answer.usage)
         span.answered(answer)
+    record.answers(answer.text for answer in answers)
     return JSONResponse(question.completion.whole(answers))
 
 
 async def _events(
-    question: Question, first: Sequence[tuple[int, Piece]], batches: Batches, span: Any
+    question: Question,
+    first: Sequence[tuple[int, Piece]],
+    batches: Batches,
+    span: Any,
+    record: audit.Chat,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a stream; those that came together are sent together."""
     begun: set[int] = set()
     answers: list[Answer] = []
-    async with aclosing(batches):
-        yield b"".join(_written(question, piece, begun, answers) for piece in first)
-        async for batch in batches:
-            yield b"".join(_written(question, piece, begun, answers) for piece in batch)
+    sent: dict[int, str] = {}
+    try:
+        async with aclosing(batches):
+            _add(sent, first)
+            yield b"".join(_written(question, piece, begun, answers) for piece in first)
+            async for batch in batches:
+                _add(sent, batch)
+                yield b"".join(_written(question, piece, begun, answers) for piece in batch)
+    finally:
+        record.answers(sent.values())
     for answer in answers:
         question.state.metrics.answered(answer.timings, answer.usage)
         span.answered(answer)
@@ -220,6 +235,13 @@ async def _events(
     if question.asked.usage_wanted:
         last = event_of(question.completion.usage_chunk([answer.usage for answer in answers]))
     yield last + DONE
+
+
+def _add(sent: dict[int, str], pieces: Sequence[tuple[int, Piece]]) -> None:
+    """Add the text of pieces to what has been sent of each choice."""
+    for choice, piece in pieces:
+        if isinstance(piece, str):
+            sent[choice] = sent.get(choice, "") + piece
 
 
 def _written(

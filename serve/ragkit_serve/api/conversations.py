@@ -26,6 +26,7 @@ from ragkit.store.conversations import (
     StoredTurn,
     missing,
 )
+from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.chat_answer import CitationOut
 from ragkit_serve.api.errors import RESPONSES, ApiError
@@ -175,6 +176,7 @@ def list_conversations(
 def get_conversation(request: Request, caller: Reader, id: UUID) -> WholeConversation:
     """Return a conversation with its turns."""
     stored, turns = _whole(request, caller, id)
+    _note(request, caller, "conversation.read", stored)
     return WholeConversation(
         id=stored.id,
         title=stored.title,
@@ -200,7 +202,7 @@ def rename_conversation(
 def delete_conversation(request: Request, caller: Reader, id: UUID) -> DeletedConversation:
     """Delete a conversation with its questions, answers and citations."""
     mine = _mine(request, caller)
-    _seen(mine, caller, id)
+    _note(request, caller, "conversation.delete", _seen(mine, caller, id))
     mine.delete(id)
     return DeletedConversation(id=id)
 
@@ -231,12 +233,18 @@ def export_conversation(
 ) -> Response:
     """Return everything of a conversation as JSON, or for people as Markdown."""
     stored, turns = _whole(request, caller, id)
+    _note(request, caller, "conversation.export", stored)
     ending = "md" if format is Format.markdown else "json"
     headers = {"content-disposition": f'attachment; filename="conversation-{id}.{ending}"'}
     if format is Format.markdown:
         text = to_markdown(stored, turns)
         return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
     return JSONResponse(to_json(stored, turns), headers=headers)
+
+
+def _note(request: Request, caller: Caller, action: str, stored: StoredConversation) -> None:
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, action, collection=stored.collection)
 
 
 def _mine(request: Request, caller: Caller) -> Conversations:

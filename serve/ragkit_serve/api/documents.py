@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from ragkit.errors import NotFoundError
@@ -25,6 +24,7 @@ from ragkit_serve.api.collections import Name, check_visible, may_share
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.jobs import JobItem
 from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
+from ragkit_serve.api.threads import in_turn
 from ragkit_serve.api.uploading import Key, form_schema, keep_files
 
 router = APIRouter(tags=["documents"])
@@ -156,6 +156,7 @@ def list_documents(
     check_visible(caller, name)
     browser = _browser(request, caller)
     browser.collection(name)  # its 404 is the API's own
+    audit.note(request.app.state.ragkit, request.scope, caller, "list", collection=name)
     rows = browser.documents(name, limit=limit + 1, after=after)
     return listing(rows, limit, lambda row: item(row, caller), lambda row: row.id)
 
@@ -173,7 +174,7 @@ async def upload_documents(
 ) -> Listing[JobItem]:
     """Keep files and open a job for each; a file takes the place of the document of its name."""
     check_visible(caller, name)
-    await run_in_threadpool(_prepare, request, caller, name)
+    await in_turn(request, caller, lambda: _prepare(request, caller, name))
     audit.note(request.app.state.ragkit, request.scope, caller, "upload", collection=name)
     return await keep_files(request, caller, name, key)
 
@@ -183,7 +184,9 @@ def get_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> DocumentItem:
     """Return one document without its text."""
-    return item(visible(request, caller, id), caller)
+    found = visible(request, caller, id)
+    _note(request, caller, "read", found)
+    return item(found, caller)
 
 
 @router.delete(
@@ -192,9 +195,7 @@ def get_document(
 def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
     """Delete a document, its chunks and its file."""
     found = visible(request, caller, id)
-    audit.note(
-        request.app.state.ragkit, request.scope, caller, "delete", collection=found.collection
-    )
+    _note(request, caller, "delete", found)
     store = request.app.state.services.library.store(caller)
     store.delete_document(found.collection, id)
 
@@ -211,10 +212,8 @@ async def replace_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
 ) -> Listing[JobItem]:
     """Keep a file and open the job that makes it the document's next version."""
-    found = await run_in_threadpool(visible, request, caller, id)
-    audit.note(
-        request.app.state.ragkit, request.scope, caller, "upload", collection=found.collection
-    )
+    found = await in_turn(request, caller, lambda: visible(request, caller, id))
+    _note(request, caller, "upload", found)
     return await keep_files(request, caller, found.collection, key, document=id)
 
 
@@ -243,9 +242,7 @@ def download(
 ) -> StreamingResponse:
     """Send the uploaded file; 404 for a document that was read from a path."""
     found = visible(request, caller, id)
-    audit.note(
-        request.app.state.ragkit, request.scope, caller, "download", collection=found.collection
-    )
+    _note(request, caller, "download", found)
     pool = request.app.state.services.database.pool
     sources = Sources(pool, caller.tenant, caller.readers)
     source = sources.of_document(id)
@@ -277,7 +274,7 @@ def read_text(
     At most 200,000 at once; without an end, as many as that.
     """
     first, chars = _range(start, end, around)
-    visible(request, caller, id)
+    _note(request, caller, "read text", visible(request, caller, id))
     return _text(id, _browser(request, caller).excerpt(id, first, chars), chunks=chunks)
 
 
@@ -296,6 +293,12 @@ def _range(start: int | None, end: int | None, around: int | None) -> tuple[int,
     if end - first > MAX_CHARS:
         raise ApiError(400, f"at most {MAX_CHARS} characters are sent at once", param="end")
     return first, end - first
+
+
+def _note(request: Request, caller: Caller, action: str, found: ListedDocument) -> None:
+    """Write down what a caller does with a document."""
+    state, collection = request.app.state.ragkit, found.collection
+    audit.note(state, request.scope, caller, action, collection=collection, document=found.id)
 
 
 def _prepare(request: Request, caller: Caller, name: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.contracts import Embedder
@@ -14,11 +14,16 @@ from ragkit.errors import ModelError
 from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
+from ragkit_serve.api.lengths import at_most
 from ragkit_serve.api.model_names import RAGKIT
 from ragkit_serve.api.threads import admitted
 
 router = APIRouter()
-MAX_TEXTS = 256  # arbitrary: seconds of work on a CPU
+MAX_TEXTS: Final = 256  # arbitrary: seconds of work on a CPU
+# Some 250,000 tokens of English; OpenAI's own bound on a request is 300,000 tokens.
+MAX_CHARS: Final = 1_000_000
+
+Text = Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
 
 
 class EmbeddingRequest(BaseModel):
@@ -31,13 +36,10 @@ class EmbeddingRequest(BaseModel):
         },
     )
     model: Annotated[str, Field(min_length=1, max_length=500)]
-    input: (
-        Annotated[str, Field(min_length=1, max_length=1_000_000)]
-        | Annotated[
-            list[Annotated[str, Field(min_length=1, max_length=1_000_000)]],
-            Field(min_length=1, max_length=MAX_TEXTS),
-        ]
-    )
+    input: Annotated[
+        Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)],
+        AfterValidator(at_most(MAX_CHARS)),
+    ]
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
     user: str | None = None

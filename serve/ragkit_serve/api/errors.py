@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -17,6 +19,7 @@ from ragkit.errors import (
     BusyError,
     DatabaseError,
     IncompleteAnswerError,
+    ModelServerBusyError,
     ModelServerError,
     NotFoundError,
     RagkitError,
@@ -30,11 +33,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _NAME: Final = re.compile(r"\w+")
-# In the place of messages about the server's own parts, which name its addresses, paths and tables.
-_DATABASE: Final = "the database cannot be used at the moment: ask again"
-_INCOMPLETE: Final = "the language-model server stopped in the middle of its answer: ask again"
-_MODEL: Final = "the language-model server failed: ask again"
-_SERVER: Final = "the server failed: its log says why"
 log = logging.getLogger("ragkit.serve")
 
 # OpenAI's names where it has one for the status.
@@ -110,10 +108,11 @@ _SAID: Final = {
     413: "The request is larger than the server takes.",
     415: "The body is of another type than the address takes.",
     421: "The server does not go by the name that the request has in Host.",
-    429: "The key's quota is used up; Retry-After says when to ask again.",
+    429: "The key's quota, or the model server's, is used up; Retry-After says when to ask again.",
     500: "The server has a defect; its log says which, by the x-request-id.",
     502: "The language-model server failed.",
-    503: "The server is full, shutting down, or without its database; see Retry-After.",
+    503: "The server or the model server is full, or it is shutting down or without its database;"
+    " see Retry-After.",
 }
 _OF_ROUTES: Final = {
     "Not Found": "there is nothing at this address: /openapi.json lists those that there are",
@@ -134,15 +133,20 @@ def body(
     return {"error": {"message": line, "type": kind, "param": param, "code": code}}
 
 
-# The first that an error is decides.
-_STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None], ...]] = (
-    (NotFoundError, 404, "not_found"),
-    (BusyError, 409, "busy"),
-    (UsageError, 400, "invalid_value"),
-    (DatabaseError, 503, "database"),
-    (ModelServerError, 502, "model_server"),
-    (RagkitError, 500, None),
+# The first that an error is decides. A line stands for errors whose own words are the owner's to
+# read: they name addresses, and quote what other servers said.
+_SEE: Final = "see the server's log, by this x-request-id"
+_FAILED: Final = "the model server failed"
+_STATUSES: Final[tuple[tuple[type[RagkitError], int, str | None, str], ...]] = (
+    (NotFoundError, 404, "not_found", ""),
+    (BusyError, 409, "busy", ""),
+    (UsageError, 400, "invalid_value", ""),
+    (DatabaseError, 503, "database", f"the database failed or cannot be reached: {_SEE}"),
+    (IncompleteAnswerError, 502, "model_server", f"{_FAILED} in the middle of its answer: {_SEE}"),
+    (ModelServerError, 502, "model_server", f"{_FAILED}: {_SEE}"),
+    (RagkitError, 500, None, f"the server failed: {_SEE}"),
 )
+request_id: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
 
 
 def api_error(error: RagkitError) -> ApiError:
@@ -152,14 +156,19 @@ def api_error(error: RagkitError) -> ApiError:
     """
     if isinstance(error, ApiError):
         return error
-    status, code = next((s, c) for kind, s, c in _STATUSES if isinstance(error, kind))
+    status, code, line = next((s, c, t) for kind, s, c, t in _STATUSES if isinstance(error, kind))
     if status >= 500:
-        log.warning("%s", error)
-    message = {500: _SERVER, 502: _MODEL, 503: _DATABASE}.get(status, str(error))
-    if isinstance(error, IncompleteAnswerError):
-        message = _INCOMPLETE
+        log.warning("%s", error, extra={"fields": {"request": request_id.get()}})
+    if isinstance(error, ModelServerBusyError):
+        return _busy(error)
     retry = RETRY_AFTER_S if status in {409, 503} else None
-    return ApiError(status, message, code=code, retry_after_s=retry)
+    return ApiError(status, line or str(error), code=code, retry_after_s=retry)
+
+
+def _busy(error: ModelServerBusyError) -> ApiError:
+    wait_s = max(1, math.ceil(error.retry_after_s)) if error.retry_after_s else RETRY_AFTER_S
+    said = f"the model server takes no more requests now: ask again in {wait_s} s"
+    return ApiError(error.status, said, code="model_server_full", retry_after_s=wait_s)
 
 
 def answer(error: ApiError) -> JSONResponse:

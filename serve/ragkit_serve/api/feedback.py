@@ -153,6 +153,7 @@ def export_feedback(
 def delete_feedback(request: Request, caller: Reader, id: Id) -> DeletedRating:
     """Delete one's own rating; a caller with the scope admin may delete anybody's."""
     everybody = "admin" in caller.scopes
+    audit.note(_state(request), request.scope, caller, "feedback.delete")
     _feedback(request, caller).delete(id, everybody=everybody, collections=caller.collections)
     return DeletedRating(id=id)
 

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 
 from ragkit.library import Caller
 from ragkit.store.kept import KeptAnswers
+from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.chat_answer import ChatCompletion
 from ragkit_serve.api.errors import RESPONSES
@@ -52,14 +53,18 @@ def get_completion(request: Request, caller: Reader, id: AnswerId) -> JSONRespon
 
     Of a streamed one, as it would have been sent whole.
     """
-    kept = kept_answers(request.app.state.ragkit, caller)
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "completion.read")
+    kept = kept_answers(state, caller)
     return JSONResponse(kept.completion(id, collections=caller.collections))
 
 
 @router.delete("/v1/chat/completions/{id}", responses=RESPONSES, summary="Delete a kept answer")
 def delete_completion(request: Request, caller: Reader, id: AnswerId) -> DeletedCompletion:
     """Delete an answer of one's own; a rating of it stays, with its copy, until it is deleted."""
-    kept_answers(request.app.state.ragkit, caller).delete(id, collections=caller.collections)
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "completion.delete")
+    kept_answers(state, caller).delete(id, collections=caller.collections)
     return DeletedCompletion(id=id)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from ragkit_serve.api.access import CALLER
-from ragkit_serve.api.errors import ApiError, answer
+from ragkit_serve.api.errors import ApiError, answer, request_id
 from ragkit_serve.api.sending import CLIENT_GONE, ClientGoneError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Observe:
             await self._app(scope, receive, send)
             return
         number = scope[REQUEST_ID] = _id_of(scope)
+        request_id.set(number)
         status, began = 0, time.perf_counter()
 
         async def sending(message: Message) -> None:

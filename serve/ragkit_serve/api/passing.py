@@ -28,8 +28,10 @@ from ragkit_serve.api.upstream import Events, Upstream, Whole
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
     from ragkit.library import Caller
+    from ragkit_serve.api.audit import Chat
     from ragkit_serve.api.chat_request import ChatRequest
     from ragkit_serve.api.model_names import Named
+    from ragkit_serve.api.places import Place
     from ragkit_serve.api.state import State
 
 # What would have the model server fetch, run or reveal something: nobody passes these on.
@@ -39,14 +41,19 @@ REFUSED: Final = frozenset(
 )
 
 
-async def forward(state: State, body: dict[str, Any], held: AsyncExitStack) -> Response:
+async def forward(
+    state: State, body: dict[str, Any], held: AsyncExitStack, record: Chat
+) -> Response:
     """Pass a request on and its answer back, unchanged."""
     _check(body)
     answer = await _upstream(state).ask({k: v for k, v in body.items() if k != "ragkit"})
     if isinstance(answer, Whole):
+        if record.wants_texts and answer.status == 200:
+            record.answers(_texts(json.loads(answer.content)))
         return Response(answer.content, answer.status, media_type="application/json")
-    held.push_async_callback(answer.aclose)
-    return EventStream(answer, held=held.pop_all(), ended=state.admission.ended)
+    held.push_async_callback(answer.aclose)  # also where the events are never begun
+    events = _recorded(answer, record) if record.wants_texts else answer
+    return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
 
 
 async def augmented(
@@ -56,23 +63,27 @@ async def augmented(
     caller: Caller,
     name: Named,
     held: AsyncExitStack,
+    place: Place,
+    record: Chat,
 ) -> Response:
     """Pass a request with tools on, with passages for its last question; check what comes back."""
     _check(body)
     upstream = _upstream(state)
-    shown = await in_thread(state, lambda: _shown(state, asked, caller, name))
+    shown = await in_thread(place, lambda: _shown(state, asked, caller, name))
+    record.question(shown.question, collection=shown.kb.collection)
     sent = {key: value for key, value in body.items() if key != "ragkit"}
     sent |= {"model": upstream.model, "messages": shown.messages(body["messages"])}
     answer = await upstream.ask(sent)
     if isinstance(answer, Whole):
         if answer.status != 200:
             return Response(answer.content, answer.status, media_type="application/json")
+        whole = json.loads(answer.content)
+        record.answers(_texts(whole))
         return Response(
-            json.dumps(await _annotated(state, shown, json.loads(answer.content))),
-            media_type="application/json",
+            json.dumps(await _annotated(place, shown, whole)), media_type="application/json"
         )
     held.push_async_callback(answer.aclose)  # also where the events are never begun
-    events = _rewritten(state, shown, answer)
+    events = _rewritten(place, shown, answer, record)
     return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
 
 
@@ -130,38 +141,90 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
     return _Shown(kb, questions[-1], tuple(hits), prompt, Completion(asked.model))
 
 
-async def _annotated(state: State, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
+async def _annotated(place: Place, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
     """Put checked citations beside the text of each choice."""
     for choice in answer.get("choices", ()):
         message = choice.get("message", {})
-        message["context"] = await _context(state, shown, message.get("content"))
+        message["context"] = await _context(place, shown, message.get("content"))
     return answer | {"model": shown.completion.model}
 
 
-async def _rewritten(state: State, shown: _Shown, events: Events) -> AsyncGenerator[bytes, None]:
+async def _rewritten(
+    place: Place, shown: _Shown, events: Events, record: Chat
+) -> AsyncGenerator[bytes, None]:
     """Put passages into the first chunk of each choice, and checked citations into its last."""
-    said: dict[int, str] = {}
-    async with aclosing(events):
-        async for event in events:
-            data = event.removeprefix(b"data:").strip()
-            if not data.startswith(b"{"):
+    sent: dict[int, str] = {}
+    try:
+        async with aclosing(events):
+            async for event in events:
+                chunk = _chunk(event)
+                if chunk is None:
+                    yield event
+                    continue
+                new = [choice for choice in _choices(chunk) if choice.get("index", 0) not in sent]
+                _add(sent, chunk)
+                for choice in _choices(chunk):
+                    delta = choice.setdefault("delta", {})
+                    if choice in new:
+                        delta["context"] = shown.completion.found(shown.hits)
+                    if choice.get("finish_reason"):
+                        text = sent[choice.get("index", 0)]
+                        delta["context"] = await _context(place, shown, text)
+                yield event_of(chunk | {"model": shown.completion.model})
+    finally:
+        record.answers(sent.values())
+
+
+async def _recorded(events: Events, record: Chat) -> AsyncGenerator[bytes, None]:
+    """Pass events on unchanged, and write down the answers in them."""
+    sent: dict[int, str] = {}
+    try:
+        async with aclosing(events):
+            async for event in events:
+                _add(sent, _chunk(event) or {})
                 yield event
-                continue
-            chunk = json.loads(data)
-            for choice in chunk.get("choices", ()):
-                index, delta = choice.get("index", 0), choice.setdefault("delta", {})
-                if index not in said:
-                    delta["context"] = shown.completion.found(shown.hits)
-                said[index] = said.get(index, "") + (delta.get("content") or "")
-                if choice.get("finish_reason"):
-                    delta["context"] = await _context(state, shown, said[index])
-            yield event_of(chunk | {"model": shown.completion.model})
+    finally:
+        record.answers(sent.values())
 
 
-async def _context(state: State, shown: _Shown, text: str | None) -> dict[str, Any]:
+def _chunk(event: bytes) -> dict[str, Any] | None:
+    """Return the chunk that an event holds; None for the stream's end, or a comment."""
+    data = event.removeprefix(b"data:").strip()
+    if not data.startswith(b"{"):
+        return None
+    chunk: dict[str, Any] = json.loads(data)
+    return chunk
+
+
+def _choices(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(answer.get("choices") or ())
+
+
+def _add(sent: dict[int, str], chunk: dict[str, Any]) -> None:
+    """Add a chunk's text to what has been sent of each choice."""
+    for choice in _choices(chunk):
+        index, delta = choice.get("index", 0), choice.get("delta") or {}
+        sent[index] = sent.get(index, "") + (delta.get("content") or "")
+
+
+def _texts(answer: dict[str, Any]) -> list[str]:
+    """Return the text of each choice of a whole answer."""
+    messages = [choice.get("message") or {} for choice in _choices(answer)]
+    return [str(message.get("content") or "") for message in messages]
+
+
+def last_text(body: dict[str, Any]) -> str:
+    """Return the text of the last message of a request, without what is no text in it."""
+    content = body["messages"][-1].get("content") if body.get("messages") else ""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content or "")
+
+
+async def _context(place: Place, shown: _Shown, text: str | None) -> dict[str, Any]:
     if not text:  # tools are called: there is nothing to check yet
         return shown.completion.found(shown.hits)
-    answer = await in_thread(state, lambda: shown.checked(text))
+    answer = await in_thread(place, lambda: shown.checked(text))
     return shown.completion.context(answer)
 
 

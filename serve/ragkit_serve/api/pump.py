@@ -9,25 +9,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextvars import copy_context
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from ragkit.model.bridge import Cancellation
+if TYPE_CHECKING:
+    from ragkit_serve.api.places import Place
 
 T = TypeVar("T")
 MAX_PENDING: Final = 256  # arbitrary: pieces that a slow reader leaves waiting
 
 
 async def pumped(
-    make: Callable[[], Iterator[T]], executor: Executor
+    make: Callable[[], Iterator[T]], place: Place
 ) -> AsyncGenerator[Sequence[T], None]:
-    """Yield what an iterator yields in its thread, in batches; closing this stops it.
+    """Yield what an iterator yields in a place's thread, in batches; closing this cancels its work.
 
-    Raises what the iterator raises, after everything that came before it.
+    Raises what the iterator raises, after everything that came before it. The place is of no use
+    for other work afterwards.
     """
-    pump = _Pump[T](make, asyncio.get_running_loop())
-    executor.submit(copy_context().run, pump.run)  # for whom the database is asked goes along
+    pump = _Pump[T](make, asyncio.get_running_loop(), place)
+    place.submit(pump.run)
+    place.cancellation.add(pump)
     try:
         while True:
             await pump.ready.wait()
@@ -40,15 +41,17 @@ async def pumped(
                     raise error
                 return
     finally:
-        pump.stop()
+        place.cancellation.cancel()
 
 
 class _Pump(Generic[T]):
-    def __init__(self, make: Callable[[], Iterator[T]], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, make: Callable[[], Iterator[T]], loop: asyncio.AbstractEventLoop, place: Place
+    ) -> None:
         self.ready = asyncio.Event()
         self._make = make
         self._loop = loop
-        self._cancellation = Cancellation()
+        self._cancellation = place.cancellation
         self._guard = threading.Lock()
         self._room = threading.Semaphore(MAX_PENDING)
         self._items: list[T] = []
@@ -58,11 +61,10 @@ class _Pump(Generic[T]):
     def run(self) -> None:
         """Iterate, in the thread."""
         error: BaseException | None = None
-        if not self._cancellation.cancelled:
-            try:
-                self._iterate()
-            except BaseException as caught:  # noqa: BLE001  handed over, to be raised there
-                error = caught
+        try:
+            self._iterate()
+        except BaseException as caught:  # noqa: BLE001  handed over, to be raised there
+            error = caught
         with self._guard:
             self._ended, self._error = True, error
         self._tell()
@@ -77,23 +79,21 @@ class _Pump(Generic[T]):
         return items, ended, error
 
     def stop(self) -> None:
-        """Let the thread go, wherever it waits."""
-        self._cancellation.cancel()
+        """Wake the thread, which may wait for a slow reader."""
         self._room.release(MAX_PENDING)
 
     def _iterate(self) -> None:
-        with self._cancellation:
-            pieces: Any = self._make()
-            try:
-                for piece in pieces:
-                    self._room.acquire()
-                    if self._cancellation.cancelled:
-                        break
-                    self._put(piece)
-            finally:
-                close = getattr(pieces, "close", None)
-                if close is not None:
-                    close()
+        pieces: Any = self._make()
+        try:
+            for piece in pieces:
+                self._room.acquire()
+                if self._cancellation.cancelled:
+                    break
+                self._put(piece)
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
 
     def _put(self, piece: T) -> None:
         with self._guard:

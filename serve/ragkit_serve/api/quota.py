@@ -6,13 +6,15 @@ of the one before counts in proportion, in the same room however many requests t
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter
 from limits import RateLimitItemPerMinute
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 GUESSES_A_MINUTE: Final = 60  # arbitrary: unknown keys from one address
 SIGN_ONS_A_MINUTE: Final = 60  # arbitrary: single sign-ons begun from one address
+LONGEST_TURN_WAIT_S: Final = 30.0  # arbitrary: as long as a question waits for a place
 
 
 class Quota:
@@ -42,6 +45,7 @@ class Quota:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._concurrency = concurrency
         self._running: Counter[str] = Counter()
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._metrics = metrics
 
     async def count(self, caller: Caller) -> None:
@@ -96,6 +100,26 @@ class Quota:
             self._running[who] -= 1
             if not self._running[who]:
                 del self._running[who]
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Hold one of the key's threads for what is no question, waiting for it if need be.
+
+        All keys share one pool of threads: without this, one key could take them all. Raises
+        ApiError 429 after `LONGEST_TURN_WAIT_S`.
+        """
+        turns = self._turns.setdefault(_who(caller), asyncio.Semaphore(self._concurrency))
+        try:
+            async with asyncio.timeout(LONGEST_TURN_WAIT_S):
+                await turns.acquire()
+        except TimeoutError:
+            self._metrics.rejected("quota")
+            said = f"the key already has {self._concurrency} requests running: wait for one"
+            raise ApiError(429, said, code="concurrency", retry_after_s=1) from None
+        try:
+            yield
+        finally:
+            turns.release()
 
     async def _refused(self, item: RateLimitItemPerMinute, who: str, what: str) -> ApiError:
         self._metrics.rejected("quota")

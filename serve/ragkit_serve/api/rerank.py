@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.library import Caller
 from ragkit.rerank.cosine import CosineReranker
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.lengths import at_most
 from ragkit_serve.api.threads import admitted
 
 router = APIRouter()
-MAX_DOCUMENTS = 256  # arbitrary: seconds of work on a CPU
+MAX_DOCUMENTS: Final = 256  # arbitrary: seconds of work on a CPU
+# As many texts of 2,000 characters: most rerankers read 512 tokens, some 2,000 characters of
+# English, and score a longer text in parts of that.
+MAX_CHARS: Final = MAX_DOCUMENTS * 2000
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
@@ -36,7 +40,11 @@ class RerankRequest(BaseModel):
         },
     )
     query: Annotated[str, Field(min_length=1, max_length=32_000)]
-    documents: Annotated[list[Text], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+    documents: Annotated[
+        list[Text],
+        Field(min_length=1, max_length=MAX_DOCUMENTS),
+        AfterValidator(at_most(MAX_CHARS)),
+    ]
     model: Annotated[str, Field(max_length=500)] | None = None
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = True

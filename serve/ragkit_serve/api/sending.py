@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from starlette.responses import Response
 
 from ragkit.errors import RagkitError
-from ragkit_serve.api.errors import api_error, body
+from ragkit_serve.api.errors import ApiError, api_error, body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from ragkit_serve.api.errors import ApiError
-
 T = TypeVar("T")
 SLOWEST_READ_S: Final = 30.0  # arbitrary: how long a client may leave its buffer full
+_SHUTTING_DOWN: Final = "the server is shutting down: the answer is incomplete, ask again"
 CLIENT_GONE: Final = 499  # nginx's name for it; nobody sees it but the log
 log = logging.getLogger("ragkit.serve")
 
@@ -40,20 +39,28 @@ class ClientGoneError(Exception):
     """The client hung up before it was answered."""
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Await something unless the client hangs up first. Raises ClientGoneError."""
+async def while_connected(
+    request: Request, work: Coroutine[Any, Any, T], *, ended: asyncio.Event
+) -> T:
+    """Await something unless the client hangs up or the server's grace time ends first.
+
+    Raises ClientGoneError, or ApiError 503.
+    """
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_hung_up(request.receive))
+    end = asyncio.ensure_future(ended.wait())
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
+        await asyncio.wait({task, gone, end}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        if gone.done():
             raise ClientGoneError
-        return task.result()
+        raise ApiError(503, _SHUTTING_DOWN, code="draining", retry_after_s=1)
     finally:
-        for one in (task, gone):
-            if not one.done():
-                one.cancel()
-                await asyncio.wait({one}, timeout=1.0)
+        for waiting in (task, gone, end):
+            if not waiting.done():
+                waiting.cancel()
+                await asyncio.wait({waiting}, timeout=1.0)
 
 
 class EventStream(Response):
@@ -132,8 +139,7 @@ def _as_body(error: ApiError) -> dict[str, Any]:
 
 
 def _shutting_down() -> bytes:
-    said = "the server is shutting down: the answer is incomplete, ask again"
-    return event_of(body(503, said, code="draining"))
+    return event_of(body(503, _SHUTTING_DOWN, code="draining"))
 
 
 async def _hung_up(receive: Receive) -> None:

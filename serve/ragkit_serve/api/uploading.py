@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import Header
 from python_multipart.exceptions import FormParserError
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
@@ -19,6 +18,7 @@ from ragkit.store.uploads import UploadJobs
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.jobs import JobItem, job_item
 from ragkit_serve.api.paging import Listing
+from ragkit_serve.api.threads import in_turn
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -76,8 +76,10 @@ async def keep_files(
             uploads = _uploads(form.getlist("file"))
             if document is not None and len(uploads) > 1:
                 raise ApiError(400, "a document is replaced by one file", param="file")
-            return await run_in_threadpool(
-                _keep, request, caller, collection, uploads, key or "", document
+            return await in_turn(
+                request,
+                caller,
+                lambda: _keep(request, caller, collection, uploads, key or "", document),
             )
     except FormParserError as error:
         raise ApiError(400, "the form cannot be read", code="form") from error

@@ -7,26 +7,26 @@ who asks.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
 
-from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.errors import IncompleteAnswerError
 from ragkit.model.exchange import PREFIX_HEADER
 from ragkit.model.failover import Failover, Tries, prefix_hash
-from ragkit.model.failures import Failure, retry_after_s
+from ragkit.model.failures import BUSY, Failure, failed, retry_after_s
 from ragkit.model.server import CONNECT_TIMEOUT_S, NO_KEY, ModelServer
 from ragkit.settings import Settings
 from ragkit.types import Message
-from ragkit_serve.api.errors import ApiError
 
-_OF_THE_REQUEST: Final = frozenset({400, 404, 413, 422})  # passed on as they are
+_OF_THE_REQUEST: Final = frozenset({400, 413, 422})  # passed on as they are
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError)
 IDLE_S: Final = 5.0  # arbitrary: how long a connection waits for another request; vLLM's own is 5
 MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
+MAX_QUOTED_CHARS: Final = 200  # of a server's words, in the log
 _DONE: Final = b"data: [DONE]"
 
 
@@ -69,11 +69,14 @@ class Events:
         await self._rest.aclose()
 
     async def _next(self) -> bytes:
-        said = f"language-model server {self._server.shown} stopped in the middle of its answer"
         try:
             return await anext(self._rest)
         except (*_BROKEN, ValueError, StopAsyncIteration) as error:
-            raise IncompleteAnswerError(f"{said}: ask again", "") from error
+            raise IncompleteAnswerError(
+                f"language-model server {self._server.shown} stopped in the middle of its answer"
+                f" ({_reason(error)}): ask again",
+                "",
+            ) from error
 
 
 class Upstream:
@@ -96,7 +99,7 @@ class Upstream:
     async def ask(self, body: dict[str, Any]) -> Whole | Events:
         """Return the whole answer, or the stream's events as they come.
 
-        Raises ModelServerError when no server answers.
+        Raises ModelServerError when no server answers, ModelServerBusyError when one was busy.
         """
         failures: list[Failure] = []
         prefix = prefix_hash(_messages(body))
@@ -107,7 +110,7 @@ class Upstream:
                 return answer
             self._failover.failed(answer)
             failures.append(answer)
-        raise _all_failed(failures)
+        raise failed(failures, "; ".join(map(str, failures)))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -167,7 +170,7 @@ async def _begun(server: ModelServer, response: aiohttp.ClientResponse) -> Event
     try:
         return Events(server, await anext(events), events)
     except (*_BROKEN, StopAsyncIteration, ValueError) as error:
-        return Failure(server, f"broke its answer off ({type(error).__name__}): see its log")
+        return Failure(server, f"broke its answer off ({_reason(error)}): see its log")
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -179,11 +182,33 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
             *whole, left = left.split(b"\n\n")
             for event in whole:
                 if event.strip():
+                    _check(event)
                     yield event + b"\n\n"
             if len(left) > MAX_EVENT_BYTES:
                 raise ValueError("an event without an end")
     finally:
         response.release()  # closes the connection where there is more to come
+
+
+def _check(event: bytes) -> None:
+    """Raise ValueError for an event that is no JSON, or in which the server says that it failed."""
+    data = event.removeprefix(b"data:").strip()
+    if data == event.strip() or event.startswith(_DONE):  # a comment, or the end
+        return
+    try:
+        chunk = json.loads(data)
+    except ValueError as error:
+        raise ValueError("an event that is no JSON") from error
+    if not isinstance(chunk, dict):
+        raise ValueError("an event that is no object")
+    if chunk.get("error"):
+        words = "".join(c if c.isprintable() else " " for c in str(chunk["error"]))
+        raise ValueError(f"an error event: {words[:MAX_QUOTED_CHARS]}")
+
+
+def _reason(error: BaseException) -> str:
+    """Say what broke an answer off; the client's own errors have no words that help."""
+    return str(error) if isinstance(error, ValueError) else type(error).__name__
 
 
 def _read(server: ModelServer, response: aiohttp.ClientResponse, content: bytes) -> Whole | Failure:
@@ -195,17 +220,9 @@ def _read(server: ModelServer, response: aiohttp.ClientResponse, content: bytes)
             return Failure(server, f"gave no proper OpenAI-style answer ({status}): see its log")
         return Whole(status, content)
     wait_s = retry_after_s(response.headers.get("retry-after", ""))
-    if status in {429, 503}:
-        return Failure(server, f"takes no more requests now ({status})", again=True, wait_s=wait_s)
-    return Failure(server, f"failed ({status}): see its log, or try again later")
-
-
-def _all_failed(failures: Sequence[Failure]) -> Exception:
-    said = "; ".join(str(failure) for failure in failures)
-    if failures and all(failure.again for failure in failures):
-        wait_s = max(1, round(min(failure.wait_s for failure in failures)))
-        return ApiError(503, said, code="model_server_full", retry_after_s=wait_s)
-    return ModelServerError(said)
+    words = "takes no more requests now" if status in BUSY else "failed"
+    said = f"{words} ({status}): see its log, or try again later"
+    return Failure(server, said, again=status in BUSY, wait_s=wait_s, status=status)
 
 
 def _messages(body: dict[str, Any]) -> list[Message]:

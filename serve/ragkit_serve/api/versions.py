@@ -78,7 +78,9 @@ def list_versions(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> VersionList:
     """List the current version and the old ones that were kept, the current one first."""
-    visible(request, caller, id)
+    found = visible(request, caller, id)
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "read", collection=found.collection, document=id)
     listed = [asdict(one) for one in _history(request, caller).of(id)]
     return VersionList(data=[VersionItem(document=one.pop("id"), **one) for one in listed])
 
@@ -93,9 +95,8 @@ def restore_version(
 ) -> DocumentItem:
     """Make an old version the current one again, as a new version; the one that was is kept."""
     found = visible(request, caller, id)
-    audit.note(
-        request.app.state.ragkit, request.scope, caller, "restore", collection=found.collection
-    )
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "restore", collection=found.collection, document=id)
     _history(request, caller).restore(id, version)
     return item(visible(request, caller, id), caller)
 

@@ -58,20 +58,22 @@ class Asked(BaseModel):
 @router.post("/ui/ask", include_in_schema=False)
 async def ask(request: Request, asked: Asked, caller: Annotated[Caller, needs("read")]) -> Response:
     """Answer a question; the events end with the turn as it was kept."""
-    return await while_connected(request, _admitted(request, asked, caller))
+    ended = request.app.state.ragkit.admission.ended
+    return await while_connected(request, _admitted(request, asked, caller), ended=ended)
 
 
 async def _admitted(request: Request, asked: Asked, caller: Caller) -> Response:
     state: State = request.app.state.ragkit
     words = WORDS[language_of(request.headers.get("accept-language", ""))]
     async with AsyncExitStack() as held:
-        await held.enter_async_context(state.admission.place(caller))
+        place = await held.enter_async_context(state.admission.place(caller))
         name = None if asked.conversation else state.services.library.name(caller, asked.collection)
-        audit.note(state, request.scope, caller, "chat", collection=name, text=asked.question)
+        record = audit.Chat(state, request.scope, caller)
+        record.question(asked.question, collection=name)
         asking = Asking(state, asked, caller, words)
-        batches = pumped(asking.pieces, state.admission.threads)
+        batches = pumped(asking.pieces, place)
         held.push_async_callback(batches.aclose)  # also where the events are never begun
-        events = _events(asking, batches)
+        events = _events(asking, batches, record)
         return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
     raise AssertionError("the stack lets no exception go")
 
@@ -118,7 +120,7 @@ class Asking:
 
 
 async def _events(
-    asking: Asking, batches: AsyncGenerator[Sequence[Piece], None]
+    asking: Asking, batches: AsyncGenerator[Sequence[Piece], None], record: audit.Chat
 ) -> AsyncGenerator[bytes, None]:
     text = reasoning = ""
     rendered = 0.0
@@ -137,6 +139,8 @@ async def _events(
             # What had come since the last rendering is shown before the failure.
             yield event_of(_partial(text, reasoning, asking))
             raise
+        finally:
+            record.answers([text] if text else [])
 
 
 def _due(rendered: float, now: Callable[[], float] = time.monotonic) -> bool:

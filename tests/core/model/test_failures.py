@@ -3,10 +3,12 @@
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
-from ragkit.errors import ModelServerError
+from ragkit.errors import IncompleteAnswerError, ModelServerBusyError, ModelServerError
 from ragkit.model import complete
 from ragkit.model.examine import probe
 from ragkit.model.failover import Tries
@@ -24,7 +26,7 @@ def said(script: Script, *, timeout_s: float = 60.0, asked: int) -> str:
     """Return what follows the server's name in the error, having counted the requests."""
     with StubServer(script) as server, pytest.raises(ModelServerError) as caught:
         complete(ServedModel([server.url], "stub", timeout_s=timeout_s, tries=QUICK), ASKED)
-    assert type(caught.value) is ModelServerError
+    assert not isinstance(caught.value, IncompleteAnswerError)
     assert len(server.chats) == asked
     message = str(caught.value)
     assert "\n" not in message
@@ -188,3 +190,37 @@ def test_unresolved_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(ModelServerError, match="host name that does not resolve: correct RAGKIT"):
         probe("http://nowhere.invalid:8000/v1", timeout_s=5)
+
+
+@pytest.mark.parametrize(
+    ("faults", "status", "wait_s"),
+    [
+        ([Fault(status=429, retry_after_s=40)], 429, 40),
+        ([Fault(status=503)], 503, 0),
+        ([Fault(status=429, retry_after_s=40), Fault(status=503, retry_after_s=30)], 503, 30),
+        ([Fault(status=500), Fault(status=503, retry_after_s=30)], 503, 30),
+    ],
+)
+def test_a_busy_server_among_those_that_fail_says_when_to_ask_again(
+    faults: list[Fault], status: int, wait_s: float
+) -> None:
+    with ExitStack() as stack:
+        stubs = [stack.enter_context(StubServer(partial(_always, fault))) for fault in faults]
+        model = ServedModel([stub.url for stub in stubs], "stub", tries=QUICK)
+        with pytest.raises(ModelServerBusyError) as caught:
+            complete(model, ASKED)
+    assert (caught.value.status, caught.value.retry_after_s) == (status, wait_s)
+    assert stubs[0].url in str(caught.value)  # its owner is told, at the command line
+
+
+def _always(fault: Fault, messages: object) -> Fault:
+    return fault
+
+
+def test_a_server_that_merely_fails_is_not_busy() -> None:
+    with (
+        StubServer(lambda messages: Fault(status=500)) as stub,
+        pytest.raises(ModelServerError) as caught,
+    ):
+        complete(ServedModel([stub.url], "stub", tries=QUICK), ASKED)
+    assert type(caught.value) is ModelServerError

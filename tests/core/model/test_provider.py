@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langsmith import utils as langsmith_utils
 
 from ragkit.contracts import LanguageModel
-from ragkit.errors import IncompleteAnswerError, ModelError, ModelServerError
+from ragkit.errors import IncompleteAnswerError, ModelError, ModelServerBusyError, ModelServerError
 from ragkit.model import complete
 from ragkit.model.provider import ProviderModel
 from ragkit.testing import LanguageModelConformance
@@ -147,3 +147,12 @@ def test_nothing_is_traced_whatever_the_environment(
         wait_for_all_tracers()
     forget.cache_clear()
     assert tracing.requests == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_provider_that_is_busy_says_when_to_ask_again(server: StubServer, status: int) -> None:
+    """The time is longer than the integration's own client would wait."""
+    server.script = lambda messages: Fault(status=status, retry_after_s=100)
+    with pytest.raises(ModelServerBusyError) as caught:
+        complete(openai_model(), ASKED)
+    assert (caught.value.status, caught.value.retry_after_s) == (status, 100)

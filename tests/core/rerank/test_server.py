@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit.errors import ModelServerError
+from ragkit.errors import ModelServerBusyError, ModelServerError
 from ragkit.rerank import server as server_module
 from ragkit.rerank.server import ServerReranker
 from ragkit.testing import FakeReranker, RerankerConformance
@@ -298,6 +298,17 @@ def test_a_refusal_is_told_in_the_servers_words(server: Scripted, status: int, s
     with pytest.raises(ModelServerError, match=said) as caught:
         ServerReranker(server.base, api_key="secret").load()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_is_busy_says_when_to_ask_again(status: int) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, headers={"retry-after": "40"})
+
+    reranker = ServerReranker("http://reranker", transport=httpx.MockTransport(answer))
+    with pytest.raises(ModelServerBusyError) as caught:
+        reranker.load()
+    assert (caught.value.status, caught.value.retry_after_s) == (status, 40)
 
 
 class TestConformance(RerankerConformance):
