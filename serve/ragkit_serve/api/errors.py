@@ -193,7 +193,7 @@ def install(app: FastAPI) -> None:
         return answer(of_http(error))  # type: ignore[arg-type]
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        return answer(ApiError(500, _SERVER))
+        return answer(ApiError(500, f"the server failed: {_SEE}"))
 
     app.add_exception_handler(RagkitError, known)
     app.add_exception_handler(Exception, unexpected)
