@@ -20,7 +20,7 @@ from ragkit.contracts import Embedder
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import CORPUS, fill
 from ragkit_serve.stub import StubServer
-from tests.serve.test_supervise import program
+from tests.serve.test_supervise import program, wait_for
 
 QUESTION = "How many days of paid holiday does an employee have?"
 BODY = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
@@ -84,26 +84,37 @@ def test_a_full_server_lives_and_answers_all_who_ask_again(
         assert statuses == {200: PLACES + QUEUE, 503: ASKED - PLACES - QUEUE}
         refused = [answer for answer in answers if answer.status_code == 503]
         assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
-        check_clients(url)
+        check_clients(url, gate)
         assert stub.most_running <= PLACES
 
 
-def check_clients(url: str) -> None:
-    """Clients that ask again when they are told to get all their answers."""
+def rejections(url: str) -> float:
+    line = 'ragkit_rejections_total{reason="overload"} '
+    text = httpx.get(f"{url}/metrics", timeout=60).text
+    return float(text.partition(line)[2].split()[0])
+
+
+def check_clients(url: str, gate: Gate) -> None:
+    """Clients are refused, ask again when they are told to, and get all their answers."""
+    gate.open.clear()
+    before = rejections(url)
     with (
         Client(url, timeout_s=60) as ours,
         openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=20) as theirs,
         ThreadPoolExecutor(ASKED) as threads,
     ):
-        asked = [threads.submit(ours.ask, QUESTION) for _ in range(PLACES + QUEUE)]
-        answered = [
-            threads.submit(
-                theirs.chat.completions.create,
-                model="ragkit",
-                messages=[{"role": "user", "content": QUESTION}],
+
+        def ask_ours() -> str:
+            return ours.ask(QUESTION).text
+
+        def ask_theirs() -> str:
+            answer = theirs.chat.completions.create(
+                model="ragkit", messages=[{"role": "user", "content": QUESTION}]
             )
-            for _ in range(ASKED - PLACES - QUEUE)
-        ]
-        texts = [future.result(120).text for future in asked]
-        texts += [str(future.result(120).choices[0].message.content) for future in answered]
-    assert set(texts) == {"Twenty-eight days [1]."}
+            return str(answer.choices[0].message.content)
+
+        asked = [threads.submit(ask) for ask in (ask_ours, ask_theirs) for _ in range(ASKED // 2)]
+        refused = before + ASKED - PLACES - QUEUE
+        wait_for("the others are refused", lambda: rejections(url) >= refused)
+        gate.open.set()
+        assert {future.result(120) for future in asked} == {"Twenty-eight days [1]."}

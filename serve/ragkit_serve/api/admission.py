@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from ragkit_serve.api.ending import Ending
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.places import Place
 
@@ -32,7 +33,7 @@ class Admission:
     """
 
     def __init__(self, *, concurrency: int, queue: int, quota: Quota, metrics: Metrics) -> None:
-        self.ended = asyncio.Event()
+        self.ended = Ending()
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="ragkit-answer")
         self._places = asyncio.Semaphore(concurrency)
         self._concurrency = concurrency

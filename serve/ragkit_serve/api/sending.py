@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
+    from ragkit_serve.api.ending import Ending
+
 T = TypeVar("T")
 SLOWEST_READ_S: Final = 30.0  # arbitrary: how long a client may leave its buffer full
 _SHUTTING_DOWN: Final = "the server is shutting down: the answer is incomplete, ask again"
@@ -39,9 +41,7 @@ class ClientGoneError(Exception):
     """The client hung up before it was answered."""
 
 
-async def while_connected(
-    request: Request, work: Coroutine[Any, Any, T], *, ended: asyncio.Event
-) -> T:
+async def while_connected(request: Request, work: Coroutine[Any, Any, T], *, ended: Ending) -> T:
     """Await something unless the client hangs up or the server's grace time ends first.
 
     Raises ClientGoneError, or ApiError 503.
@@ -72,9 +72,7 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, events: ClosableEvents, *, held: AsyncExitStack, ended: asyncio.Event
-    ) -> None:
+    def __init__(self, events: ClosableEvents, *, held: AsyncExitStack, ended: Ending) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._events = events
