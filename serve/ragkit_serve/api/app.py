@@ -1,6 +1,7 @@
 """The app: every layer and every route of the HTTP API, composed in one place.
 
-From outside in: observe, CORS where it is wanted, the gate, bounds on bodies, strict JSON, routes.
+From outside in: observe, headers for browsers, CORS where it is wanted, the gate, bounds on bodies,
+strict JSON, routes.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from ragkit_serve.api.quota import Quota
 from ragkit_serve.api.state import State
 from ragkit_serve.api.upstream import Upstream
 from ragkit_serve.services import Services
+from ragkit_serve.ui.csp import Protected
 
 GROUPS = (
     *(chat, kept, models, embeddings, rerank, search, collections, documents, jobs),
@@ -95,11 +97,11 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
         from ragkit_serve.ui.mount import mount
 
         mount(app, services)
-    _add_layers(app, settings, state, ui=ui)
+    _add_layers(app, settings, state)
     return app
 
 
-def _add_layers(app: FastAPI, settings: Settings, state: State, *, ui: bool) -> None:
+def _add_layers(app: FastAPI, settings: Settings, state: State) -> None:
     """Put the layers around the routes, the innermost first."""
     origins = (settings.serve_origins or "").split()
     app.add_middleware(JsonBodies)
@@ -122,10 +124,7 @@ def _add_layers(app: FastAPI, settings: Settings, state: State, *, ui: bool) -> 
             allow_headers=["authorization", "content-type", "idempotency-key", "x-request-id"],
             expose_headers=["x-request-id", "retry-after"],
         )
-    if ui:
-        from ragkit_serve.ui.csp import Protected
-
-        app.add_middleware(Protected)
+    app.add_middleware(Protected)
     app.add_middleware(Observe, metrics=state.metrics)
 
 

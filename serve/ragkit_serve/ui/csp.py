@@ -62,6 +62,8 @@ class Protected:
                 added = [(name, value) for name, value in HEADERS if name not in present]
                 if POLICY not in present:
                     added.append((POLICY, NOTHING.encode()))
+                if not present & {b"cache-control", b"etag"}:  # a file has its own
+                    added.append((b"cache-control", b"no-store"))
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 

@@ -97,8 +97,7 @@ def paths_of(app: Any) -> Iterator[str]:
 def addresses(live: Live, *methods: str) -> Iterator[tuple[str, str]]:
     """Return the paths of all routes, and some that there are not, with each of the methods."""
     paths = {"/nowhere", "/mcp", *paths_of(live.app)}
-    assert len(paths) > 80
-    assert {"/login", "/gradio_api/upload", "/v1/chat/completions"} <= paths
+    assert {"/login", "/v1/chat/completions", "/v1/documents/1/source"} <= paths
     for path in sorted(paths):
         for method in methods:
             yield method, path
@@ -109,6 +108,7 @@ def test_no_route_reads_more_than_a_few_kilobytes_without_a_key(
 ) -> None:
     """Declared, chunked and slow bodies of every kind, to every route."""
     with serve(serve_auth="keys", ui=True) as live:
+        assert "/gradio_api/upload" in paths_of(live.app)
         for method, path in addresses(live, "GET", "POST"):
             for content_type in FORMS:
                 for more in ({"content-length": str(64 << 20)}, {"transfer-encoding": "chunked"}):
