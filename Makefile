@@ -50,7 +50,7 @@ test-times: venv ## run every test and print the time by step and by file, and t
 	$(BIN)/python -m tests.times $(STEPS)
 
 SOAK_S ?= 600
-soak: venv ## a server under load with random disconnects: memory, descriptors, connections stay flat
+soak: venv ## a server under load with random disconnects: memory, descriptors, connections, added time stay flat
 	$(BIN)/python -m tests.serve.soak $(SOAK_S)
 
 gate: venv ## fail when ragkit finds or answers worse than benchmarks/baseline.jsonl; needs the test data

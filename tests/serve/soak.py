@@ -1,7 +1,8 @@
-"""A server under mixed load with random disconnects: memory, descriptors and connections stay flat.
+"""A server under mixed load with random disconnects: what it holds and what it adds stay flat.
 
-`python -m tests.serve.soak SECONDS` (`make soak`, ten minutes). Ends with exit code 1 when one of
-them grew, or an answer was a 5xx.
+`python -m tests.serve.soak SECONDS` (`make soak`, ten minutes). Ends with exit code 1 when
+memory, descriptors, connections or the time that ragkit adds to the model's own grew, or an answer
+was a 5xx.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Any
 
 import httpx
@@ -30,6 +32,10 @@ from ragkit_serve.stub import Reply, StubServer
 CLIENTS = 8
 GROWTH = 0.05  # of memory, once warm
 SPARE = CLIENTS  # descriptors and connections that may be kept: one idle for each client
+PAIRS = 60  # questions that are asked the model and then ragkit
+ADDED_RATIO = 3.0  # of the median and of the 95th percentile, at the end to once warm
+ADDED_FLOOR_S = 0.05  # less than this is counted as this: mostly what else the machine does
+ADDED_MOST_S = 2.0  # generous: a search and a check of a short answer
 ASKED = [{"role": "user", "content": "How many days of leave does a full-time employee have?"}]
 HANDBOOK = Path(__file__).resolve().parents[2] / "examples" / "handbook"
 
@@ -41,6 +47,14 @@ class Held:
     memory: int
     files: int
     connections: int
+
+
+@dataclass(frozen=True)
+class Added:
+    """Seconds that ragkit adds to the model's own answer."""
+
+    median: float
+    p95: float
 
 
 def main(seconds: float) -> int:
@@ -59,11 +73,11 @@ def _soak(database: str, model: str, seconds: float) -> int:
     with _served(database, model) as (url, pid):
         _fill(url)
         seen = _load(url, seconds / 3)  # pools fill, caches warm
-        before = _held(pid, database)
+        before, added = _held(pid, database), measure_added(model, f"{url}/v1")
         seen += _load(url, seconds / 3)
         between = _held(pid, database)
         seen += _load(url, seconds / 3)
-        after = _held(pid, database)
+        after, added_after = _held(pid, database), measure_added(model, f"{url}/v1")
     print(f"{sum(seen.values())} requests: {dict(sorted(seen.items()))}")
     print(f"before  {before}\nbetween {between}\nafter   {after}")
     problems = [f"{n} answers were {status}" for status, n in seen.items() if status >= 500]
@@ -74,8 +88,39 @@ def _soak(database: str, model: str, seconds: float) -> int:
         problems.append(f"descriptors grew from {before.files} to {after.files}")
     if after.connections > before.connections + SPARE:
         problems.append(f"connections grew from {before.connections} to {after.connections}")
+    problems += latency_problems(added, added_after)
+    print(f"added   {added}\nafter   {added_after}")
     print("\n".join(problems) or f"flat: memory {grown:+.1%}")
     return 1 if problems else 0
+
+
+def measure_added(model: str, ragkit: str) -> Added:
+    """Ask the model alone and then through ragkit, by turns, so that both meet the same machine."""
+    added = []
+    with httpx.Client(timeout=60, trust_env=False) as client:
+        for _ in range(PAIRS):
+            alone = _seconds(client, model, "stub")
+            added.append(_seconds(client, ragkit, "ragkit") - alone)
+    return Added(median(added), quantiles(added, n=20)[-1])
+
+
+def latency_problems(before: Added, after: Added) -> list[str]:
+    """Say what of the added time grew, or is too much."""
+    problems = []
+    for name in ("median", "p95"):
+        first, last = getattr(before, name), getattr(after, name)
+        if last > ADDED_MOST_S:
+            problems.append(f"the added time's {name} is {last:.3f} s")
+        elif last > ADDED_RATIO * max(first, ADDED_FLOOR_S):
+            problems.append(f"the added time's {name} grew from {first:.3f} to {last:.3f} s")
+    return problems
+
+
+def _seconds(client: httpx.Client, url: str, model: str) -> float:
+    body = {"model": model, "messages": ASKED}
+    began = time.perf_counter()
+    client.post(f"{url}/chat/completions", json=body).raise_for_status()
+    return time.perf_counter() - began
 
 
 def _script() -> Callable[[Any], Reply]:

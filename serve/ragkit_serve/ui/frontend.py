@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ _READ: Final = re.compile(r"/(?:theme\.css|favicon\.ico|(?:assets|static)/[\w./-
 EVENT: Final = "/gradio_api/run/predict"
 UPLOAD: Final = "/gradio_api/upload"
 PROGRESS: Final = "/gradio_api/upload_progress"  # after three seconds 404, in another process
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 MAX_INDEX_BYTES: Final = 4 << 20  # only catches mistakes: the page is 100 kB
 
 # What the index page has for other sites, and for pages that put it into a frame.
@@ -73,16 +74,28 @@ def _check(scope: Scope) -> None:
         raise ApiError(403, "the key may not upload: it needs the scope 'write'", code="scope")
     if path in {EVENT, UPLOAD}:
         if method != "POST":
-            raise ApiError(405, f"{path} takes POST only")
+            raise _method_not_allowed(scope, ["POST"])
     elif path != PROGRESS and not _READ.fullmatch(path):
         # A route of this path with another method has let the request go on to the page.
-        if any(route.matches(scope)[0] is Match.PARTIAL for route in scope["app"].routes):
-            raise ApiError(405, f"{path[:100]} does not take {method[:10]}")
+        routes = [r for r in scope["app"].routes if r.matches(scope)[0] is Match.PARTIAL]
+        if routes:
+            tried = [(name, {**scope, "method": name}) for name in METHODS]
+            taken = [n for n, s in tried if any(r.matches(s)[0] is Match.FULL for r in routes)]
+            raise _method_not_allowed(scope, taken)
         raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
     elif method not in {"GET", "HEAD"}:
-        raise ApiError(405, f"{path} takes GET only")
+        raise _method_not_allowed(scope, ["GET", "HEAD"])
     elif path == "/" and scope.get("query_string"):
         scope["query_string"] = b""  # Gradio would take links to states, themes and views from it
+
+
+def _method_not_allowed(scope: Scope, taken: Sequence[str]) -> ApiError:
+    return ApiError(
+        405,
+        f"{scope['path'][:100]} does not take {scope['method'][:10]}",
+        code="method_not_allowed",
+        headers={"allow": ", ".join(taken)},
+    )
 
 
 class _Index:

@@ -190,6 +190,14 @@ CASES: Final = (
     Case("route", 404, "not_found_error", "not_found", asked("GET", "/v1/nowhere")),
     Case("method", 405, BAD, "method_not_allowed", asked("PUT", "/v1/search"), ("allow",)),
     Case(
+        "method-page",
+        405,
+        BAD,
+        "method_not_allowed",
+        asked("PUT", "/v1/search", settings={"ui": True}),
+        ("allow",),
+    ),
+    Case(
         "slow",
         408,
         BAD,
