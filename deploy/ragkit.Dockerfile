@@ -6,14 +6,14 @@ WORKDIR /src
 # The CPU build of torch: PyPI's own carries several GB of CUDA, which nothing here uses. Nothing
 # else comes from that index. The lists are complete, and name the sha256 of every wheel.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-COPY deploy/torch.lock deploy/release.lock deploy/build.lock deploy/
+COPY environments/torch.lock environments/release.lock environments/build.lock environments/
 RUN /opt/ragkit/bin/pip install --no-deps --require-hashes --only-binary :all: \
-        --index-url "$TORCH_INDEX" --requirement deploy/torch.lock \
+        --index-url "$TORCH_INDEX" --requirement environments/torch.lock \
     && /opt/ragkit/bin/pip install --no-deps --require-hashes --only-binary :all: \
-        --requirement deploy/release.lock
+        --requirement environments/release.lock
 RUN python -m venv /opt/build \
     && /opt/build/bin/pip install --no-deps --require-hashes --only-binary :all: \
-        --requirement deploy/build.lock
+        --requirement environments/build.lock
 COPY pyproject.toml README.md LICENSE THIRD_PARTY_NOTICES.md ./
 COPY ragkit ragkit
 COPY ingest ingest

