@@ -1,4 +1,4 @@
-"""Write the lists that deploy/ installs: each package with its version and the sha256 of its wheels.
+"""Write the lists that deploy/ installs: packages, their versions, the sha256 of their wheels.
 
 `make lock` runs it after a change of constraints.txt or environments/vllm.txt. pip reports which
 wheel it would install for each Python and machine that a release is for, with its sha256; nothing
