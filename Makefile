@@ -6,7 +6,7 @@ STAMP := $(VENV)/.made
 PACKAGES := ragkit ingest serve eval tests benchmarks examples environments
 
 # Programs with environments of their own (environments/README.md).
-APART := $(patsubst environments/%.txt,.venvs/%/.made,$(wildcard environments/*.txt))
+APART := $(patsubst environments/%.txt,.venvs/%/.made,$(filter-out %/sbom.txt,$(wildcard environments/*.txt)))
 
 # TESTS="FILE ..." restricts a target to test files. Of a mark only the files that have it are
 # collected: to collect all takes pytest half a minute.
@@ -23,7 +23,7 @@ test test-long test-browser test-faults: export OMP_NUM_THREADS := 1
 STEPS ?= test test-long test-browser test-faults test-vllm
 
 .PHONY: demo test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
-	lint bench bench-large venv venvs clean
+	lint lock notices sbom bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask three questions
 	$(BIN)/python examples/demo.py
@@ -63,6 +63,16 @@ lint: venv ## format, lint, types, the import star
 	$(BIN)/ruff check $(PACKAGES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lock: venv ## write the lists with hashes that deploy/ installs, after a change of constraints.txt
+	$(BIN)/python environments/lock.py
+
+notices: venv ## write THIRD_PARTY_NOTICES.md from the installed packages
+	$(BIN)/python environments/notices.py
+
+SBOM ?= build/ragkit.cdx.json
+sbom: venv .venvs/sbom/.made ## write the bill of materials of a release, CycloneDX 1.6, to build/ragkit.cdx.json
+	$(BIN)/python environments/sbom.py .venvs/sbom $(SBOM)
 
 bench: venv ## measure against named peers, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks

@@ -3,18 +3,24 @@ FROM python:3.11.13-slim-bookworm AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/ragkit
 WORKDIR /src
-COPY constraints.txt ./
 # The CPU build of torch: PyPI's own carries several GB of CUDA, which nothing here uses. Nothing
-# else comes from that index.
+# else comes from that index. The lists are complete, and name the sha256 of every wheel.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN grep '^torch==' constraints.txt > torch.txt \
-    && /opt/ragkit/bin/pip install --no-deps --index-url "$TORCH_INDEX" --requirement torch.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY environments/torch.lock environments/release.lock environments/build.lock environments/
+RUN /opt/ragkit/bin/pip install --no-deps --require-hashes --only-binary :all: \
+        --index-url "$TORCH_INDEX" --requirement environments/torch.lock \
+    && /opt/ragkit/bin/pip install --no-deps --require-hashes --only-binary :all: \
+        --requirement environments/release.lock
+RUN python -m venv /opt/build \
+    && /opt/build/bin/pip install --no-deps --require-hashes --only-binary :all: \
+        --requirement environments/build.lock
+COPY pyproject.toml README.md LICENSE THIRD_PARTY_NOTICES.md ./
 COPY ragkit ragkit
 COPY ingest ingest
 COPY serve serve
 COPY eval eval
-RUN /opt/ragkit/bin/pip install --constraint constraints.txt '.[otel]'
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
+    && /opt/ragkit/bin/pip install --no-deps --no-index /dist/*.whl
 
 FROM python:3.11.13-slim-bookworm
 COPY --from=build /opt/ragkit /opt/ragkit

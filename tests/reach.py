@@ -63,7 +63,9 @@ _RULES: Final = (
     (r"LICENSE$|\.gitignore$", _NONE, "no test"),
     (r"", "", "reaches everything: no rule knows it"),
 )
-_IN_THE_WHEEL: Final = r"ragkit/|ingest/|serve/|eval/|examples/handbook/|README\.md$|LICENSE$"
+_IN_THE_WHEEL: Final = (
+    r"ragkit/|ingest/|serve/|eval/|examples/handbook/|(README|THIRD_PARTY_NOTICES)\.md$|LICENSE$"
+)
 
 
 @dataclass(frozen=True)

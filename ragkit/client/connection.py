@@ -222,7 +222,7 @@ class _AgainError(Exception):
 def _waits() -> Iterator[float | None]:
     """Yield how long to wait after each try that fails; None after the last."""
     for n in range(TRIES - 1):
-        yield FIRST_WAIT_S * 2**n * random.uniform(0.5, 1.0)
+        yield FIRST_WAIT_S * 2**n * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
     yield None
 
 

@@ -110,7 +110,7 @@ class Failover:
         return failure.again and failure.wait_s <= self._tries.longest_wait_s
 
     def _wait_s(self, turn: int, failures: Sequence[Failure]) -> float:
-        backoff = self._tries.backoff_s * 2.0 ** (turn - 1) * random.uniform(0.5, 1.0)
+        backoff = self._tries.backoff_s * 2.0 ** (turn - 1) * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
         return max(backoff, min(failure.wait_s for failure in failures))
 
     def _all_failed(self, last: dict[ModelServer, Failure]) -> str:

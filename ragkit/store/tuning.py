@@ -27,7 +27,7 @@ def this_machine(cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
-        shm = os.statvfs("/dev/shm")
+        shm = os.statvfs("/dev/shm")  # noqa: S108  only its size is read
         shm_bytes = shm.f_frsize * shm.f_blocks
     except OSError:  # not on this system; PostgreSQL then takes another way
         shm_bytes = None

@@ -20,7 +20,7 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != int(parent):  # it ended before it could be heard of
         sys.exit(1)
-    os.execv(command[0], command)
+    os.execv(command[0], command)  # noqa: S606  a list, without a shell
 
 
 if __name__ == "__main__":

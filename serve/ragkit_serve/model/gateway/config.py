@@ -61,7 +61,10 @@ def files(gateway: Gateway, folder: Path) -> Mapping[str, str]:
     _check(gateway, folder)
     tls = gateway.backends[0].tls
     template = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # noqa: S701  nginx's language, not HTML
     ).from_string(_TEMPLATE.read_text(encoding="utf-8"))
     config = template.render(
         {name: getattr(gateway, name) for name in Gateway.__dataclass_fields__},

@@ -53,7 +53,7 @@ def read_calibration(file: Path, *, samples: int, seed: int) -> Calibration:
             f"calibration file {file} holds {len(found)} different samples: give at least"
             f" {LEAST_SAMPLES}, better some hundred, of the kind of text that the model will see"
         )
-    drawn = random.Random(seed).sample(found, min(samples, len(found)))
+    drawn = random.Random(seed).sample(found, min(samples, len(found)))  # noqa: S311  repeatable, no secret
     return Calibration(tuple(drawn), file.name, hashlib.sha256(data).hexdigest(), len(found))
 
 

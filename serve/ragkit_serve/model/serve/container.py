@@ -43,7 +43,7 @@ def container_launch(
         raise UsageError("--unix-socket is not for a container: leave it out and use --port")
     rest = os.environ if inherited is None else inherited
     name = name or f"ragkit-{secrets.token_hex(4)}"
-    inside = replace(options, host="0.0.0.0", port=_INSIDE_PORT)
+    inside = replace(options, host="0.0.0.0", port=_INSIDE_PORT)  # noqa: S104  inside the container
     plain = vllm.vllm_launch(
         inside, program=(), cpu=not gpu, version=image_version(image), inherited=rest
     )
