@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from platformdirs import user_data_path
 from pydantic import (
     Field,
     ModelWrapValidatorHandler,
@@ -23,6 +22,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ragkit.errors import SettingsError
+from ragkit.home import default_home
 from ragkit.ingest_options import check_splitter
 from ragkit.mask_kinds import mask_kinds
 from ragkit.masking import is_database_url
@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     )
 
     # Where the embedded database lives.
-    home: Path = Field(default_factory=lambda: user_data_path("ragkit"))
+    home: Path = Field(default_factory=default_home)
     # None: the embedded database. Otherwise a PostgreSQL server's address.
     database_url: SecretStr | None = None
     # The same database as the role that owns its tables, for migrations and indexes. None: the role
