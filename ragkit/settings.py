@@ -310,15 +310,22 @@ class Settings(BaseSettings):
             )
 
 
+_noticed: set[str] = set()  # lines that this process has written already
+
+
 def load_settings(cwd: Path | None = None) -> Settings:
     """Read ragkit.toml in `cwd` (default: the working folder) and RAGKIT_* variables, which win.
 
-    A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable.
-    Raises SettingsError naming the file or variable, the key, the value and the remedy.
+    A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable. What the
+    file decides of where data goes, what is run and who is let in is written to standard error,
+    once. Raises SettingsError naming the file or variable, the key, the value and the remedy.
     """
     from ragkit.settings_origins import trace_settings  # which fills in the class above
 
-    return trace_settings(cwd).settings
+    traced = trace_settings(cwd)
+    if traced.notice and traced.notice not in _noticed:
+        _noticed.add(traced.notice)
+    return traced.settings
 
 
 def _is_http(url: str) -> bool:

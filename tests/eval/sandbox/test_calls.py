@@ -192,7 +192,7 @@ def test_the_numbers_are_those_of_the_headers(machine: str) -> None:
 def test_a_machine_without_a_filter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="there is no filter of system calls for riscv64"):
         filter_for("riscv64")
-    monkeypatch.setattr(module.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(ModelError, match="cannot run programs confined: there is no filter"):
         _run(Sandbox(LIMITS))
     assert _run(Sandbox(LIMITS, weak=True)) == Outcome(True)
