@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
