@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -325,6 +326,7 @@ def load_settings(cwd: Path | None = None) -> Settings:
     traced = trace_settings(cwd)
     if traced.notice and traced.notice not in _noticed:
         _noticed.add(traced.notice)
+        sys.stderr.write(f"{traced.notice}\n")
     return traced.settings
 
 
