@@ -2,12 +2,12 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.homes import passable_folder
 from ragkit import KnowledgeBase, Settings
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, corpus_of, excerpts, squad
 from ragkit_ingest import ingest
@@ -78,7 +78,7 @@ def reading(language: str) -> LabelledSet:
 @contextmanager
 def knowledge_base(*sets: LabelledSet) -> Iterator[KnowledgeBase]:
     """Ingest the sets' documents as text files, as a user would, and open what results."""
-    with tempfile.TemporaryDirectory() as folder:
+    with passable_folder() as folder:
         files = Path(folder, "documents")
         files.mkdir()
         for labelled in sets:

@@ -34,6 +34,7 @@ def main(*, update: bool) -> int:
         print(f"gate left out: there is no test data in {data}; name it with RAGKIT_TEST_DATA")
         return 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.chmod(folder, 0o711)  # as root PostgreSQL runs as another user
         sets = _sets(data / "retrieval", Path(folder))
         run = Path(folder, "candidate.jsonl")
         ragkit = [sys.executable, "-m", "ragkit", "eval"]

@@ -14,10 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragkit.home import make_home
 from ragkit.store.embedded import stop
 
 if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
+
+
+@contextmanager
+def passable_folder() -> Iterator[str]:
+    """Give a temporary folder that others may pass: as root PostgreSQL runs as another user."""
+    with tempfile.TemporaryDirectory(prefix="ragkit-bench-") as folder:
+        os.chmod(folder, 0o711)
+        yield folder
 
 
 @contextmanager
@@ -26,7 +35,9 @@ def home(name: str) -> Iterator[Path]:
     kept = os.environ.get("BENCH_HOME")
     folder = Path(kept, name) if kept else Path(tempfile.mkdtemp(prefix=f"ragkit-{name}-"))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_home(folder)
+        if not kept:
+            folder.chmod(0o711)  # as root PostgreSQL runs as another user
         yield folder
     finally:
         stop(folder)

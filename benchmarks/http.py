@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from time import perf_counter, sleep
 
 import httpx
 
+from benchmarks.homes import passable_folder
 from benchmarks.serving_stub import PACE_S, PIECES, running
 from ragkit.store.embedded import EmbeddedServer, stop
 
@@ -37,7 +37,7 @@ ASKED = [{"role": "user", "content": "How many days of leave does a full-time em
 
 def run() -> str:
     """Measure everything against one server, and write the section."""
-    with tempfile.TemporaryDirectory(prefix="ragkit-bench-") as folder, running() as stubs:
+    with passable_folder() as folder, running() as stubs:
         home = Path(folder)
         os.chmod(home, 0o755)
         try:

@@ -7,10 +7,10 @@ BENCH_ROUNDS says how often each is asked.
 from __future__ import annotations
 
 import statistics
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.homes import passable_folder
 from benchmarks.ingestion_files import mixture, share
 from benchmarks.ingestion_sides import (
     TITLES,
@@ -54,7 +54,7 @@ def run() -> str:
     """Measure, and tabulate."""
     names = asked()
     runs: dict[str, list[Result]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory() as place:
+    with passable_folder() as place:
         folder, logs = Path(place, "files"), Path(place, "logs")
         folder.mkdir()
         logs.mkdir()

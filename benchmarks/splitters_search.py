@@ -5,7 +5,6 @@ It knows nothing of splitters and of what the questions' right answers are.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.excerpts import Stretch
+from benchmarks.homes import passable_folder
 from ragkit import Settings
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.store.open import open_database
@@ -64,7 +64,7 @@ def by_cosine(kept: Kept, pieces: Sequence[Piece], questions: Sequence[str]) -> 
 def searches(kept: Kept) -> Iterator[Search]:
     """Lend ragkit's own search, on a database of its own that is gone afterwards."""
     with (
-        tempfile.TemporaryDirectory() as folder,
+        passable_folder() as folder,
         open_database(Settings(home=Path(folder, "home"))) as database,
     ):
         store = database.store("default")

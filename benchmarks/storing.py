@@ -10,7 +10,6 @@ import json
 import os
 import statistics
 import struct
-import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -20,6 +19,7 @@ import numpy as np
 import psycopg
 
 from benchmarks.data import chunking, clapnq_answerable, cmrc, cranfield
+from benchmarks.homes import passable_folder
 from benchmarks.ingestion_sides import (
     PEERS,
     TITLES,
@@ -63,7 +63,7 @@ def run() -> str:
     """Measure, and tabulate."""
     names = asked()
     runs: dict[str, list[Result]] = {}
-    with tempfile.TemporaryDirectory() as place:
+    with passable_folder() as place:
         folder, logs = Path(place, "ready"), Path(place, "logs")
         folder.mkdir()
         logs.mkdir()

@@ -155,9 +155,11 @@ def report(
 
 def _write(file: Path, text: str) -> None:
     from ragkit.errors import UsageError
+    from ragkit.private_files import private
 
     try:
-        file.write_text(text, encoding="utf-8")
+        with open(file, "w", encoding="utf-8", opener=private) as opened:
+            opened.write(text)
     except OSError as error:
         raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
 

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from platformdirs import user_data_path
 from pydantic import (
     Field,
     ModelWrapValidatorHandler,
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ragkit.errors import SettingsError
+from ragkit.home import default_home
 from ragkit.ingest_options import check_splitter
 from ragkit.mask_kinds import mask_kinds
 from ragkit.masking import is_database_url
@@ -49,7 +50,7 @@ class Settings(BaseSettings):
     )
 
     # Where the embedded database lives.
-    home: Path = Field(default_factory=lambda: user_data_path("ragkit"))
+    home: Path = Field(default_factory=default_home)
     # None: the embedded database. Otherwise a PostgreSQL server's address.
     database_url: SecretStr | None = None
     # The same database as the role that owns its tables, for migrations and indexes. None: the role
@@ -310,15 +311,23 @@ class Settings(BaseSettings):
             )
 
 
+_noticed: set[str] = set()  # lines that this process has written already
+
+
 def load_settings(cwd: Path | None = None) -> Settings:
     """Read ragkit.toml in `cwd` (default: the working folder) and RAGKIT_* variables, which win.
 
-    A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable.
-    Raises SettingsError naming the file or variable, the key, the value and the remedy.
+    A file that a RAGKIT_*_FILE variable names holds a secret: it counts as that variable. What the
+    file decides of where data goes, what is run and who is let in is written to standard error,
+    once. Raises SettingsError naming the file or variable, the key, the value and the remedy.
     """
     from ragkit.settings_origins import trace_settings  # which fills in the class above
 
-    return trace_settings(cwd).settings
+    traced = trace_settings(cwd)
+    if traced.notice and traced.notice not in _noticed:
+        _noticed.add(traced.notice)
+        sys.stderr.write(f"{traced.notice}\n")
+    return traced.settings
 
 
 def _is_http(url: str) -> bool:

@@ -20,6 +20,7 @@ from pydantic_settings import EnvSettingsSource
 from ragkit.errors import SettingsError
 from ragkit.settings import Settings
 from ragkit.settings_errors import PREFIX, explained, short_path
+from ragkit.settings_trust import REACHING, check_trust, notice
 
 FILE: Final = "ragkit.toml"
 EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
@@ -32,23 +33,29 @@ class TracedSettings:
     """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
 
     `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
+    `notice` says in one line what ragkit.toml decides of where data goes, what is run and who is
+    let in; it is "" where that is nothing.
     """
 
     settings: Settings
     origins: Mapping[str, str]
     unknown: Mapping[str, str]
+    notice: str = ""
 
 
 def trace_settings(cwd: Path | None = None) -> TracedSettings:
     """Do what `ragkit.settings.load_settings` does, and tell where each value came from."""
     folder = Path.cwd() if cwd is None else cwd.absolute()
-    in_file = _read_file(folder / FILE)
+    in_file, written = _read_file(folder / FILE)
     variables = EnvSettingsSource(Settings)()
     origins = dict.fromkeys(Settings.model_fields, "default")
     origins |= dict.fromkeys(in_file, FILE)
     origins |= {name: PREFIX + name.upper() for name in variables}
     in_secret_files = _read_secret_files(folder, variables)
     origins |= {name: _file_variable(name) for name in in_secret_files}
+    reaching = [name for name in in_file if name in REACHING and origins[name] == FILE]
+    if written is not None and reaching:
+        check_trust(folder / FILE, written, reaching, in_file[reaching[0]])
     values = {**in_file, **variables, **in_secret_files}
     for name in _PATHS & values.keys():
         if isinstance(values[name], str):
@@ -61,7 +68,8 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
             text = explained(wrong, Settings.model_fields, values, origins)
             raise SettingsError(text) from wrong
         raise
-    return TracedSettings(settings, origins, _unknown_variables())
+    decided = notice(folder / FILE, [(name, in_file[name]) for name in reaching])
+    return TracedSettings(settings, origins, _unknown_variables(), decided)
 
 
 def _unknown_variables() -> Mapping[str, str]:
@@ -126,12 +134,15 @@ def _read_secret(variable: str, path: Path) -> str:
     return secret
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> tuple[dict[str, Any], os.stat_result | None]:
+    """Read a file's settings and what the system says of it; nothing where there is none."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a mark
-        return tomllib.loads(text)
+        with path.open("rb") as file:
+            written = os.fstat(file.fileno())
+            text = file.read().decode("utf-8-sig")  # Windows editors write a mark
+        return tomllib.loads(text), written
     except FileNotFoundError:
-        return {}
+        return {}, None
     except OSError as error:
         raise SettingsError(
             f"{path} cannot be read: {error.strerror}. Make it readable, or remove it."

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from ragkit import settings
 from ragkit.cli import main
 
 
@@ -75,6 +76,7 @@ def run(
         CliRunner().isolation(stdin, ours | dict(environment or {})) as streams,
     ):
         patch.setattr(sys, "argv", ["ragkit", *arguments])
+        patch.setattr(settings, "_noticed", set())  # each command is as a process of its own
         try:
             main()
         except SystemExit as exit:

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer, status, stop
 from ragkit.store.migrate import migrate
 from tests.databases import Databases, address
-from tests.places import DATA
+from tests.places import DATA, passable_folder
 
 pytest_plugins = ["tests.reporting"]
 
@@ -39,7 +38,7 @@ def pytest_configure() -> None:
 def database_url() -> Iterator[str]:
     """The address of one embedded server for the whole run; nothing of it is left."""
     # Not under pytest's own folder: as root the server is another user, who may not enter that.
-    home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    home = passable_folder()
     try:
         with EmbeddedServer.open(home, durable=False) as server:
             yield f"{server.url}&connect_timeout={PATIENCE_S}"

@@ -1,18 +1,26 @@
-"""Files that are written whole or not at all. Knows nothing of what is in them."""
+"""Files that are written whole or not at all, for their owner alone.
+
+Knows nothing of what is in them.
+"""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from ragkit.errors import UsageError
+from ragkit.private_files import private
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text beside its place and move it there. Raises UsageError when it cannot be."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        written.unlink(missing_ok=True)  # a killed process's
         # A text out of JSON may hold half a surrogate pair, which UTF-8 has no bytes for.
-        written.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        with open(
+            written, "x", encoding="utf-8", errors="replace", newline="\n", opener=private
+        ) as file:
+            file.write(text)
         written.replace(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}: name another") from error

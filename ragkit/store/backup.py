@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg import sql
 
 from ragkit.errors import DatabaseError, RagkitError, UsageError
+from ragkit.private_files import make_private, private
 from ragkit.store.clearing import MIGRATIONS, clear, clear_unused
 from ragkit.store.connect import connect
 from ragkit.store.lending import translate
@@ -90,15 +91,16 @@ class Content:
 def back_up(url: str, folder: Path) -> Content:
     """Write a database into a new folder, complete or not at all; return what it holds.
 
-    Dump and content are of one moment, while readers and writers go on. Raises UsageError for a
-    folder that is there, DatabaseError.
+    Only its owner may read the folder and its files. Dump and content are of one moment, while
+    readers and writers go on. Raises UsageError for a folder that is there, DatabaseError.
     """
     folder = folder.absolute()  # PostgreSQL's programs run in another folder
     if folder.exists():
         raise UsageError(f"{folder} is there already: name a folder that is not.")
     part = folder.with_name(folder.name + ".part")
     try:
-        part.mkdir(parents=True)
+        make_private(part.parent)
+        part.mkdir(mode=0o700)
     except OSError as error:
         raise UsageError(f"{part} cannot be made: {error.strerror}.") from error
     try:
@@ -271,7 +273,8 @@ def _run(command: list[str], url: str) -> None:
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    with open(path, "w", encoding="utf-8", opener=private) as file:
+        file.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
 def _rows(found: tuple[int, str] | None) -> str:

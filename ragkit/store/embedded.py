@@ -15,6 +15,7 @@ from typing import Self
 
 from ragkit.closing import Closing
 from ragkit.errors import DatabaseError
+from ragkit.home import make_home
 from ragkit.store.locks import FileLock
 from ragkit.store.postmaster import Postmaster, Running
 from ragkit.store.programs import failure
@@ -93,7 +94,7 @@ def start(home: Path) -> ServerStatus:
     home = _made(home)
     with _turn(home):
         Postmaster(home).start()
-        (home / _KEEP).touch()
+        (home / _KEEP).touch(mode=0o600)
     return status(home)
 
 
@@ -151,7 +152,7 @@ def _absolute(home: Path) -> Path:
 def _made(home: Path) -> Path:
     home = _absolute(home)
     with _one_line(home):
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_home(home)
     return home
 
 

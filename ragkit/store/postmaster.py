@@ -18,14 +18,16 @@ from typing import Final
 from urllib.parse import quote
 
 from ragkit.errors import DatabaseError
+from ragkit.home import ROOTS_HOME
+from ragkit.private_files import private
 from ragkit.store.locks import FileLock
 from ragkit.store.programs import (
     Account,
     Programs,
     account_for,
+    check_reachable,
     failure,
     find_programs,
-    let_pass,
 )
 from ragkit.store.sockets import PORT, SOCKET, socket_dir
 from ragkit.store.tuning import settings_for, this_machine
@@ -93,8 +95,8 @@ class Postmaster:
             )
         account = account_for(self.data)
         if account is not None:
-            let_pass(self.data)
-            let_pass(programs.folder / "postgres")
+            check_reachable(self.data, account, f"set RAGKIT_HOME to {ROOTS_HOME}")
+            check_reachable(programs.folder / "postgres", account, "install ragkit in /opt")
         with FileLock(self._lock) as lock:
             if not lock.try_exclude(timeout_s=STOP_TIMEOUT_S):
                 raise DatabaseError(
@@ -106,7 +108,7 @@ class Postmaster:
             # What a killed server left would stop the next one, once the pid in it is another's.
             for left in (self.data / "postmaster.pid", sockets / f"{SOCKET}.lock"):
                 left.unlink(missing_ok=True)
-            self._write_settings(sockets, durable=durable)
+            self._write_settings(sockets, account, durable=durable)
             self._launch(programs, account, lock)
         running = self.running()
         if running is None:
@@ -186,7 +188,7 @@ class Postmaster:
         new.rename(self.data)
         _sync(self.data.parent)
 
-    def _write_settings(self, socket_dir: Path, *, durable: bool) -> None:
+    def _write_settings(self, socket_dir: Path, account: Account | None, *, durable: bool) -> None:
         settings = settings_for(this_machine(), durable=durable) | {
             "listen_addresses": "",
             "port": str(PORT),
@@ -194,8 +196,11 @@ class Postmaster:
             "unix_socket_permissions": "0700",
         }
         conf = self.data / "ragkit.conf"
-        conf.write_text("".join(f"{name} = '{value}'\n" for name, value in settings.items()))
-        conf.chmod(0o644)  # read by another account when we are root; the folder is private
+        conf.unlink(missing_ok=True)
+        with open(conf, "x", encoding="utf-8", opener=private) as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+            if account is not None:
+                os.fchown(file.fileno(), account.uid, account.gid)
 
     def _launch(self, programs: Programs, account: Account | None, lock: FileLock) -> None:
         """Start the server in a session of its own, where no Ctrl-C of ours reaches it.

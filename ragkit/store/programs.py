@@ -6,6 +6,7 @@ Knows nothing of data folders' lives or of who uses a server.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -68,6 +69,7 @@ class Programs:
             user=account.uid if account else None,
             group=account.gid if account else None,
             extra_groups=[] if account else None,
+            umask=0o077,
         )
 
 
@@ -103,12 +105,23 @@ def account_for(data: Path) -> Account | None:
     return Account(user.pw_uid, user.pw_gid)
 
 
-def let_pass(path: Path) -> None:
-    """Let another account reach a path whose parents only root may enter: pass, but not list."""
-    for parent in path.resolve().parents:
-        mode = stat.S_IMODE(parent.stat().st_mode)
-        if not mode & stat.S_IXOTH:
-            parent.chmod(mode | stat.S_IXOTH)
+def check_reachable(path: Path, account: Account, otherwise: str) -> None:
+    """Raise DatabaseError where an account may not enter every folder above a path."""
+    for folder in reversed(path.resolve().parents):
+        if folder.is_dir() and not _may_enter(folder.stat(), account):
+            raise DatabaseError(
+                f"{folder} may not be entered by user {account.uid}, as whom PostgreSQL runs when"
+                f" ragkit is started by root, and who needs {path}: {otherwise}, or run"
+                f" `chmod o+x {shlex.quote(str(folder))}`."
+            )
+
+
+def _may_enter(folder: os.stat_result, account: Account) -> bool:
+    if folder.st_uid == account.uid:
+        return bool(folder.st_mode & stat.S_IXUSR)
+    if folder.st_gid == account.gid:
+        return bool(folder.st_mode & stat.S_IXGRP)
+    return bool(folder.st_mode & stat.S_IXOTH)
 
 
 def failure(what: str, output: str, otherwise: str) -> DatabaseError:

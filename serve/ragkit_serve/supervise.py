@@ -57,6 +57,7 @@ class Process:
             env=os.environ | self.environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent, which drains
+            umask=0o077,  # uploads on their way in and figures are nobody else's to read
         )
 
     def look(self) -> None:
@@ -166,7 +167,7 @@ def _processes(
     options: list[str] = []
     if count > 1:
         figures = folder / "metrics"
-        figures.mkdir()
+        figures.mkdir(mode=0o700)
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(figures)
         options.append("--shared-metrics")
     if page:

@@ -57,7 +57,7 @@ class DrainingServer(uvicorn.Server):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Answer until told to end."""
-    from ragkit.settings import load_settings
+    from ragkit.settings_origins import trace_settings
     from ragkit.store.open import open_database
     from ragkit_serve.api.app import create_app
     from ragkit_serve.api.tracing import export_spans
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server takes it over
     logs.configure()
     export_spans()
-    settings = load_settings()
+    settings = trace_settings().settings  # `ragkit serve` has said what is in the file
     sockets = [socket.socket(fileno=options.fd)]
     with open_database(settings) as database:
         from ragkit.library import Library

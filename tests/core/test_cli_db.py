@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,11 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.commands import Result, run
+from tests.places import passable_folder
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    folder = passable_folder()
     yield folder / "home"
     db(folder / "home", "stop")
     shutil.rmtree(folder)

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from ragkit.store.embedded import EmbeddedServer
 from ragkit.store.postmaster import Postmaster
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import contents, finish, start, until, write_file
+from tests.places import passable_folder
 
 pytestmark = pytest.mark.faults
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_database_that_stops_for_five_seconds(folder: Path) -> None:
-    home = Path(tempfile.mkdtemp(prefix="ragkit-away-"))  # as root the server is another user
+    home = passable_folder()  # as root the server is another user
     try:
         with EmbeddedServer.open(home, durable=False) as server:
 
@@ -61,7 +61,7 @@ def test_a_database_that_stops_for_five_seconds(folder: Path) -> None:
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
     """A file system of its own, which is soon full."""
-    place = Path(tempfile.mkdtemp(prefix="ragkit-full-"))
+    place = passable_folder()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=200m,mode=755", "tmpfs", str(place)],
         capture_output=True,

@@ -5,11 +5,9 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -23,6 +21,7 @@ from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJob, UploadJobs
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, locked, start
+from tests.places import passable_folder
 
 Pool = ConnectionPool[Connection[Any]]
 T = TypeVar("T")
@@ -224,7 +223,7 @@ def at_work(pool: Pool) -> int:
 
 
 def test_a_worker_outlasts_its_database(tiny_model: str) -> None:
-    home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    home = passable_folder()
     try:
         with EmbeddedServer.open(home, durable=False) as server:
             url = server.url

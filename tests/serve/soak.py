@@ -60,6 +60,7 @@ class Added:
 def main(seconds: float) -> int:
     """Load a server for so long; return 1 when it failed or grew."""
     with tempfile.TemporaryDirectory(prefix="ragkit-soak-") as folder:
+        os.chmod(folder, 0o711)  # as root PostgreSQL runs as another user
         Path(folder).chmod(0o755)
         home = Path(folder) / "db"
         try:

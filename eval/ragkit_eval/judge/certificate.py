@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragkit.errors import UsageError
+from ragkit.home import make_home
+from ragkit.private_files import make_private
 from ragkit_eval.files import write_whole
 from ragkit_eval.judge.agreement import Agreement
 
@@ -100,7 +102,8 @@ def keep(values: dict[str, Any], home: Path) -> Path:
     """Keep a certificate in place of the judge's last one. Raises UsageError."""
     path = path_of(values["signature"], home)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_home(home)
+        make_private(path.parent)
     except OSError as error:
         raise UsageError(
             f"{path.parent} cannot be made: {error.strerror}: set RAGKIT_HOME to a folder of yours"

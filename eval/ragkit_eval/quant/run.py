@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import UsageError
+from ragkit.private_files import make_private
 from ragkit_eval.quant.cost import merged
 from ragkit_eval.quant.models import Kept, Model, Served, ToServe, with_labels
 from ragkit_eval.quant.serving import AtHand, introduced, started
@@ -171,7 +172,7 @@ def folder_for(out: Path | None, models: Sequence[Model]) -> Path | None:
             raise UsageError("say where the runs of the models go: --out DIR")
         return None
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_private(out)
     except OSError as error:
         raise UsageError(f"the folder {out} cannot be made: {error.strerror}") from error
     return out

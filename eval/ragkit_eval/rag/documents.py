@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.errors import RagkitError
+from ragkit.private_files import make_private
 from ragkit_eval.rag.labels import Names
 from ragkit_eval.sets import LabelledSet, corpus_of
 from ragkit_eval.sets.reading import check_documents, file_bytes
@@ -43,7 +44,7 @@ def ingest_documents(labelled: LabelledSet, settings: Settings, collection: str)
     if missing:
         with tempfile.TemporaryDirectory(prefix="ragkit-eval-") as folder:
             files = Path(folder, labelled.name)
-            files.mkdir()
+            make_private(files)
             corpus_of(replace(labelled, documents=missing), files)
             _ingest(files, collection)
     return len(missing)

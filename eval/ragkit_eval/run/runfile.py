@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from ragkit.closing import Closing
 from ragkit.errors import BusyError, RagkitError, UsageError
+from ragkit.private_files import private
 from ragkit_eval.record import Header, Record, Status, header_line, read_lines, record_line
 
 _BEGINNING = b'{"type":"header"'
@@ -36,7 +37,7 @@ class RunFile(Closing):
         writing it.
         """
         try:
-            file = path.open("a+b", buffering=0)
+            file = open(path, "a+b", buffering=0, opener=private)  # noqa: SIM115  closed by close
         except OSError as error:
             raise UsageError(f"cannot write the run {path}: {error.strerror}") from error
         run = cls(file, path)

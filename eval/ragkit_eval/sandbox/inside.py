@@ -1,7 +1,8 @@
 """The inner half of the sandbox: confines its own process for good, then runs a program in it.
 
 Started by run.py as a script of its own, with the job on its input: it imports nothing of ragkit,
-and only what Python itself brings. Linux alone: namespaces, mounts, limits, no capabilities.
+and only what Python itself brings. Linux alone: namespaces, mounts, limits, no capabilities, and
+a filter of system calls that the job brings.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import json
 import os
 import resource
 import signal
+import struct
 import sys
 import sysconfig
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 NOT_CONFINED = 96
@@ -25,6 +28,7 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _NOBODY = 65534
 _CAPABILITY_VERSION = 0x20080522  # linux/capability.h, version 3
 _LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib")
@@ -43,6 +47,8 @@ def main() -> None:
         except OSError as error:
             _give_up(error)
         os._exit(_child(lambda: _first_process(job, nonce)))
+    with suppress(OSError):
+        _filter(bytes.fromhex(job["filter"]))
     _run(job, nonce)
 
 
@@ -55,6 +61,7 @@ def _first_process(job: dict[str, Any], nonce: int) -> None:
         _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
         # The program is of the same user, and may not look into this process.
         _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        _filter(bytes.fromhex(job["filter"]))
     except OSError as error:
         _give_up(error)
     code = _child(lambda: _run(job, nonce))
@@ -145,6 +152,16 @@ def _limit(job: dict[str, Any]) -> None:
         hard = resource.getrlimit(kind)[1]
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (limit, limit))
+
+
+def _filter(instructions: bytes) -> None:
+    """Refuse the system calls that a filter refuses, for good; see calls.py."""
+    if not instructions:
+        return
+    steps = ctypes.create_string_buffer(instructions, len(instructions))
+    program = struct.pack("HP", len(instructions) // 8, ctypes.addressof(steps))
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
 
 
 def _run(job: dict[str, Any], nonce: int) -> None:

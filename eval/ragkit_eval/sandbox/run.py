@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import secrets
 import selectors
 import signal
@@ -20,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from ragkit.errors import ModelError, UsageError
+from ragkit_eval.sandbox.calls import filter_for
 
 _INSIDE = Path(__file__).with_name("inside.py")
 _NOT_CONFINED = 96  # how inside.py ends when it cannot confine itself
@@ -57,8 +59,10 @@ class Sandbox:
 
     Confined, a program is in namespaces of its own: it sees the standard library read-only and an
     empty folder, no other file, no network, no other process; it has no capability and, when the
-    caller is root, a user of its own. `weak` leaves only limits, process group, the empty folder
-    and -I: such a program can read files and use the network.
+    caller is root, a user of its own. System calls that Python does not need are refused: it can
+    make no socket, no shared memory that outlives it, start no program. `weak` leaves only limits,
+    process group, the empty folder, -I and, where the machine has one, the filter of system calls:
+    such a program can read files.
 
     Success is a nonce that the trusted half fetches from a pipe after the tests, and prints. This
     stops what goes wrong, ends early or claims to have passed; a program that knows this very
@@ -93,6 +97,7 @@ class Sandbox:
             "tests": tests,
             "entry_point": entry_point,
             "weak": self.weak,
+            "filter": self._filter().hex(),
             "user": 1_000_000 + secrets.randbelow(1_000_000_000),
             **asdict(self.limits),
         }
@@ -102,6 +107,14 @@ class Sandbox:
             raise ModelError(_CANNOT + _last_line(output))
         passed = not problem and code == 0 and output.endswith(nonce.encode() + b"\n")
         return Outcome(True) if passed else Outcome(False, problem or _reason(code, output))
+
+    def _filter(self) -> bytes:
+        try:
+            return filter_for(platform.machine())
+        except ModelError as error:
+            if self.weak:
+                return b""
+            raise ModelError(f"{_CANNOT}{error}") from error
 
     def _run(self, job: dict[str, object], nonce: str, folder: str) -> tuple[int, bytes, str]:
         """Run the process to its end; return its status, its output, and the limit it broke."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.private_files import private
 from ragkit_eval.sets.fields import json_lines
 from ragkit_eval.sets.lines import own
 from ragkit_eval.sets.published import beir, clapnq, excerpts, squad
@@ -73,7 +74,8 @@ def corpus_of(labelled: LabelledSet, folder: Path) -> Mapping[str, Path]:
     check_documents(labelled)
     files = {name: folder / f"{file_stem(name)}.txt" for name in labelled.documents}
     for name, file in files.items():
-        file.write_bytes(file_bytes(labelled.documents[name]))
+        with open(file, "wb", opener=private) as opened:
+            opened.write(file_bytes(labelled.documents[name]))
     return files
 
 

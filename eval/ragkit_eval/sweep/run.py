@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.errors import UsageError
+from ragkit.private_files import make_private
 from ragkit_eval.files import write_whole
 from ragkit_eval.stats.bootstrap import SAMPLES
 from ragkit_eval.sweep import choose_text
@@ -94,6 +95,6 @@ def _write(outcome: Outcome, questions: tuple[int, int], folder: Path) -> None:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise UsageError(f"the folder {folder} cannot be made: {error.strerror}") from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import RagkitError, UsageError
+from ragkit.private_files import make_private
 from ragkit_eval.rag.documents import collection_for
 from ragkit_eval.sets import LabelledSet, corpus_of
 from ragkit_eval.sweep.grid import STORED, Cell, Grid
@@ -68,7 +69,7 @@ class Collections:
 
     def _written(self) -> Path:
         folder = self._folder / "documents"
-        folder.mkdir(exist_ok=True)
+        make_private(folder)
         corpus_of(self._labelled, folder)
         return folder
 

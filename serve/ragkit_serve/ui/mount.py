@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Mount
 
+from ragkit.home import make_home
+from ragkit.private_files import make_private
 from ragkit_serve.ui.frontend import Frontend
 from ragkit_serve.ui.words import LANGUAGES
 
@@ -25,7 +27,8 @@ def mount(app: FastAPI, services: Services) -> None:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     # Files on their way in: the same folder for all processes, and nobody else's to read.
     folder = services.settings.home / "uploads"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_home(services.settings.home)
+    make_private(folder)
     os.environ["GRADIO_TEMP_DIR"] = str(folder)
     import gradio as gr
 

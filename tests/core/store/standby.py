@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from ragkit.store.programs import account_for, find_programs, let_pass
+from ragkit.store.programs import account_for, find_programs
 
 DEADLINE_S = 60
 PORTS = {"primary": 5432, "standby": 5433}  # name the sockets only: nothing listens on TCP
@@ -33,7 +33,6 @@ class Servers:
         self._folder = folder
         self._programs = find_programs()
         self._account = account_for(folder / "none")
-        let_pass(self._programs.folder / "postgres")
         if self._account is not None:
             shutil.chown(folder, self._account.uid, self._account.gid)
 

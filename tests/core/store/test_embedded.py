@@ -1,12 +1,12 @@
 """The embedded server in the hands of real processes that share it, crash and are killed."""
 
 import os
+import shlex
 import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,13 +15,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from ragkit import Settings
+from ragkit import home as ragkit_home
 from ragkit.errors import DatabaseError
-from ragkit.store import embedded, programs
+from ragkit.store import embedded, postmaster, programs
 from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer
 from ragkit.store.programs import Account
 from ragkit.store.sockets import socket_dir
 from ragkit.store.tuning import settings_for, this_machine
+from tests.places import passable_folder
 
 WAIT_S = 60
 # Opens the server, says where it is, and leaves without closing it when its input ends.
@@ -88,7 +91,7 @@ def servers_of(home: Path) -> list[int]:
 
 @pytest.fixture
 def new_home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    folder = passable_folder()
     yield folder / "home"
     embedded.stop(folder / "home")
     assert servers_of(folder / "home") == []
@@ -97,7 +100,7 @@ def new_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def made_home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    folder = passable_folder()
     with EmbeddedServer.open(folder / "home", durable=False) as server, connect(server.url) as conn:
         conn.execute("CREATE TABLE kept (value text)")
         conn.execute("INSERT INTO kept VALUES ('价值')")
@@ -341,3 +344,64 @@ def test_a_failing_program_is_one_line_with_its_own_reason() -> None:
     assert str(programs.failure("No start", "", "see the log")) == (
         "No start: it gave no reason: see the log."
     )
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+
+
+@pytest.fixture
+def closed_folder() -> Iterator[Path]:
+    """A folder that only its owner may enter, below one that others may pass."""
+    above = passable_folder()
+    folder = above / "it's mine"
+    folder.mkdir(mode=0o700)
+    yield folder
+    embedded.stop(folder / "home")
+    shutil.rmtree(above)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("home", [".", "home", "a/b/home"])
+def test_no_folder_is_opened_up_for_the_servers_account(closed_folder: Path, home: str) -> None:
+    with pytest.raises(DatabaseError) as refused:
+        EmbeddedServer.open(closed_folder / home, durable=False)
+    assert "set RAGKIT_HOME to /var/lib/ragkit, or run `chmod o+x" in str(refused.value)
+    assert shlex.quote(str(closed_folder)) in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert stat.S_IMODE(closed_folder.stat().st_mode) == 0o700
+    closed_folder.chmod(0o701)  # the remedy
+    with EmbeddedServer.open(closed_folder / home, durable=False):
+        assert stat.S_IMODE(closed_folder.stat().st_mode) == 0o701
+
+
+@AS_ROOT
+def test_programs_that_the_servers_account_cannot_reach(
+    closed_folder: Path, new_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = programs.Programs(closed_folder / "bin", programs.find_programs().major)
+    monkeypatch.setattr(postmaster, "find_programs", lambda: moved)
+    with pytest.raises(DatabaseError, match=r"install ragkit in /opt, or run `chmod o\+x"):
+        EmbeddedServer.open(new_home)
+    assert stat.S_IMODE(closed_folder.stat().st_mode) == 0o700
+
+
+@AS_ROOT
+def test_root_has_a_home_that_the_server_can_reach(
+    closed_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container, where the home of root is root's alone."""
+    elsewhere = closed_folder.parent / "lib" / "ragkit"
+    monkeypatch.setattr(ragkit_home, "ROOTS_HOME", elsewhere)
+    monkeypatch.setenv("HOME", str(closed_folder))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    home = Settings().home
+    assert home == elsewhere
+    with EmbeddedServer.open(home, durable=False) as server, connect(server.url) as conn:
+        assert conn.execute("SELECT 1").fetchone() == (1,)
+    assert stat.S_IMODE(closed_folder.stat().st_mode) == 0o700
+    closed_folder.chmod(0o711)
+    usual = closed_folder / ".local" / "share" / "ragkit"
+    assert Settings().home == usual
+    (usual / "postgres").mkdir(parents=True)
+    closed_folder.chmod(0o700)
+    assert Settings().home == usual, "a database that is there already is never lost sight of"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -26,6 +24,7 @@ from ragkit.types import EmbeddingSpace
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import document, unit
 from tests.core.store.test_tenancy import fill, tenants
+from tests.places import passable_folder
 
 runner = CliRunner()
 
@@ -138,7 +137,7 @@ def test_prepare_refuses_what_cannot_be(tenanted: Tenanted) -> None:
 
 
 def test_the_embedded_database_takes_one_setting() -> None:
-    home = Path(tempfile.mkdtemp(prefix="ragkit-tests-"))
+    home = passable_folder()
     try:
         with open_database(Settings(home=home, tenants="on")) as opened:
             with opened.pool.connection() as conn:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ragkit.errors import UsageError
+from ragkit.private_files import make_private
 from ragkit_serve.model.gateway.backends import Backend
 
 Balance = Literal["least-conn", "prefix"]
@@ -89,8 +90,7 @@ def files(gateway: Gateway, folder: Path) -> Mapping[str, str]:
 
 def write(texts: Mapping[str, str], folder: Path) -> None:
     """Put the files into the folder, each whole or not at all, for their owner's eyes alone."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (folder / "temp").mkdir(exist_ok=True)
+    make_private(folder / "temp")
     for name, text in texts.items():
         new = folder / f".{name}.new"
         new.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ renamed last. Knows nothing of the terminal; progress goes to a callable.
 
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -110,7 +111,9 @@ def _check_disk(folder: Path, source: Source) -> None:
 def _unfinished(output: Path) -> Iterator[Path]:
     """Give a hidden folder beside the output, and leave nothing of it behind."""
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+        # A model is nobody's secret: unlike a folder of tempfile's, this one follows the umask.
+        made = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
+        made.mkdir()
     except OSError as error:
         raise ModelError(
             f"{output.parent} cannot be written to ({error.strerror}): name another --output"
@@ -186,7 +189,6 @@ def _write_card(made: Path, facts: QuantizationFacts, *, name: str) -> None:
 
 def _publish(made: Path, output: Path) -> None:
     """Put the finished folder in the output's place."""
-    made.chmod(0o755)  # mkdtemp keeps it to its owner
     if output.exists():
         old = made.with_name(made.name + ".old")
         output.rename(old)
