@@ -94,17 +94,23 @@ def connect(url: str, *, pooler: bool = False) -> Connection[Any]:
 
 
 def open_pool(
-    url: str, *, max_size: int = 8, pooler: bool = False
+    url: str,
+    *,
+    max_size: int = 8,
+    pooler: bool = False,
+    kind: type[Connection[Any]] | None = None,
 ) -> ConnectionPool[Connection[Any]]:
     """Open a pool of connections like `connect`'s, at most `max_size` of them.
 
-    A connection is tried before it is lent, so that a restarted server costs no failure. Raises
-    DatabaseError at once when the server cannot be reached.
+    A connection is tried before it is lent, so that a restarted server costs no failure. `kind` is
+    the class of the connections, where it is not the usual one. Raises DatabaseError at once when
+    the server cannot be reached.
     """
     connect(url, pooler=pooler).close()  # the pool would retry in silence, and then not say why
     return _pool(
         url,
         pooler,
+        connection_class=kind or _kind(pooler),
         min_size=1,
         max_size=max_size,
         timeout=POOL_TIMEOUT_S,
@@ -138,6 +144,7 @@ def open_lazy_pool(
     return _pool(
         url,
         pooler,
+        connection_class=_kind(pooler),
         min_size=0,
         max_size=max_size,
         timeout=LAZY_TIMEOUT_S,
@@ -153,7 +160,6 @@ def _pool(url: str, pooler: bool, **given: Any) -> ConnectionPool[Connection[Any
 
     return ConnectionPool(
         _conninfo(url),
-        connection_class=_kind(pooler),
         kwargs=_options(pooler),
         check=try_out,
         open=True,

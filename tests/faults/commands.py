@@ -63,6 +63,11 @@ class Command:
         self._process.join()
 
     @property
+    def output(self) -> str:
+        """What the process has written to standard output up to now."""
+        return Path(self._out.name).read_text()
+
+    @property
     def errors(self) -> str:
         """What the process has written to standard error up to now."""
         return Path(self._err.name).read_text()
