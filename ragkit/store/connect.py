@@ -41,6 +41,12 @@ _WALKING: Final = (
     "SET hnsw.iterative_scan = relaxed_order; SET hnsw.max_scan_tuples = 20000;"
     " SET hnsw.ef_search = {}"
 )
+# A server notices at once that a client has ended, also one whose statement waits for a lock. On
+# Windows it cannot, and refuses the setting.
+_NOTICE_END: Final = (
+    "SELECT set_config('client_connection_check_interval', '1s', false)"
+    " WHERE version() !~* 'windows|visual c'"
+)
 _DESCRIBE: Final = """
     SELECT current_setting('server_version'), current_setting('server_version_num')::int,
         current_setting('server_encoding'), pg_is_in_recovery(),
@@ -259,7 +265,7 @@ def _configure(conn: Connection[Any]) -> None:
     from ragkit.store.vectors.layout import EF_SEARCH
 
     if keeps_sessions(conn):  # else each transaction sets what it needs
-        conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}".encode())
+        conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}; {_NOTICE_END}".encode())
 
 
 def _conninfo(url: str) -> str:
