@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
 from ragkit_ingest.cli_sources import Records, source_options
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ragkit_ingest.report import IngestReport, Progress
     from ragkit_ingest.sources import SourceOptions
 
+_BROKEN_OFF = "Broken off: what is stored stays; run the same command again to go on."
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 
 
@@ -107,19 +109,18 @@ def ingest(
         _queue(places, collection, sources, sync=sync, json=json)
         return
     try:
-        report = _run(
-            *(places, collection, sources),
-            jobs=jobs,
-            sync=sync,
-            force=force,
-            engine=engine,
-            every_s=every if watch else None,
-            json=json,
-        )
+        with bounded_ending(_BROKEN_OFF):
+            report = _run(
+                *(places, collection, sources),
+                jobs=jobs,
+                sync=sync,
+                force=force,
+                engine=engine,
+                every_s=every if watch else None,
+                json=json,
+            )
     except KeyboardInterrupt:
-        typer.echo(
-            "Broken off: what is stored stays; run the same command again to go on.", err=True
-        )
+        typer.echo(_BROKEN_OFF, err=True)
         raise typer.Exit(130) from None
     _tell(report, json=json)
     if report.failed:

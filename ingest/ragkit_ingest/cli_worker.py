@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from ragkit_ingest.worker import Done
+
+
+_ENDED = "ragkit: the worker ended during its work, which is free for other workers"
 
 
 def worker(
@@ -21,29 +23,29 @@ def worker(
     """Take in what was uploaded, or queued by `ragkit ingest --queue`, until it is told to end.
 
     Several may run beside each other, on this machine and others that reach the same places.
-    SIGTERM and Ctrl-C end it: what it was at goes back to the queue. With --until-empty the exit
-    code is 3 when some files failed, or wait for a worker that reaches them.
+    SIGTERM and Ctrl-C end it within two seconds: what it was at goes back to the queue. With
+    --until-empty the exit code is 3 when some files failed, or wait for a worker that reaches them.
     """
     import logging
 
     from ragkit import logs
+    from ragkit.ending import bounded_ending
     from ragkit.settings import load_settings
     from ragkit_ingest.worker import work
 
     logs.configure()
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is said by ours
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _end)
-    try:
-        done = work(load_settings(), until_empty=until_empty)
-        raise SystemExit(3 if _tell(done) else 0)
-    except SystemExit as ending:
-        # An embedding that goes on in a thread would abort the interpreter's own end; what was to
-        # be given back and closed is.
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(int(ending.code or 0))
+    with bounded_ending(_ENDED, code=0):
+        try:
+            done = work(load_settings(), until_empty=until_empty)
+            raise SystemExit(3 if _tell(done) else 0)
+        except SystemExit as ending:
+            # An embedding that goes on in a thread would abort the interpreter's own end; what was
+            # to be given back and closed is.
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(int(ending.code or 0))
 
 
 def _tell(done: Done) -> bool:
@@ -58,10 +60,3 @@ def _tell(done: Done) -> bool:
         f" waits.{left}"
     )
     return bool(failed or done.left)
-
-
-def _end(number: int, frame: Any) -> None:
-    """Come back from wherever the main thread is; what follows is not to be broken off."""
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, signal.SIG_IGN)
-    raise SystemExit(0)

@@ -52,7 +52,9 @@ log = logging.getLogger("ragkit.worker")
 POLL_S: Final = 1.0  # between looks for jobs that a dead worker left; new ones are notified
 _FIRST_WAIT_S: Final = 0.1  # between tries to reach a database that is away,
 _LONGEST_WAIT_S: Final = 5.0  # doubled up to this
-_END_S: Final = 1.5  # what a running embedding is waited for at the end
+# At the end; together less than ragkit.ending leaves the process.
+_GIVE_BACK_S: Final = 0.4  # for each statement that gives work back
+_JOIN_S: Final = 0.8  # for a running embedding
 _MOST_AT_ONCE: Final = 4  # arbitrary; each holds a file in memory, and parses in its own process
 
 
@@ -169,17 +171,16 @@ class Shift:
         self.stop.set()
         self._bell.ring()
         self._parsers.close()
+        # What cannot be given back, because the connection is in use by a statement that waits, is
+        # free when that connection ends with the process.
+        _within(_GIVE_BACK_S, lambda: queue.give_back([queue.number]))
         if self.files is not None:
-            # What it had is free when its connection is gone.
-            with suppress(psycopg.Error, DatabaseError):
-                self.files.close()
-        end = time.monotonic() + _END_S
+            _within(_GIVE_BACK_S, self.files.close)
+        end = time.monotonic() + _JOIN_S
         for thread in threads:
             if thread.ident is not None:
                 thread.join(max(0.0, end - time.monotonic()))
-        try:
-            queue.close()
-        except psycopg.Error:
+        if not _within(_GIVE_BACK_S, queue.close):
             self._lost.append(queue.number)
 
     def _work(self, queue: UploadWorker, uploads: Uploads) -> None:
@@ -304,6 +305,21 @@ class _Bell:
         """Wait until it has rung more often than `heard`."""
         with self._condition:
             self._condition.wait_for(lambda: self.rings > heard)
+
+
+def _within(seconds: float, work: Callable[[], None]) -> bool:
+    """Do what needs the database, for so long at most; say whether it was done."""
+    done = threading.Event()
+
+    def run() -> None:
+        with suppress(psycopg.Error, DatabaseError):
+            work()
+            done.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return done.is_set()
 
 
 def _is_away(error: Exception) -> bool:

@@ -41,6 +41,12 @@ _WALKING: Final = (
     "SET hnsw.iterative_scan = relaxed_order; SET hnsw.max_scan_tuples = 20000;"
     " SET hnsw.ef_search = {}"
 )
+# A server notices at once that a client has ended, also one whose statement waits for a lock. On
+# Windows it cannot, and refuses the setting.
+_NOTICE_END: Final = (
+    "SELECT set_config('client_connection_check_interval', '1s', false)"
+    " WHERE version() !~* 'windows|visual c'"
+)
 _DESCRIBE: Final = """
     SELECT current_setting('server_version'), current_setting('server_version_num')::int,
         current_setting('server_encoding'), pg_is_in_recovery(),
@@ -94,17 +100,23 @@ def connect(url: str, *, pooler: bool = False) -> Connection[Any]:
 
 
 def open_pool(
-    url: str, *, max_size: int = 8, pooler: bool = False
+    url: str,
+    *,
+    max_size: int = 8,
+    pooler: bool = False,
+    kind: type[Connection[Any]] | None = None,
 ) -> ConnectionPool[Connection[Any]]:
     """Open a pool of connections like `connect`'s, at most `max_size` of them.
 
-    A connection is tried before it is lent, so that a restarted server costs no failure. Raises
-    DatabaseError at once when the server cannot be reached.
+    A connection is tried before it is lent, so that a restarted server costs no failure. `kind` is
+    the class of the connections, where it is not the usual one. Raises DatabaseError at once when
+    the server cannot be reached.
     """
     connect(url, pooler=pooler).close()  # the pool would retry in silence, and then not say why
     return _pool(
         url,
         pooler,
+        connection_class=kind or _kind(pooler),
         min_size=1,
         max_size=max_size,
         timeout=POOL_TIMEOUT_S,
@@ -138,6 +150,7 @@ def open_lazy_pool(
     return _pool(
         url,
         pooler,
+        connection_class=_kind(pooler),
         min_size=0,
         max_size=max_size,
         timeout=LAZY_TIMEOUT_S,
@@ -153,7 +166,6 @@ def _pool(url: str, pooler: bool, **given: Any) -> ConnectionPool[Connection[Any
 
     return ConnectionPool(
         _conninfo(url),
-        connection_class=_kind(pooler),
         kwargs=_options(pooler),
         check=try_out,
         open=True,
@@ -253,7 +265,7 @@ def _configure(conn: Connection[Any]) -> None:
     from ragkit.store.vectors.layout import EF_SEARCH
 
     if keeps_sessions(conn):  # else each transaction sets what it needs
-        conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}".encode())
+        conn.execute(f"SET {IDLE}; {_WALKING.format(EF_SEARCH)}; {_NOTICE_END}".encode())
 
 
 def _conninfo(url: str) -> str:

@@ -6,12 +6,13 @@ The first to come starts it, the last to leave stops it. Knows nothing of what i
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.closing import Closing
 from ragkit.errors import DatabaseError
@@ -19,6 +20,11 @@ from ragkit.home import make_home
 from ragkit.store.locks import FileLock
 from ragkit.store.postmaster import Postmaster, Running
 from ragkit.store.programs import failure
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+log = logging.getLogger(__name__)
 
 _KEEP = "keep-running"
 
@@ -48,9 +54,12 @@ class EmbeddedServer(Closing):
     Each share is a shared lock on `home`/clients.lock, which a killed process cannot leave behind.
     """
 
-    def __init__(self, home: Path, clients: FileLock, running: Running) -> None:
+    def __init__(
+        self, home: Path, clients: FileLock, running: Running, *, durable: bool = True
+    ) -> None:
         self.url = running.url
         self._home = home
+        self._durable = durable
         self._clients: FileLock | None = clients
         self._owner = os.getpid()
         atexit.register(self.close)
@@ -67,10 +76,38 @@ class EmbeddedServer(Closing):
             clients = FileLock(home / "clients.lock")
             try:
                 clients.share()
-                return cls(home, clients, Postmaster(home).start(durable=durable))
+                running = Postmaster(home).start(durable=durable)
+                return cls(home, clients, running, durable=durable)
             except BaseException:
                 clients.close()
                 raise
+
+    def recover(self) -> None:
+        """Start the server again if it has crashed; one that was stopped stays stopped.
+
+        Raises DatabaseError.
+        """
+        postmaster = Postmaster(self._home)
+        if self._clients is None or not postmaster.has_crashed():
+            return
+        with _turn(self._home):
+            if postmaster.has_crashed():  # nobody else has started it meanwhile
+                log.warning("the embedded database has crashed and is started again")
+                postmaster.start(durable=self._durable)
+
+    def connection_class(self) -> type[Connection[Any]]:
+        """Make a class of connections for a pool: connecting starts a crashed server again."""
+        import psycopg
+
+        server = self
+
+        class Recovering(psycopg.Connection[Any]):
+            @classmethod
+            def connect(cls, *args: Any, **kwargs: Any) -> Self:
+                server.recover()
+                return super().connect(*args, **kwargs)
+
+        return Recovering
 
     def close(self) -> None:
         """Give up this share; the last one stops the server, unless it is to keep running."""

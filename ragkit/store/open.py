@@ -78,6 +78,8 @@ class Database(Closing):
                 "This needs the owner of the database's tables, on the server itself: set"
                 " RAGKIT_DATABASE_OWNER_URL to that role's address there."
             )
+        if self._server is not None:
+            self._server.recover()
         try:
             with connect(self._owner_url) as conn:
                 conn.execute("SET ragkit.all_tenants = 'on'")
@@ -113,7 +115,7 @@ def open_database(settings: Settings) -> Database:
 
             server = EmbeddedServer.open(settings.home)
             url, owner_url = _embedded(settings, server.url), server.url
-            pool = open_pool(url)
+            pool = open_pool(url, kind=server.connection_class())
         else:
             url, owner_url = _by_url(settings)
             pool = open_pool(url, pooler=settings.database_pooler == "transaction")

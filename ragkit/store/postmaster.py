@@ -78,6 +78,11 @@ class Postmaster:
             time.sleep(0.05)
         return Running(pid, url) if ping == Ping.OK else None
 
+    def has_crashed(self) -> bool:
+        """Tell whether the server ended without removing its pid file, as it does when stopped."""
+        noted = self._noted()
+        return noted is not None and not self._is_ours(noted[0])
+
     def start(self, *, durable: bool = True) -> Running:
         """Start the server, making its data folder if need be, and return when it answers.
 

@@ -25,7 +25,7 @@ LONGEST_HEAD_S: Final = 30.0  # arbitrary: for a request's line and headers
 LINGER_S: Final = 5.0  # arbitrary: for the rest of a body after its answer; see RFC 9112, 9.6
 MAX_LINGER_BYTES: Final = 8 << 20  # arbitrary: so that most clients get to read why
 MAX_CONNECTIONS: Final = 4096  # arbitrary
-HANG_UP_S: Final = 3  # after draining: for connections that still send
+HANG_UP_S: Final = 1  # after draining: for connections that still send
 BACKLOG: Final = 2048
 
 

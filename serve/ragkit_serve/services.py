@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from ragkit.library import Library
 from ragkit.settings import Settings
 from ragkit.store.open import Database
+from ragkit_serve.processes import StatusFile
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The settings, the open database, and the knowledge bases over it."""
+    """The settings, the open database, and the knowledge bases over it.
+
+    `status` says how the processes of the server are; None where this one has no others.
+    """
 
     settings: Settings
     database: Database
     library: Library
+    status: StatusFile | None = None

@@ -1,4 +1,4 @@
-"""`ragkit serve`: the processes that answer and the ingestion worker, started, watched and ended.
+"""`ragkit serve`: the processes that answer and the ingestion worker, kept running.
 
 It opens the port and the database first, so that what is wrong is said before anything starts. It
 knows nothing of requests.
@@ -9,76 +9,27 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from ragkit.ending import END_S, exit_after
 from ragkit.errors import RagkitError, UsageError
+from ragkit_serve.processes import LOOK_EVERY_S, MOST_FAILED_STARTS, Process, StatusFile, end
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
 
-LOOK_EVERY_S: Final = 0.1
-LONGEST_REST_S: Final = 30.0  # arbitrary: before a process that keeps failing is started again
-SETTLED_S: Final = 30.0  # arbitrary: a process that lived so long had started well
-MOST_FAILED_STARTS: Final = 3  # of a process that never lived so long: then the server gives up
-END_S: Final = 15.0  # beyond the grace time: to close connections and the database
+WORKER: Final = "ingestion worker"
+DRAIN_S: Final = 2.5  # beyond the grace time: to end streams, and to close what is open
 
 
 class ServeError(RagkitError):
     """The server cannot go on."""
-
-
-@dataclass
-class Process:
-    """A child process, and how its starts went."""
-
-    name: str
-    command: Sequence[str]
-    fds: tuple[int, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
-    running: subprocess.Popen[bytes] | None = None
-    began: float = 0.0
-    failures: int = 0
-    again_at: float = 0.0
-
-    def start(self) -> None:
-        launcher = [sys.executable, "-P", "-m", "ragkit_serve.child", str(os.getpid())]
-        self.began = time.monotonic()
-        self.running = subprocess.Popen(
-            [*launcher, *self.command],
-            pass_fds=self.fds,
-            env=os.environ | self.environment,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the parent, which drains
-            umask=0o077,  # uploads on their way in and figures are nobody else's to read
-        )
-
-    def look(self) -> None:
-        """Start it again, after a rest, when it has ended. Raises ServeError if it never lives."""
-        now = time.monotonic()
-        if self.running is None:
-            if now >= self.again_at:
-                self.start()
-            return
-        code = self.running.poll()
-        if code is None:
-            return
-        self.running = None
-        self.failures = 1 if now - self.began >= SETTLED_S else self.failures + 1
-        if self.failures >= MOST_FAILED_STARTS:
-            raise ServeError(
-                f"{self.name} ended {self.failures} times soon after its start (exit code {code}):"
-                " its own message stands above"
-            )
-        self.again_at = now + min(LONGEST_REST_S, 2.0 ** (self.failures - 1))
-        sys.stderr.write(f"ragkit: {self.name} ended (exit code {code}) and is started again\n")
 
 
 def serve(
@@ -90,8 +41,9 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C, then drain. Raises UsageError, DatabaseError, ServeError.
 
-    It does not start when the collection cannot be searched with the model that it is embedded
-    with: OtherModelError, ModelError.
+    It goes on without an ingestion worker that keeps failing, and without some of several web
+    processes, and starts them again with growing pauses. It does not start when the collection
+    cannot be searched with the model that it is embedded with: OtherModelError, ModelError.
 
     `on_ready` is told the server's address once it answers.
     """
@@ -108,49 +60,52 @@ def serve(
         _check_access(settings, database)
         check_collection(settings, database)
         host, port = listening.getsockname()[:2]
+        status = StatusFile(Path(folder) / "status")
         processes = _processes(settings, listening, Path(folder), page=page, worker=worker)
         shown = f"[{host}]" if ":" in host else host
-        _run(processes, f"http://{shown}:{port}", settings.serve_grace_s, on_ready)
+        _run(processes, status, f"http://{shown}:{port}", on_ready)
 
 
 def _run(
-    processes: Sequence[Process], url: str, grace_s: float, on_ready: Callable[[str], None]
+    processes: Sequence[Process], status: StatusFile, url: str, on_ready: Callable[[str], None]
 ) -> None:
-    ending: list[int] = []
+    """Watch the processes until a signal; then end them. A second signal ends them at once."""
+    signals: list[int] = []
     before = {
-        number: signal.signal(number, lambda number, frame: ending.append(number))
+        number: signal.signal(number, lambda number, frame: signals.append(number))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
-    told = False
+    ready = False
     try:
         for process in processes:
             process.start()
-        while not ending:
+        while not signals:
             for process in processes:
                 process.look()
-            if not told and _answers(url):
-                told = True
+            status.write(processes)
+            _check_any_answers(processes)
+            if not ready and _answers(url):
+                ready = True
                 on_ready(url)
             time.sleep(LOOK_EVERY_S)
     finally:
-        _end(processes, grace_s, lambda: len(ending) > 1)
+        end(processes, lambda: len(signals) > 1)
         for number, handler in before.items():
             signal.signal(number, handler)
+    code = 128 + signals[1] if len(signals) > 1 else 0
+    exit_after(END_S, code)  # should leaving the database take longer
+    if code:
+        raise SystemExit(code)
 
 
-def _end(processes: Sequence[Process], grace_s: float, hurried: Callable[[], bool]) -> None:
-    """Ask all to end, wait until they have drained, kill what is left; a second signal kills."""
-    running = [process.running for process in processes if process.running is not None]
-    for child in running:
-        if child.poll() is None:
-            child.terminate()
-    until = time.monotonic() + grace_s + END_S
-    while any(child.poll() is None for child in running):
-        if time.monotonic() > until or hurried():
-            for child in running:
-                if child.poll() is None:
-                    child.kill()
-        time.sleep(LOOK_EVERY_S)
+def _check_any_answers(processes: Sequence[Process]) -> None:
+    """Raise ServeError when no web process lives long enough: that does not mend itself."""
+    web = [process for process in processes if process.name != WORKER]
+    if all(process.is_down for process in web):
+        raise ServeError(
+            f"no web process stays alive: each ended {MOST_FAILED_STARTS} times soon after its"
+            " start, and its own message stands above"
+        )
 
 
 def _processes(
@@ -164,7 +119,7 @@ def _processes(
         # Each of many threads would keep what it freed to itself; see mallopt(3).
         "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
     }
-    options: list[str] = []
+    options = ["--status", str(folder / "status")]
     if count > 1:
         figures = folder / "metrics"
         figures.mkdir(mode=0o700)
@@ -175,9 +130,10 @@ def _processes(
     processes = []
     for number in range(count):
         command = [*python, "ragkit_serve.web", "--fd", str(fd), *options]
-        processes.append(Process(f"web process {number + 1}", command, (fd,), environment))
+        name, end_s = f"web process {number + 1}", settings.serve_grace_s + DRAIN_S
+        processes.append(Process(name, command, (fd,), environment, end_s))
     if worker:
-        processes.append(Process("the ingestion worker", [*python, "ragkit", "worker"]))
+        processes.append(Process(WORKER, [*python, "ragkit", "worker"]))
     return processes
 
 
@@ -225,7 +181,7 @@ def _answers(url: str) -> bool:
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
     try:
         answer = httpx.get(
-            httpx.URL(url).copy_with(host=reached, path="/readyz"), timeout=2.0, trust_env=False
+            httpx.URL(url).copy_with(host=reached, path="/readyz"), timeout=1.0, trust_env=False
         )
     except httpx.TransportError:
         return False

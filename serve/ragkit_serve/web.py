@@ -10,13 +10,17 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from ragkit import logs
+from ragkit.ending import END_S, exit_after
 from ragkit_serve.connections import server_config
 
 if TYPE_CHECKING:
@@ -26,13 +30,20 @@ if TYPE_CHECKING:
 class DrainingServer(uvicorn.Server):
     """Ends in steps: says that it is not ready, finishes what runs, then stops listening.
 
-    A second signal ends it at once.
+    A second signal ends it at once. `on_drained` is called with the seconds that the process may
+    still take to end.
     """
 
-    def __init__(self, app: FastAPI, grace_s: float) -> None:
+    def __init__(
+        self,
+        app: FastAPI,
+        grace_s: float,
+        on_drained: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
         super().__init__(server_config(app))
         self._app = app
         self._grace_s = grace_s
+        self._on_drained = on_drained
         self._draining: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -51,7 +62,9 @@ class DrainingServer(uvicorn.Server):
             self._draining = asyncio.ensure_future(self._drain())
 
     async def _drain(self) -> None:
+        grace_ends = time.monotonic() + self._grace_s
         await self._app.state.ragkit.admission.drain(self._grace_s)
+        self._on_drained(END_S - max(0.0, time.monotonic() - grace_ends))
         self.should_exit = True
 
 
@@ -66,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--fd", type=int, required=True, help="the listening socket")
     parser.add_argument("--page", action="store_true", help="the chat page at /")
     parser.add_argument("--shared-metrics", action="store_true")
+    parser.add_argument("--status", type=Path, help="the file that says how all processes are")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server takes it over
     logs.configure()
@@ -74,13 +88,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sockets = [socket.socket(fileno=options.fd)]
     with open_database(settings) as database:
         from ragkit.library import Library
+        from ragkit_serve.processes import StatusFile
         from ragkit_serve.services import Services
 
-        services = Services(settings, database, Library(settings, database))
+        status = StatusFile(options.status) if options.status else None
+        services = Services(settings, database, Library(settings, database), status)
         app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
         # The first question should not wait for the models.
         threading.Thread(target=services.library.load, daemon=True).start()
-        DrainingServer(app, settings.serve_grace_s).run(sockets)
+        DrainingServer(app, settings.serve_grace_s, partial(exit_after, code=0)).run(sockets)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,17 @@ _FORKING.set_forkserver_preload(
 
 
 class Command:
-    """A command at work on a database; `settings` are RAGKIT_ variables without that prefix."""
+    """A command at work on a database; `settings` are RAGKIT_ variables without that prefix.
+
+    `prepare`, a function of a module, is called in the process before the command.
+    """
 
     def __init__(
-        self, database: str | None, arguments: Sequence[str], settings: Mapping[str, str]
+        self,
+        database: str | None,
+        arguments: Sequence[str],
+        settings: Mapping[str, str],
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         given = {f"RAGKIT_{name.upper()}": value for name, value in settings.items()}
         if database is not None:
@@ -43,9 +50,15 @@ class Command:
         environment = {**os.environ, **given}  # as it is now, not as it was at the first fork
         self._out = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
         self._err = tempfile.NamedTemporaryFile("r", encoding="utf-8")  # noqa: SIM115
-        arguments_of_run = (arguments, environment, self._out.name, self._err.name)
+        arguments_of_run = (arguments, environment, self._out.name, self._err.name, prepare)
         self._process = _FORKING.Process(target=_run, args=arguments_of_run, daemon=True)
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        assert self._process.pid is not None
+        return self._process.pid
 
     def is_running(self, wait_s: float = 0) -> bool:
         """Wait for the command's end for a while; tell whether it is still running."""
@@ -54,13 +67,17 @@ class Command:
 
     def signal(self, number: int) -> None:
         """Send the process a signal."""
-        assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill the process, if it still runs, and wait for its end."""
         self._process.kill()
         self._process.join()
+
+    @property
+    def output(self) -> str:
+        """What the process has written to standard output up to now."""
+        return Path(self._out.name).read_text()
 
     @property
     def errors(self) -> str:
@@ -74,7 +91,13 @@ class Command:
             return self._process.exitcode, self._out.read(), self._err.read()
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str], out: str, err: str) -> None:
+def _run(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    out: str,
+    err: str,
+    prepare: Callable[[], None] | None,
+) -> None:
     from ragkit.cli import main
 
     os.environ.clear()
@@ -82,6 +105,8 @@ def _run(arguments: Sequence[str], environment: Mapping[str, str], out: str, err
     for stream, path in ((sys.stdout, out), (sys.stderr, err)):
         os.dup2(os.open(path, os.O_WRONLY), stream.fileno())
     sys.argv = ["ragkit", *arguments]
+    if prepare is not None:
+        prepare()
     main()
 
 

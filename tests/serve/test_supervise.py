@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -17,11 +19,12 @@ from pydantic import SecretStr
 
 from ragkit import Settings, keys
 from ragkit.store.open import open_database
-from ragkit_serve import supervise
+from ragkit_serve import processes, supervise
+from ragkit_serve.processes import Process, StatusFile
 from ragkit_serve.stub import Reply, StubServer
-from ragkit_serve.supervise import Process
 from tests import commands
 
+ROOT = Path(__file__).parents[2]
 QUESTION = "When does the garage open?"
 
 
@@ -149,28 +152,204 @@ def test_a_process_that_dies_is_started_again_and_none_outlives_the_program(
         wait_for("a child outlives its parent", lambda: gone(second))
 
 
-@pytest.mark.parametrize("settled_s", [0.0, 60.0])
-def test_what_ends_soon_after_its_starts_is_given_up_and_what_lived_long_is_not(
-    settled_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervise, "SETTLED_S", settled_s)
-    process = Process("the worker", [sys.executable, "-c", "raise SystemExit(4)"])
-
-    def end_again() -> None:
-        process.again_at = 0.0  # without the rest
+def fail_to_live(process: Process, times: int) -> list[float]:
+    """Have a process end so many times; return the pauses before its next starts."""
+    pauses = []
+    for _ in range(times):
+        process.again_at = 0.0
         process.look()
         assert process.running is not None
         process.running.wait()
         process.look()
+        pauses.append(process.again_at - time.monotonic())
+    return pauses
 
-    for _ in range(supervise.MOST_FAILED_STARTS - 1):
-        end_again()
-    if settled_s:
-        with pytest.raises(supervise.ServeError, match=r"the worker ended 3 times.*exit code 4"):
-            end_again()
-    else:
-        end_again()
-        assert process.again_at > time.monotonic()  # it rests before its next start
+
+def ending_process(name: str = "ingestion worker") -> Process:
+    return Process(name, [sys.executable, "-c", "raise SystemExit(4)"])
+
+
+def test_what_keeps_ending_is_down_and_started_again_with_growing_pauses(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status = StatusFile(tmp_path / "status")
+    assert status.read() == {}
+    process = ending_process()
+    pauses = fail_to_live(process, 2)
+    status.write([process])
+    assert status.read() == {"ingestion worker": True}
+    pauses += fail_to_live(process, 1)
+    status.write([process])
+    assert (process.is_down, status.read()) == (True, {"ingestion worker": False})
+    assert [round(pause) for pause in pauses] == [1, 2, 4]
+    process.failures = 20
+    assert round(fail_to_live(process, 1)[0]) == processes.LONGEST_PAUSE_S
+    said = capsys.readouterr().err.splitlines()
+    assert said[1] == (
+        "ragkit: the ingestion worker ended (exit code 4); it is started again in 2 s"
+    )
+    assert said[2] == (
+        "ragkit: the ingestion worker ended (exit code 4), 3 times soon after its start: the server"
+        " goes on without it; it is started again in 4 s"
+    )
+
+
+def test_what_lives_long_again_is_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = ending_process()
+    fail_to_live(process, processes.MOST_FAILED_STARTS)
+    process.command = ["/bin/sleep", "60"]
+    process.again_at = 0.0
+    process.look()
+    process.look()
+    assert process.is_down  # it has only just been started
+    monkeypatch.setattr(processes, "SETTLED_S", 0.0)
+    process.look()
+    assert process.failures == 0
+    assert capsys.readouterr().err.endswith("ragkit: the ingestion worker runs again\n")
+    processes.end([process], lambda: False)
+    assert process.running is not None
+    assert process.running.poll() is not None
+
+
+def test_a_server_without_any_web_process_gives_up_and_one_with_some_does_not() -> None:
+    web = [ending_process(f"web process {number}") for number in (1, 2)]
+    worker = ending_process()
+    for process in (web[0], worker):
+        process.failures = processes.MOST_FAILED_STARTS
+    supervise._check_any_answers([*web, worker])
+    web[1].failures = processes.MOST_FAILED_STARTS
+    with pytest.raises(supervise.ServeError, match="no web process stays alive"):
+        supervise._check_any_answers([*web, worker])
+
+
+def test_what_does_not_end_in_its_time_is_killed() -> None:
+    code = (
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); input()"
+    )
+    stuck = Process("stuck", [], end_s=0.5)
+    stuck.running = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with stuck.running as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        processes.end([stuck], lambda: False)
+        assert child.poll() == -signal.SIGKILL
+
+
+DYING_WORKER = """
+import sys
+if sys.orig_argv[-2:] == ["ragkit", "worker"]:
+    sys.exit("no worker today")
+"""
+
+
+@pytest.mark.long
+def test_it_serves_without_a_worker_that_cannot_live_and_says_so(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(DYING_WORKER)
+    with program(fresh_database, tmp_path, "--no-page", PYTHONPATH=f"{tmp_path}:{ROOT}") as running:
+        url = running.url()
+        wait_for(
+            "it is not said", lambda: "detail" in httpx.get(f"{url}/readyz", timeout=60).json()
+        )
+        answer = httpx.get(f"{url}/readyz", timeout=60)
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "status": "ok",
+            "detail": "without ingestion worker, which keeps ending soon after its start",
+        }
+        assert httpx.get(f"{url}/v1/models", timeout=60).status_code == 200
+        figures = httpx.get(f"{url}/metrics", timeout=60).text
+        assert 'ragkit_process_up{process="ingestion worker"} 0.0' in figures
+        assert 'ragkit_process_up{process="web process 1"} 1.0' in figures
+        assert "the server goes on without it" in running.log.read_text()
+        running.child.send_signal(signal.SIGTERM)
+        assert running.child.wait(60) == 0
+
+
+@contextmanager
+def streaming(database: str, folder: Path, stub: StubServer, grace_s: float) -> Iterator[Program]:
+    """A server with a document, whose answers a stub writes."""
+    settings = {
+        "RAGKIT_LLM_URL": stub.url,
+        "RAGKIT_LLM_MODEL": "stub",
+        "RAGKIT_SERVE_GRACE_S": str(grace_s),
+    }
+    (folder / "garage.txt").write_text("The garage opens at six in the morning.")
+    variables = {"RAGKIT_DATABASE_URL": database}
+    assert (
+        commands.run("ingest", "garage.txt", folder=folder, environment=variables).returncode == 0
+    )
+    with program(database, folder, "--no-page", **settings) as running:
+        yield running
+
+
+@pytest.mark.long
+def test_a_drain_lets_streams_end_and_takes_nothing_new(
+    fresh_database: str, tmp_path: Path
+) -> None:
+    with (
+        StubServer(lambda messages: Reply("word " * 40, delay_s=0.1)) as stub,
+        streaming(fresh_database, tmp_path, stub, 60) as running,
+    ):
+        url = running.url()
+        children = running.children()
+        pool = ThreadPoolExecutor()
+        starts = [threading.Event() for _ in range(3)]
+        asked = [pool.submit(read_answer, url, started) for started in starts]
+        for started in starts:
+            assert started.wait(60)
+        running.child.send_signal(signal.SIGTERM)
+        wait_for("it drains", lambda: httpx.get(f"{url}/readyz", timeout=60).status_code == 503)
+        assert httpx.get(f"{url}/livez", timeout=60).status_code == 200
+        sent = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
+        refused = httpx.post(f"{url}/v1/chat/completions", json=sent, timeout=60)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        for answer in asked:
+            assert answer.result(60).rstrip().endswith("data: [DONE]")
+        assert running.child.wait(60) == 0
+        assert all(gone(pid) for pid in children)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_everything_at_once(
+    number: signal.Signals, fresh_database: str, tmp_path: Path
+) -> None:
+    with (
+        StubServer(lambda messages: Reply("word " * 2000, delay_s=0.05)) as stub,
+        streaming(fresh_database, tmp_path, stub, 600) as running,
+    ):
+        url = running.url()
+        children = running.children()
+        started = threading.Event()
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(read_answer, url, started)
+            assert started.wait(60)
+            running.child.send_signal(number)
+            wait_for("it drains", lambda: httpx.get(f"{url}/readyz", timeout=60).status_code == 503)
+            running.child.send_signal(number)
+            assert running.child.wait(60) == 128 + number
+            assert "[DONE]" not in asked.result(60)
+        assert all(gone(pid) for pid in children)
+
+
+def read_answer(url: str, started: threading.Event) -> str:
+    """Stream an answer to its end, or until the connection is cut."""
+    text = ""
+    sent = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}], "stream": True}
+    with (
+        suppress(httpx.TransportError),
+        httpx.stream("POST", f"{url}/v1/chat/completions", json=sent, timeout=60) as answer,
+    ):
+        for piece in answer.iter_text():
+            text += piece
+            started.set()
+    return text
 
 
 def answers(url: str) -> bool:

@@ -22,9 +22,10 @@ DATABASE_WAIT_S = 2.0  # arbitrary: a probe must not hang with what it probes
 
 
 class Health(BaseModel):
-    """ "ok", or what is missing."""
+    """ "ok", or what is missing; `detail` says what else does not run."""
 
     status: str
+    detail: str = ""
 
 
 @router.get("/livez", dependencies=[public()], summary="Is the process alive?")
@@ -48,6 +49,10 @@ async def readyz(request: Request) -> Response:
         await to_thread.run_sync(_ask, state.services.database)
     except DatabaseError:
         return JSONResponse({"status": "the database cannot be reached"}, 503)
+    down = sorted(name for name, up in _processes(state).items() if not up)
+    if down:
+        keeps = "which keeps ending soon after its start"
+        return JSONResponse({"status": "ok", "detail": f"without {', '.join(down)}, {keeps}"})
     return JSONResponse({"status": "ok"})
 
 
@@ -61,6 +66,8 @@ def metrics(request: Request, caller: Annotated[Caller, needs("metrics")]) -> Re
     """Write what was counted, in Prometheus' text format."""
     state: State = request.app.state.ragkit
     _count_jobs(state)
+    for name, up in _processes(state).items():
+        state.metrics.processes.labels(name).set(up)
     return Response(state.metrics.text(), media_type=CONTENT_TYPE)
 
 
@@ -73,6 +80,12 @@ def _ask(database: Database) -> None:
             conn.execute("SELECT 1")
     except (psycopg.Error, PoolTimeout) as error:
         raise DatabaseError("the database cannot be reached") from error
+
+
+def _processes(state: State) -> dict[str, bool]:
+    """Map the server's processes to whether they are up; empty where this one is alone."""
+    status = state.services.status
+    return {} if status is None else status.read()
 
 
 def _count_jobs(state: State) -> None:

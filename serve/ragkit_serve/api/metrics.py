@@ -68,6 +68,13 @@ class Metrics:
             registry=registry,
             multiprocess_mode="mostrecent",
         )
+        self.processes = Gauge(
+            "ragkit_process_up",
+            "Whether a process of the server runs, or keeps ending soon after its start.",
+            ["process"],
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        )
         for reason in ("quota", "overload", "draining"):
             self.rejections.labels(reason)
 

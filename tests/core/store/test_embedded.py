@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg_pool import PoolTimeout
 
 from ragkit import Settings
 from ragkit import home as ragkit_home
@@ -21,6 +22,7 @@ from ragkit.errors import DatabaseError
 from ragkit.store import embedded, postmaster, programs
 from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.open import open_database
 from ragkit.store.programs import Account
 from ragkit.store.sockets import socket_dir
 from ragkit.store.tuning import settings_for, this_machine
@@ -222,6 +224,24 @@ def test_a_killed_server_is_started_again_with_all_that_was_committed(home: Path
             assert kept(again.url) == [("价值",)]
         assert embedded.status(home).running
         idle.close()
+
+
+def test_a_pool_starts_a_killed_server_again_and_not_a_stopped_one(home: Path) -> None:
+    with open_database(Settings(home=home)) as database:
+        query = "SELECT value FROM kept"
+        (pid,) = servers_of(home)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: servers_of(home) == [])
+        with database.pool.connection() as conn:
+            assert conn.execute(query).fetchall() == [("价值",)]
+        (pid,) = servers_of(home)
+        os.kill(pid, signal.SIGKILL)
+        with database.owner() as conn:
+            assert conn.execute(query).fetchall() == [("价值",)]
+        embedded.stop(home)
+        with pytest.raises(PoolTimeout), database.pool.connection(timeout=1.0):
+            pass
+        assert servers_of(home) == []
 
 
 def test_a_recycled_pid_is_neither_taken_for_the_server_nor_killed(home: Path) -> None:
