@@ -23,7 +23,7 @@ _OWN = ("code", "code-block", "sourcecode", "math")
 _CODE = frozenset(_OWN) | frozenset(
     "testcode testoutput prompt console ipython code-cell mermaid graphviz".split()
 )
-_TARGET = re.compile(r"\s*<[^<>]{1,1000}>\s*$")
+_TARGET = re.compile(r"(?:(?<!\s)\s++)?<[^<>]{1,1000}>\s*$")
 
 
 class _AnyOptions(dict[str, Any]):
