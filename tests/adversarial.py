@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 import re._constants as sre  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations
 from operator import itemgetter
 from typing import Any, Final
+
+from tests.growth import first_slow
 
 _SAMPLES: Final = "a1 \n.Z_-中é\t,\0"
 _MOST_ATOMS: Final = 8  # whose pairs are all tried
@@ -158,3 +160,13 @@ def _is_in(character: str, members: Sequence[tuple[Any, Any]]) -> bool:
         if kind is sre.CATEGORY and re.match(_CATEGORIES[value], character):
             return True
     return False
+
+
+def slow_text(work: Callable[[str], object], units: Sequence[str], most: int = 8_192) -> str:
+    """Return a text of repeated units that work takes more than linear time for, "" for none."""
+    for unit in units:
+        attack = Attack("", unit, " x")
+        size = first_slow(lambda size, attack=attack: work(attack.text(size)), most)  # type: ignore[misc]
+        if size:
+            return f"{unit!r}, up to {size} characters"
+    return ""
