@@ -146,7 +146,8 @@ def _variants(said: str, question: str) -> tuple[str, ...]:
     known = {question.strip().casefold()}
     variants: list[str] = []
     for line in said.splitlines():
-        text = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
+        bullet = _BULLET.match(line)
+        text = line[bullet.end() :] if bullet else line
         quoted = _QUOTED.fullmatch(text.strip())
         text = (quoted[1] if quoted else text).strip()
         fits = len(text) <= max(MAX_CHARS, 2 * len(question)) and analyse(text)

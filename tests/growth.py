@@ -14,6 +14,14 @@ FACTOR: Final = 16
 LIMIT: Final = 100
 ATTEMPTS: Final = 5
 FLOOR_S: Final = 0.002  # a shorter time than this is counted as this: it is mostly noise
+# For `first_slow`: what ordinary work on a text takes at most, and more than which is looked into.
+_ORDINARY_S: Final = 0.001
+_ORDINARY_S_PER_UNIT: Final = 2.5e-7
+_EXPONENTIAL: Final = 64  # up to here, such time is found out in small steps
+_TELLING: Final = 1000  # below, growth shows only where it is steep
+_SHORT_S: Final = 0.02
+_AFFORDABLE_S: Final = 0.1
+_DRAW: Final = 5  # as often as the same in pieces; linear time gives 1, quadratic time 16
 
 
 def grows_linearly(work: Callable[[int], object], size: int) -> bool:
@@ -23,6 +31,36 @@ def grows_linearly(work: Callable[[int], object], size: int) -> bool:
     for _ in range(ATTEMPTS):
         shortest = min(_seconds(work, small) for _ in range(3))
         if _seconds(work, size) < LIMIT * max(shortest, FLOOR_S):
+            return True
+    return False
+
+
+def first_slow(work: Callable[[int], object], most: int) -> int:
+    """Return the size up to `most` at which work grows faster than its input, 0 for none.
+
+    Sizes grow by a half, so that exponential time is noticed while it is short. Only what takes
+    long for its size is compared with as much work in small pieces: linear time makes that a draw,
+    quadratic time takes 16 times as long. The largest size decides, unless what comes before takes
+    too long: within a window of some hundred characters, all work looks quadratic.
+    """
+    size = FACTOR
+    while True:
+        taken = _seconds(work, size)
+        too_long = taken > (_AFFORDABLE_S if size >= _TELLING else _SHORT_S)
+        is_slow = taken > _ORDINARY_S + size * _ORDINARY_S_PER_UNIT
+        decides = too_long or (size == most and most >= _TELLING)
+        if is_slow and decides and not _is_draw(work, size):
+            return size
+        if size == most:
+            return 0
+        size = min(size * 3 // 2 if size < _EXPONENTIAL else size * 8, most)
+
+
+def _is_draw(work: Callable[[int], object], size: int) -> bool:
+    small = size // FACTOR
+    for _ in range(ATTEMPTS):
+        pieces = min(sum(_seconds(work, small) for _ in range(FACTOR)) for _ in range(2))
+        if _seconds(work, size) < _DRAW * pieces:
             return True
     return False
 

@@ -39,6 +39,9 @@ _ASKED: dict[Kind, re.Pattern[str]] = {
     ),
 }
 
+_YEAR = "元〇零一二三四五六七八九十"
+_NUMERAL = "零〇一二三四五六七八九十百千万萬亿億两兩"
+# A run of digits is tried from its beginning only: from each of them it would be quadratic.
 _HOLDS: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(
         r"因[为為此而]|由[于於]|所以|故|原因|[为為]了"
@@ -47,13 +50,14 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
         re.I,
     ),
     "when": re.compile(
-        r"\d{3,4}\s*年|\b(?:1\d|20)\d\d\b|\d+\s*[月日]|[元〇零一二三四五六七八九十]+年|世[纪紀]|年[代间間]"
+        rf"\d{{3,4}}\s*年|\b(?:1\d|20)\d\d\b|(?<!\d)\d++\s*+[月日]|(?<![{_YEAR}])[{_YEAR}]++年"
+        r"|世[纪紀]|年[代间間]"
         r"|[春夏秋冬朝]|[时時]期|\b(?:january|february|march|april|may|june|july|august|september"
         r"|october|november|december|century|bc|ad|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
         re.I,
     ),
     "count": re.compile(
-        r"\d+(?:[.,]\d+)*|[零〇一二三四五六七八九十百千万萬亿億两兩]+"
+        rf"\d+(?:[.,]\d+)*|(?<![{_NUMERAL}])[{_NUMERAL}]++"
         r"(?=[个個名位人岁歲年月日天次座所部家公英米平种種条條只隻台级級层層元港美吨噸届屆])"
         r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundred"
         r"|thousand|million|billion|dozen|half|once|twice)\b",

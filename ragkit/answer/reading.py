@@ -5,10 +5,10 @@ It reads the text and its citations' quotations; what the sources say besides is
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.markers import markers, statements, without_markers
+from ragkit.answer.markers import Statement, markers, statements, without_markers
 from ragkit.types import Citation, Span
 
 _LIST_NUMBER = re.compile(
@@ -29,13 +29,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer's text as it is, and twice with blanks that keep every offset what it was.
+    """An answer's text as it is, and with blanks that keep every offset what it was.
 
-    `own` lacks what is a source's sentence word for word, `plain` the markers and the numbers of
-    lists as well.
+    `unmarked` lacks the markers alone, `own` what is a source's sentence word for word, `plain`
+    the markers and the numbers of lists as well.
     """
 
     text: str
+    unmarked: str
     own: str
     plain: str
     sentences: tuple[Sentence, ...]
@@ -47,7 +48,7 @@ class Reading:
 
     def said(self, sentence: Sentence) -> str:
         """Return a sentence's words without its markers."""
-        return without_markers(self.text)[sentence.start : sentence.end]
+        return self.unmarked[sentence.start : sentence.end]
 
 
 def read_answer(text: str, citations: Iterable[Citation]) -> Reading:
@@ -60,12 +61,25 @@ def read_answer(text: str, citations: Iterable[Citation]) -> Reading:
     hidden = {marker.start for marker in markers(text)} - {m.start for m in markers(own)}
     shown = "".join("(" if i in hidden else c for i, c in enumerate(text))
     sentences = []
-    for said in statements(shown):
-        over = [n for span, n in whole if span.start < said.end and said.start < span.end]
-        quoted = bool(over) and not re.search(r"\w", plain[said.start : said.end])
-        cites = tuple(dict.fromkeys((*said.cites, *over)))
-        sentences.append(Sentence(said.start, said.end, cites, quoted))
-    return Reading(text, own, plain, tuple(sentences))
+    parts = statements(shown)
+    quoting = _quoting(parts, whole)
+    for part, over in zip(parts, quoting, strict=True):
+        quoted = bool(over) and not re.search(r"\w", plain[part.start : part.end])
+        cites = tuple(dict.fromkeys((*part.cites, *over)))
+        sentences.append(Sentence(part.start, part.end, cites, quoted))
+    return Reading(text, without_markers(text), own, plain, tuple(sentences))
+
+
+def _quoting(parts: Sequence[Statement], whole: Sequence[tuple[Span, int]]) -> list[list[int]]:
+    """List for each statement the numbers of the quotations that it shares characters with."""
+    ends = [part.end for part in parts]
+    numbers: list[list[int]] = [[] for _ in parts]
+    for span, number in whole:
+        for place in range(bisect_right(ends, span.start), len(parts)):
+            if parts[place].start >= span.end:
+                break
+            numbers[place].append(number)
+    return numbers
 
 
 def blanked(text: str, spans: Iterable[Span]) -> str:
@@ -110,7 +124,8 @@ def _list_numbers(text: str) -> Iterator[Span]:
     expected = 1
     for match in _LIST_NUMBER.finditer(text):
         number = int(match[1] or match[2])
-        rest = text[match.end() :].split("\n", 1)[0]
+        end = text.find("\n", match.end())
+        rest = text[match.end() : end if end >= 0 else len(text)]
         if number in {1, expected} and rest.strip():
             expected = number + 1
             yield Span(match.start(), match.end())

@@ -4,6 +4,7 @@ Checked are citations, quotations, numbers, names and each sentence's words, by 
 the text that was stored; what a sentence means, only where a model is given that judges it.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -135,7 +136,8 @@ def _claims(
     doubtful: Sequence[Span],
     entails: Entails | None,
 ) -> Iterator[Claim]:
-    """Judge every sentence that says something."""
+    """Judge every sentence that says something; `doubtful` are in the order of the text."""
+    starts = [span.start for span in doubtful]
     for sentence in reading.sentences:
         evidence = [sources[n] for n in sentence.cites if n in sources and sources[n].pieces]
         text = reading.said(sentence)
@@ -147,7 +149,7 @@ def _claims(
         elif sentence.quoted:
             yield Claim(sentence.start, sentence.end, cites, "supported")
         else:
-            missing = sum(sentence.start <= s.start < sentence.end for s in doubtful)
+            missing = bisect_left(starts, sentence.end) - bisect_left(starts, sentence.start)
             missing += misplaced(text, evidence)
             likely = _entailed(reading, sentence, evidence, entails) if entails else None
             support = judge(coverage(text, evidence), missing, likely)

@@ -61,9 +61,8 @@ def schema(fields: Fields) -> dict[str, Any]:
 
 def read(said: str, fields: Fields) -> Tree | None:
     """Read a model's conditions, whether or not a schema bound it. Raises QueryError."""
-    found = re.search(r"\{.*\}", said, re.DOTALL)
     try:
-        conditions = json.loads(found[0])["conditions"] if found else None
+        conditions = json.loads(said[said.find("{") : said.rfind("}") + 1])["conditions"]
     except (ValueError, KeyError, TypeError):
         conditions = None
     if not isinstance(conditions, list):

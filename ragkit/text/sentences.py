@@ -20,7 +20,7 @@ _END = re.compile(
     (?<=《) [^《》\n]{1,60}》
     | (?<=\#)(?<![^\n]\#) \#{0,5}\ [^\n]*(?:\n|\Z)  # a Markdown heading is a line of its own
     | (?<=[。！？!?…]) [。！？!?…]* ["'”’」』）)\]】》]*  # these need no space after them
-    | (?<=\.) \.* ["'”’)\]]* (?=\s|$)
+    | (?<=\.)(?<!\.\.) \.*+ ["'”’)\]]*+ (?=\s|$)  # only the first of several is looked at
     | (?<=\n) \s*\n  # a blank line
     | (?<=\n) (?=\s*(?:[-*•|]|\#{1,6}\ |\d+[.)]\s))  # a list item, a table row
     )""",

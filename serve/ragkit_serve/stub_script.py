@@ -73,7 +73,9 @@ class Request:
     body: Json
 
 
-_SOURCE = re.compile(r"<source id=\"1\"[^>]*>\n(.*?)\n</source>", re.DOTALL)
+_SOURCE = re.compile(
+    r"<source id=\"1\"[^<>]*+>\n((?:(?!\n</source>|<source id=).)*+)\n</source>", re.DOTALL
+)
 _FIRST_SENTENCE = re.compile(r".*?(?:[。！？]|[.!?](?=\s|$))", re.DOTALL)
 
 

@@ -16,7 +16,7 @@ from ragkit.errors import ModelServerError
 from ragkit.types import Decoding, Finish, Message
 
 ATTEMPTS: Final = 2  # at temperature 0 a third reply would hardly differ
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _TYPES: Final = {"string": str, "integer": int, "boolean": bool}
 
 

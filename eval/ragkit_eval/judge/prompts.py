@@ -69,7 +69,7 @@ Give first the reason, in one or two sentences, then the score.""",
 先用一两句话写出 reason（理由），再给出 score（分数）。""",
 }
 _TAGS: Final = ("question", "reference", "passage", "answer")
-_TAG = re.compile(rf"[<＜﹤〈](?=\s*[/／]?\s*(?:{'|'.join(_TAGS)}))", re.IGNORECASE)
+_TAG = re.compile(rf"[<＜﹤〈](?=\s*+(?:[/／]\s*+)?(?:{'|'.join(_TAGS)}))", re.IGNORECASE)
 
 
 def messages(

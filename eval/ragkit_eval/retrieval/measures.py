@@ -150,7 +150,7 @@ def _metric(name: str) -> tuple[_Metric, int | None]:
 
 def _meant(name: str) -> str:
     """Suggest a name, also for the spelling of another program."""
-    match = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_.-]?([1-9][0-9]*))?", name.casefold())
+    match = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_.-]?(?<![0-9])([1-9][0-9]*+))?", name.casefold())
     base, k = (match[1], match[2]) if match else (name, None)
     close = [_ELSEWHERE[base]] if base in _ELSEWHERE else []
     close = close or [base] * (base in MEASURES) or get_close_matches(base, MEASURES, n=1)

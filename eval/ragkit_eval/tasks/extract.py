@@ -28,6 +28,7 @@ _SAYS = (
     r"(?:answer(?:\s+choice)?(?:\s+is|\s*[:：])|option(?:\s+is)?|correct\s+(?:choice|option)\s+is"
     r"|答案(?:应该|选项)?(?:是|为|选)?|正确(?:的)?(?:选项|答案)?(?:是|为)|应?(?:该)?选择?|故选|因此选)"
 )
+_UNIT = r"\\(?:text|mbox)\s*+\{ (?:(?!\\(?:text|mbox)\s*+\{)[^}])*+\}(?:\^\d)?$"
 _BETWEEN = r"(?:\s|[,，、;；.。&＆和与及]|and\b|[()（）\[\]【】*])*"
 
 
@@ -159,7 +160,7 @@ def _is_prose(line: str) -> bool:
 
 def _plain_math(text: str) -> str:
     # Units: words after a space, as the data writes them.
-    text = re.sub(r"\\(?:text|mbox)\s*\{ [^}]*\}(?:\^\d)?$", "", text.strip("$ ").rstrip(".。"))
+    text = re.sub(_UNIT, "", text.strip("$ ").rstrip(".。"))
     text = re.sub(
         r"\\(?:left|right|!|,|;|quad|displaystyle|mathrm|text|%|\$)(?![a-zA-Z])", "", text
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
-from ragkit.types import ParsedText
+from ragkit.types import Block, ParsedText
 from ragkit_ingest.clean.edits import Edit, edited
 
 BOILERPLATE: Final = "boilerplate lines"  # what the notes call them
@@ -32,7 +32,7 @@ _FEWEST_FILES = 3
 _SHARE = 0.3
 _LEAST_LEFT = 0.5  # of a file's letters: what would lose more is a form, or another file's copy
 
-_LINE = re.compile(r"[^\S\n]*+\S[^\n]*+")
+_LINE = re.compile(r"[^\n]++")
 _LINE_ENDS = re.compile(r"\n*")
 _WORDY = re.compile(r"[^\W\d_]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
@@ -106,7 +106,7 @@ def _removed(parsed: ParsedText, gone: Collection[_Line]) -> Iterator[Edit]:
     """Yield the edits: a line goes with a line end, a whole block with the gap after it."""
     starts = {line.start for line in gone}
     for block in parsed.blocks:
-        lines = [match.span() for match in _LINE.finditer(parsed.text, block.start, block.end)]
+        lines = _line_spans(parsed.text, block)
         kept = [start for start, _ in lines if start not in starts]
         if not kept:
             gap = _LINE_ENDS.match(parsed.text, block.end)
@@ -121,10 +121,10 @@ def _removed(parsed: ParsedText, gone: Collection[_Line]) -> Iterator[Edit]:
 def _lines(parsed: ParsedText) -> Iterator[_Line]:
     """Yield the lines that could be boilerplate, in order."""
     spans = [
-        match.span()
+        span
         for block in parsed.blocks
         if block.kind in {"paragraph", "list"}
-        for match in _LINE.finditer(parsed.text, block.start, block.end)
+        for span in _line_spans(parsed.text, block)
     ]
     last = len(spans) - _EDGE_LINES
     for number, (start, end) in enumerate(spans):
@@ -138,6 +138,12 @@ def _lines(parsed: ParsedText) -> Iterator[_Line]:
         letters = _letters(line)
         if letters >= len(line) / 2:  # else it is a rule, a row of figures or the like
             yield _Line(start, end, _mark(line), letters)
+
+
+def _line_spans(text: str, block: Block) -> list[tuple[int, int]]:
+    """Return where the lines of a block that are not blank start and end."""
+    lines = _LINE.finditer(text, block.start, block.end)
+    return [line.span() for line in lines if not line.group().isspace()]
 
 
 def _letters(text: str) -> int:

@@ -24,7 +24,9 @@ from ragkit_ingest.parse.options import ParseOptions
 
 _MAX_OUTPUT_CHARS = 4000  # arbitrary; two screens: logs of a training run are no text
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")  # a terminal's colours
-_PICTURE = re.compile(r"!\[([^\[\]\n]{0,300})\]\((?:data|attachment):[^)\s]*+\)")
+_PICTURE = re.compile(
+    r"!\[([^\[\]\n]{0,300})\]\((?:data|attachment):[^)\s!]*+(?:!(?!\[)[^)\s!]*+)*+\)"
+)
 _PRINTED = ("text/markdown", "text/plain", "text/html", "text/latex")  # the first there is is kept
 
 

@@ -46,8 +46,9 @@ _DRIVERS: Final = {
     "oci": "ocifs",
 }
 _HAS_PORT: Final = frozenset({"ftp", "hdfs", "sftp", "smb", "ssh", "webdav", "webhdfs", "lakefs"})
+_SECRET_NAMES: Final = "sig|token|secret|password|credential|key"
 _SECRET: Final = re.compile(
-    r"[?&][^=&]*(sig|signature|token|secret|password|credential|key)[^=&]*=", re.IGNORECASE
+    rf"[?&](?:(?!{_SECRET_NAMES})[^=&?])*+(?:{_SECRET_NAMES})[^=&?]*+=", re.IGNORECASE
 )
 _MAX_REASON_CHARS: Final = 300
 # What stores tell of a file: what changes whenever its content does, under whatever name, and what

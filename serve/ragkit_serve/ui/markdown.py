@@ -176,7 +176,7 @@ def _with_sentinels(text: str, claims: Sequence[Claim], unverified: Sequence[str
             places += [(start, 1, opening), (claim.end, 0, _CLAIM_END)]
     found = [
         match.span()
-        for piece in unverified
+        for piece in unverified[:MAX_PIECES]
         if piece.strip()
         for match in re.finditer(re.escape(_UNWANTED.sub("\ufffd", piece)), text)
     ]

@@ -45,7 +45,8 @@ _SHAPES: Final = (
 _NATIONAL = re.compile(f"{_BEFORE}(?:{'|'.join(_SHAPES)}){_AFTER}")
 # Seven digits at least, in groups; only after a word such as "Tel".
 _SAID = re.compile(
-    rf"[+(（]{{0,2}}[0-9]{{1,12}}(?:[)）]? ?[-./]? ?[(（]?[0-9]{{1,8}}){{0,5}}{_AFTER}"
+    r"[+(（]{0,2}[0-9]{1,15}+(?:(?![0-9])[)）]?+ ?+[-./]?+ ?+[(（]?+[0-9]{1,15}+){0,5}"
+    rf"{_AFTER}"
 )
 _DATE = re.compile(r"(?:19|20)[0-9]{2}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}([-./])[0-9]{1,2}\1")
 _FEWEST_DIGITS, _MOST_DIGITS = 7, 15  # E.164 ends at 15; the shortest local numbers here have 7

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ragkit_ingest.parse.code.outline import Definition
 
-_LINE = re.compile(r"([ \t]*+)(\S[^\n]*+)")
+_LINE = re.compile(r"((?:(?<![ \t])[ \t]++)?+)(\S[^\n]*+)")
 _MAX_LINE_CHARS = 400  # arbitrary; a longer line defines nothing
 _TAB = 8
 _MAX_DEPTH = 50  # arbitrary; definitions that are open at once

@@ -24,7 +24,7 @@ _TERM = re.compile(r"(\S.{0,300}?)(::|:::|::::|;;)(?:[ \t]+(\S.*))?$")
 _FENCE = re.compile(r"(?:(-|\.|=|\*|_|\+|/)\1{3,}|--|`{3,}.*|[|,:!]={3,})$")
 _BLOCK_LINE = re.compile(r"\[[^\]\n]*\]$|\[\[.*\]\]$")
 _BLOCK_MACRO = re.compile(
-    r"(image|video|audio|include|toc|ifdef|ifndef|ifeval|endif)::?(\S*?)\[(.*)\]$"
+    r"(image|video|audio|include|toc|ifdef|ifndef|ifeval|endif)::?([^\s\[]*+)\[(.*)\]$"
 )
 _MACRO = re.compile(
     r"(?:(?:link|xref|mailto|footnote|btn|kbd|menu|image|icon|pass|stem|term|indexterm2):{1}"
@@ -34,7 +34,7 @@ _CROSS = re.compile(r"<<([^,<>\n]{1,300})(?:,([^<>\n]{1,300}))?>>")
 _ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[#[^\[\]\n]{1,300}\]")
 _REFERENCE = re.compile(r"\{([\w][\w-]{0,99})\}")
 _REVISION = re.compile(r"(?:v?[\d.]{1,20},[ \t]*)?(\d{4}-\d{2}-\d{2})")
-_MAIL = re.compile(r"[ \t]*<[^<>\n]{0,200}>")
+_MAIL = re.compile(r"(?:(?<![ \t])[ \t]++)?<[^<>\n]{0,200}>")
 _KNOWN = {"nbsp": " ", "sp": " ", "empty": "", "blank": "", "plus": "+", "vbar": "|", "amp": "&"}
 _MAX_VALUE_CHARS = 1000  # arbitrary; of an attribute
 _MAX_FILLED_CHARS = 1_000_000  # arbitrary; of all attributes' values that are filled in

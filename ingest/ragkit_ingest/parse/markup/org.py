@@ -16,7 +16,7 @@ from ragkit_ingest.parse.decode import decode
 from ragkit_ingest.parse.options import ParseOptions
 
 _HEADING = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
-_TAGS = re.compile(r"[ \t]+:[\w@#%:]{1,300}:[ \t]*$")
+_TAGS = re.compile(r"(?<![ \t])[ \t]++:[\w@#%:]{1,300}:[ \t]*$")
 _PRIORITY = re.compile(r"\[#\w\][ \t]*")
 _KEYWORD = re.compile(r"#\+(\w{1,40}):[ \t]*(.*)", re.IGNORECASE)
 _BEGIN = re.compile(r"#\+begin_(\w{1,40})", re.IGNORECASE)

@@ -7,6 +7,7 @@ docutils keeps directives by name for the whole process; only names that it does
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -16,6 +17,7 @@ from docutils.parsers.rst.languages import en
 _DIRECTIVE = re.compile(
     r"^[ \t]*\.\.[ \t]{1,80}(?:\|[^|\n]{1,80}\|[ \t]{1,80})?([\w:.+-]{1,80})::", re.M
 )
+_INLINE_CHARS = 1000  # arbitrary; few paragraphs are longer
 _MAX_NAMES = 500  # arbitrary; of unknown directives in a file
 _DROPPED = frozenset("toctree index highlight currentmodule tabularcolumns sectionauthor".split())
 # docutils knows the first four with fewer options, and leaves a block with an unknown one out.
@@ -23,7 +25,7 @@ _OWN = ("code", "code-block", "sourcecode", "math")
 _CODE = frozenset(_OWN) | frozenset(
     "testcode testoutput prompt console ipython code-cell mermaid graphviz".split()
 )
-_TARGET = re.compile(r"\s*<[^<>]{1,1000}>\s*$")
+_TARGET = re.compile(r"(?:(?<!\s)\s++)?<[^<>]{1,1000}>\s*$")
 
 
 class _AnyOptions(dict[str, Any]):
@@ -64,10 +66,12 @@ class _AnyDirective(Directive):  # type: ignore[misc]
 def inliner() -> Any:
     """Make a reader of inline markup that keeps the text of unknown roles, without its target.
 
-    An instance is changed, because docutils' class builds patterns of its very own attributes.
+    It looks for marks in 1,000 characters at a time, and for no bare addresses: docutils takes
+    quadratic time for both. An instance is changed, because docutils' class builds patterns of its
+    very own attributes.
     """
     reader = states.Inliner()
-    usual = reader.interpreted
+    usual, whole = reader.interpreted, reader.parse
 
     def interpreted(rawsource: str, text: str, role: str, lineno: int) -> Any:
         known, _ = roles.role(role, reader.language, lineno, reader.reporter)
@@ -76,8 +80,34 @@ def inliner() -> Any:
         plain = nodes.unescape(text)
         return [nodes.inline(rawsource, _TARGET.sub("", plain).lstrip("~!") or plain)], []
 
+    def parse(text: str, lineno: int, memo: Any, parent: Any) -> Any:
+        found: list[Any] = []
+        messages: list[Any] = []
+        for piece in _pieces(text):
+            inner, said = whole(piece, lineno, memo, parent)
+            found += inner
+            messages += said
+        return found, messages
+
+    def implicit_inline(text: str, lineno: int) -> Any:
+        return [nodes.Text(text)] if text else []  # a bare address is text like any other
+
     reader.interpreted = interpreted
+    reader.parse = parse
+    reader.implicit_inline = implicit_inline
     return reader
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a long paragraph at white space: docutils looks for each mark's end in all of it."""
+    start = 0
+    while len(text) - start > _INLINE_CHARS:
+        end = start + _INLINE_CHARS
+        space = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
+        end = space + 1 if space > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def accept_directives(text: str) -> None:

@@ -38,7 +38,7 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("24GB") == 24 * 2**30
     True
     """
-    match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,3})?)\s*([A-Za-z]*)\s*", text)
+    match = re.fullmatch(r"\s*+(\d{1,6}(?:\.\d{1,3})?)\s*+([A-Za-z]*+)\s*+", text)
     if match is None or match[2].upper() not in _UNITS or not float(match[1]):
         raise UsageError(f"{text!r} is no amount of memory: write it as 24GB")
     return round(float(match[1]) * _UNITS[match[2].upper()])

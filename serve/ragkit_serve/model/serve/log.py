@@ -25,7 +25,8 @@ _STAGES: Final = (
 )
 # vLLM's configuration, which it prints whole, names many a word that is a reason elsewhere.
 _CONFIGURATION: Final = re.compile(
-    r"non-default args.*|engine \(v.*with config.*|\[type=value_error, input_value=.*"
+    r"non-default args.*|engine \(v(?:(?!engine \(v|with config).)*+with config.*"
+    r"|\[type=value_error, input_value=.*"
 )
 _REASONS: Final = (
     (

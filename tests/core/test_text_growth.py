@@ -1,0 +1,162 @@
+"""Functions that read questions, answers and passages take linear time, whatever the text.
+
+Their patterns alone are tried by tests/test_patterns.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+import pytest
+
+from ragkit import filter_text
+from ragkit.answer.candidates import candidates
+from ragkit.answer.citations import cite
+from ragkit.answer.expected import expected, holds
+from ragkit.answer.extract import pick
+from ragkit.answer.links import Cleaning, without_links
+from ragkit.answer.llm import refusal_in
+from ragkit.answer.markers import markers, statements, without_markers
+from ragkit.answer.names import NameSet, names
+from ragkit.answer.numbers import NumberSet, numbers
+from ragkit.answer.prompt import neutralise, prompt_language
+from ragkit.answer.question import read as read_question
+from ragkit.answer.quotations import fold, locate, quotations
+from ragkit.answer.reading import read_answer
+from ragkit.answer.strays import Sieve, is_json
+from ragkit.answer.support import Evidence, coverage, has_content, misplaced
+from ragkit.answer.verify import verify
+from ragkit.conversation.expand import follows_on, standalone
+from ragkit.embed.find import DEFAULT_MODEL, find_model
+from ragkit.embed.tokens import Tokens, load_tokens
+from ragkit.errors import RagkitError
+from ragkit.retrieve.infer import inferred
+from ragkit.retrieve.words.marks import read as read_marks
+from ragkit.text.analyse import analyse, units
+from ragkit.text.analysers import analyser, analyser_name
+from ragkit.text.language import language
+from ragkit.text.length import estimate_tokens
+from ragkit.text.normalise import clean
+from ragkit.text.passage import header
+from ragkit.text.sentences import sentences, starts
+from ragkit.text.terms import WordTerms
+from ragkit.types import Draft, Fields, Hit
+from tests.adversarial import UNITS, slow_text
+
+_FIELDS: Final = Fields(("en", "zh"), ("application/pdf",), {"year": "number"}, {"team": ("A",)})
+
+
+def passage(text: str) -> Hit:
+    return Hit(1, 1, "a.md", "A", None, 0, len(text), text, 1.0)
+
+
+@cache
+def tokenizer() -> Tokens:
+    return load_tokens(find_model(DEFAULT_MODEL).folder)
+
+
+def tokens(text: str) -> None:
+    """Tokenise a text whose words were not seen before."""
+    replace(tokenizer(), _words=[]).spans(text)
+
+
+def cleaned_in_pieces(text: str) -> None:
+    """Clean an answer as it comes from a model, some characters at a time."""
+    cleaning = Cleaning([passage("A source.")])
+    for first in range(0, len(text), 16):
+        cleaning.take(text[first : first + 16])
+    cleaning.end()
+
+
+def sieved_in_pieces(text: str) -> None:
+    sieve = Sieve(3)
+    for first in range(0, len(text), 16):
+        sieve.take(text[first : first + 16])
+    sieve.end()
+
+
+def verified(text: str) -> None:
+    """Check an answer of the text, and a short one against a passage of the text."""
+    for answer, source in ((f"{text} [1]", "The wing."), ("The 'big wing' has 20 [1].", text)):
+        used = [passage(source)]
+        draft = Draft(answer, cite(answer, used))
+        verify(draft, {1: source}.__getitem__, used)
+
+
+def compared(text: str) -> None:
+    """Compare a claim of the text with a short source, and a short one with a source of it."""
+    short = "In 1932 King George opened the 12 bridges."
+    for claim, source in ((text, short), (short, text)):
+        evidence = [Evidence([source])]
+        coverage(claim, evidence)
+        misplaced(claim, evidence)
+    known = NameSet.of([text])
+    for name in names(text)[:9]:
+        assert text[name.start : name.end] in known
+    NumberSet.of([text])
+
+
+def filtered(text: str) -> None:
+    with suppress(RagkitError):
+        filter_text.read(text)
+    with suppress(RagkitError):
+        filter_text.read(f"tag = '{text}")
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
+    "clean": clean,
+    "sentences": sentences,
+    "starts": starts,
+    "language": language,
+    "estimate_tokens": estimate_tokens,
+    "analyse": analyse,
+    "units": lambda text: units(text, str),
+    "rjieba": analyser(analyser_name("english", "rjieba")),
+    "terms": lambda text: WordTerms(analyse)([text]),
+    "header": lambda text: header(text, [text], lambda line: len(line) < 60),
+    "tokens": tokens,
+    "markers": markers,
+    "statements": statements,
+    "without_markers": without_markers,
+    "without_links": without_links,
+    "cleaning": cleaned_in_pieces,
+    "sieve": sieved_in_pieces,
+    "is_json": is_json,
+    "names": names,
+    "numbers": numbers,
+    "quotations": quotations,
+    "fold": fold,
+    "locate": lambda text: (locate(text, fold("The wing.")), locate("The … wing", fold(text))),
+    "read_answer": lambda text: read_answer(text, cite(text, [passage("A source.")])),
+    "cite": lambda text: cite(f"{text} [1]", [passage(text)]),
+    "verify": verified,
+    "support": compared,
+    "has_content": has_content,
+    "refusal_in": refusal_in,
+    "expected": lambda text: holds(text, expected(text) | {"when", "count", "who"}, "Why?"),
+    "candidates": lambda text: candidates([passage(text)]),
+    "pick": lambda text: pick("How large is the wing?", [passage(text)]),
+    "read_question": read_question,
+    "prompt": lambda text: (neutralise(text), prompt_language(text)),
+    "inferred": lambda text: inferred(text, _FIELDS),
+    "filter_text": filtered,
+    "demands": read_marks,
+    "follow-ups": lambda text: (follows_on(text), standalone(text, "Who is she?")),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
+    assert slow_text(FUNCTIONS[name], UNITS) == ""
+
+
+def test_a_quadratic_function_would_be_noticed() -> None:
+    def quadratic(text: str) -> int:
+        return sum(text.count(".", place) for place in range(len(text)) if text[place] == ".")
+
+    assert slow_text(quadratic, UNITS).startswith("'.'")
