@@ -16,17 +16,11 @@ from ragkit_serve.ui.words import LANGUAGES
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from ragkit_serve.services import Services
 
-
-def mount(app: FastAPI, services: Services) -> None:
+def mount(app: FastAPI) -> None:
     """Put the chat page on the app, whose gate says who calls."""
     # Read once, when it is imported: nothing is reported to its makers.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    # Files on their way in: the same folder for all processes, and nobody else's to read.
-    folder = services.settings.home / "uploads"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.environ["GRADIO_TEMP_DIR"] = str(folder)
     import gradio as gr
 
     from ragkit_serve.ui import asking, routes
@@ -38,14 +32,15 @@ def mount(app: FastAPI, services: Services) -> None:
     for language in LANGUAGES:
         gr.mount_gradio_app(
             app,
-            page(services, language),
+            page(language),
             path="/",
             theme=theme(),
             footer_links=[],
             run_history=False,
             ssr_mode=False,
             show_error=False,
-            max_file_size=services.settings.serve_max_upload_mb << 20,
+            blocked_paths=["/"],  # were its routes of files ever reached, they would refuse
+            max_file_size=0,
             mcp_server=False,
             pwa=False,
         )
