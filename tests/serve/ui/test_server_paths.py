@@ -22,7 +22,7 @@ from ragkit.store.uploads import UploadJobs
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
 
-SECRET: Final = "the-secret-of-a-server-file"  # noqa: S105
+SECRET: Final = "the-secret-of-a-server-file"
 EVENTS: Final = (*range(20), None, -1)  # more than a page has ever had
 ADDRESSES: Final = (
     *("run/predict", "run/predict/", "api/predict", "call/predict", "call/v2/predict"),

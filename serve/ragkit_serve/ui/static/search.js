@@ -4,7 +4,7 @@ import { $, guarded, make, nameOf, printable, table } from "./dom.js";
 import { call, say, words } from "./server.js";
 import { chosen } from "./settings.js";
 
-const COLUMNS = ["rank", "document", "page", "fused", "dense", "dense_rank", "lexical", "lexical_rank", "text"];
+const COLUMNS = ["rank", "document", "text", "page", "fused", "dense", "dense_rank", "lexical", "lexical_rank"];
 let searching = null;
 
 export function drawSearch(place) {
@@ -43,16 +43,16 @@ async function search(query) {
   $("#rk-stages").replaceChildren(table("rk-times-of-stages", words.timings, [words.column_stage, words.column_ms], stages));
 }
 
-// Rank, document, page, score, each leg's score and rank in it, text.
+// Rank, document, text, page, score, each leg's score and rank in it.
 function hitRows(hits) {
   const leg = (hit, name) => {
     const score = hit.scores[name];
     if (score === undefined) return ["–", "–"];
-    const better = new Set(hits.map((one) => one.scores[name]).filter((other) => other > score)).size;
+    const better = hits.filter((other) => other.scores[name] > score).length; // equal scores share a rank
     return [score.toFixed(3), String(better + 1)];
   };
   return hits.map((hit, n) => [
-    String(n + 1), nameOf(hit.title, hit.uri), hit.page === null ? "" : String(hit.page), hit.score.toFixed(3),
-    ...leg(hit, "dense"), ...leg(hit, "lexical"), printable(hit.text.split(/\s+/).join(" ").trim()),
+    String(n + 1), nameOf(hit.title, hit.uri), printable(hit.text.split(/\s+/).join(" ").trim()),
+    hit.page === null ? "" : String(hit.page), hit.score.toFixed(3), ...leg(hit, "dense"), ...leg(hit, "lexical"),
   ]);
 }
