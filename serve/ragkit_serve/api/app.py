@@ -96,7 +96,7 @@ def create_app(services: Services, *, ui: bool = False, shared_metrics: bool = F
     if ui:
         from ragkit_serve.ui.mount import mount
 
-        mount(app, services)
+        mount(app)
     _add_layers(app, settings, state)
     return app
 

@@ -44,6 +44,10 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _STRANGE_RAW: Final = re.compile(
     rb"%(2f|5c|2e|00|0[0-9a-f]|1[0-9a-f]|7f|25)|[\\\x00-\x20\x7f]", re.I
 )
+# What costs nothing and changes nothing: the page and its files, health, metrics.
+_UNCOUNTED: Final = re.compile(
+    r"/|/livez|/readyz|/metrics|/login(/\w+)?|/theme\.css|/favicon\.ico|/(ui/static|assets|static)/.*"
+)
 _MODELS: Final = b"/v1/models/"
 _STRANGE_PATH: Final = re.compile(r"//|/\.{1,2}(/|$)|[\x00-\x1f\x7f\\]")
 _BEARER: Final = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,200}) *", re.IGNORECASE)
@@ -96,7 +100,7 @@ class Gate:
         caller = await self._caller(scope, headers)
         if caller is not None:
             scope[CALLER] = caller
-            if scope["path"].startswith("/v1/"):
+            if not _UNCOUNTED.fullmatch(scope["path"]):
                 await self._quota.count(caller)
         elif scope["path"] not in PUBLIC_PATHS:
             raise _denied(scope, headers)

@@ -1,7 +1,8 @@
 """Gradio's own app behind a short list of its addresses, its index page made ours.
 
-Whatever else that app would answer to (files of the server, proxies, logins, its API's
-description) is not there. It knows nothing of what is on the page.
+The list has the index page, its style and its static files, all read with GET. Whatever else that
+app would answer to (events, uploads, files of the server, proxies, logins, its API's description)
+is not there, and no body of a request reaches it. It knows nothing of what is on the page.
 """
 
 from __future__ import annotations
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _READ: Final = re.compile(r"/(?:theme\.css|favicon\.ico|(?:assets|static)/[\w./-]{1,200})?")
-EVENT: Final = "/gradio_api/run/predict"
-UPLOAD: Final = "/gradio_api/upload"
-PROGRESS: Final = "/gradio_api/upload_progress"  # after three seconds 404, in another process
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 MAX_INDEX_BYTES: Final = 4 << 20  # only catches mistakes: the page is 100 kB
 
@@ -56,12 +54,15 @@ class Frontend:
         headers = dict(scope["headers"])
         language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
         page = self._pages[language]
+        # Gradio would take links to states, themes and views from the query.
+        scope = {**scope, "query_string": b""}
+        receive = _without_body(receive)
         if scope["path"] != "/":
             await page(scope, receive, send)
             return
         # The index is rewritten, so it has to come uncompressed.
-        kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-        await page({**scope, "headers": kept}, receive, _Index(send, language))
+        passed = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        await page({**scope, "headers": passed}, receive, _Index(send, language))
 
 
 def _check(scope: Scope) -> None:
@@ -70,12 +71,7 @@ def _check(scope: Scope) -> None:
     caller = caller_of(scope)
     if "read" not in caller.scopes:
         raise ApiError(403, "the key may not do this: it needs the scope 'read'", code="scope")
-    if path in {UPLOAD, PROGRESS} and "write" not in caller.scopes:
-        raise ApiError(403, "the key may not upload: it needs the scope 'write'", code="scope")
-    if path in {EVENT, UPLOAD}:
-        if method != "POST":
-            raise _method_not_allowed(scope, ["POST"])
-    elif path != PROGRESS and not _READ.fullmatch(path):
+    if not _READ.fullmatch(path):
         # A route of this path with another method has let the request go on to the page.
         routes = [r for r in scope["app"].routes if r.matches(scope)[0] is Match.PARTIAL]
         if routes:
@@ -83,10 +79,24 @@ def _check(scope: Scope) -> None:
             taken = [n for n, s in tried if any(r.matches(s)[0] is Match.FULL for r in routes)]
             raise _method_not_allowed(scope, taken)
         raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
-    elif method not in {"GET", "HEAD"}:
+    if method not in {"GET", "HEAD"}:
         raise _method_not_allowed(scope, ["GET", "HEAD"])
-    elif path == "/" and scope.get("query_string"):
-        scope["query_string"] = b""  # Gradio would take links to states, themes and views from it
+
+
+def _without_body(receive: Receive) -> Receive:
+    """Return a `receive` of an empty body, whatever the client sends; its leaving is passed on."""
+    begun = False
+
+    async def received() -> Message:
+        nonlocal begun
+        if not begun:
+            begun = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        while (message := await receive())["type"] != "http.disconnect":
+            pass
+        return message
+
+    return received
 
 
 def _method_not_allowed(scope: Scope, taken: Sequence[str]) -> ApiError:

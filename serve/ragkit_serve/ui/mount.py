@@ -10,26 +10,17 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Mount
 
-from ragkit.home import make_home
-from ragkit.private_files import make_private
 from ragkit_serve.ui.frontend import Frontend
 from ragkit_serve.ui.words import LANGUAGES
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from ragkit_serve.services import Services
 
-
-def mount(app: FastAPI, services: Services) -> None:
+def mount(app: FastAPI) -> None:
     """Put the chat page on the app, whose gate says who calls."""
     # Read once, when it is imported: nothing is reported to its makers.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    # Files on their way in: the same folder for all processes, and nobody else's to read.
-    folder = services.settings.home / "uploads"
-    make_home(services.settings.home)
-    make_private(folder)
-    os.environ["GRADIO_TEMP_DIR"] = str(folder)
     import gradio as gr
 
     from ragkit_serve.ui import asking, routes
@@ -41,14 +32,15 @@ def mount(app: FastAPI, services: Services) -> None:
     for language in LANGUAGES:
         gr.mount_gradio_app(
             app,
-            page(services, language),
+            page(language),
             path="/",
             theme=theme(),
             footer_links=[],
             run_history=False,
             ssr_mode=False,
             show_error=False,
-            max_file_size=services.settings.serve_max_upload_mb << 20,
+            blocked_paths=["/"],  # were its routes of files ever reached, they would refuse
+            max_file_size=0,
             mcp_server=False,
             pwa=False,
         )

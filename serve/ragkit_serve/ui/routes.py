@@ -1,6 +1,6 @@
-"""What the page's own script asks for: its files, a conversation as HTML, the source of a citation.
+"""What the page's own scripts ask for beside the API: their files, and what is made for the page.
 
-Lists, names, exports and ratings it has from the API, under /v1.
+Searches, texts, uploads, deletions, names, exports and ratings they have from the API, under /v1.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from ragkit.errors import NotFoundError
+from ragkit.knowledge import PASSAGES
 from ragkit.library import Caller
+from ragkit.store.browse import Browser
 from ragkit.store.conversations import missing
+from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
+from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.ui.source import source_html
-from ragkit_serve.ui.turn import turn_html
+from ragkit_serve.ui.turn import name_of, turn_html
 from ragkit_serve.ui.words import WORDS, language_of
 
 if TYPE_CHECKING:
@@ -30,11 +34,9 @@ if TYPE_CHECKING:
 router = APIRouter()
 Reader = Annotated[Caller, needs("read")]
 FOLDER: Final = Path(__file__).with_name("static")
-FILES: Final = {
-    "ragkit.js": "text/javascript",
-    "server.js": "text/javascript",
-    "ragkit.css": "text/css",
-}
+TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+FILES: Final = {path.name: TYPES[path.suffix] for path in FOLDER.iterdir() if path.suffix in TYPES}
+MAX_DOCUMENTS: Final = 500  # arbitrary: of a list
 
 
 @router.get("/ui/static/{name}", include_in_schema=False)
@@ -48,8 +50,47 @@ def static(name: str, caller: Reader) -> Response:
 
 @router.get("/ui/me", include_in_schema=False)
 def me(request: Request, caller: Reader) -> Response:
-    """Tell who the page's user is, and whether there is a log-in that he can end."""
-    return _fresh({"principal": caller.principal, "logged_in": COOKIE in request.cookies})
+    """Return who the page's user is, what he may do, and the settings that the page begins with."""
+    settings = request.app.state.services.settings
+    usual = settings.collection
+    return _fresh(
+        {
+            "principal": caller.principal,
+            "logged_in": COOKIE in request.cookies,
+            "writes": "write" in caller.scopes,
+            "collection": usual if caller.may_see(usual) else None,
+            "passages": PASSAGES,
+            "max_upload_mb": settings.serve_max_upload_mb,
+        }
+    )
+
+
+@router.get("/ui/documents/{collection}", include_in_schema=False)
+def documents(
+    request: Request,
+    collection: Name,
+    caller: Reader,
+    part: Annotated[str, Query(max_length=200)] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_DOCUMENTS)] = MAX_DOCUMENTS,
+) -> Response:
+    """List the documents whose title or address has a part, the first `limit` by name."""
+    check_visible(caller, collection)
+    services: Services = request.app.state.services
+    browser = Browser(services.database.pool, caller.tenant, caller.readers)
+    listed = browser.find(collection, part.strip(), limit=limit)
+    shown = [
+        {
+            "id": one.id,
+            "name": name_of(one.title, one.uri),
+            "language": one.language,
+            "chunks": one.chunks,
+            "chars": one.chars,
+            "version": one.version,
+            "uri": one.uri,
+        }
+        for one in listed.documents
+    ]
+    return _fresh({"documents": shown, "matched": listed.matched, "all": listed.all})
 
 
 @router.get("/ui/conversations/{id}", include_in_schema=False)
@@ -57,6 +98,7 @@ def conversation(request: Request, id: UUID, caller: Reader) -> Response:
     """Return a conversation's title, collection and turns as HTML."""
     services: Services = request.app.state.services
     stored, turns = _seen(services, caller, id)
+    _note(request, caller, stored)
     markdown = services.settings.llm_url is not None
     html = "".join(turn_html(turn, id, markdown=markdown, words=_words(request)) for turn in turns)
     return _fresh({"title": stored.title, "collection": stored.collection, "html": html})
@@ -66,7 +108,8 @@ def conversation(request: Request, id: UUID, caller: Reader) -> Response:
 def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> Response:
     """Return the source that has the number n in a turn."""
     services: Services = request.app.state.services
-    _, turns = _seen(services, caller, id)
+    stored, turns = _seen(services, caller, id)
+    _note(request, caller, stored)
     cited = [
         citation
         for turn in turns
@@ -87,6 +130,11 @@ def _seen(
     if not caller.may_see(stored.collection):
         raise missing(str(id))
     return stored, conversations.turns(id)
+
+
+def _note(request: Request, caller: Caller, stored: StoredConversation) -> None:
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "read", collection=stored.collection)
 
 
 def _words(request: Request) -> Mapping[str, str]:

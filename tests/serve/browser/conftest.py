@@ -221,9 +221,6 @@ def visit(browser: Any) -> Iterator[Open]:
 def ready(page: Any) -> None:
     """Wait until the page can be asked."""
     page.wait_for_selector("body.rk-ready")
-    # Not wait_for_function, which evaluates a string where the policy forbids it.
-    while not page.evaluate("document.querySelector('#rk-options textarea')?.value"):
-        page.wait_for_timeout(20)
 
 
 @pytest.fixture

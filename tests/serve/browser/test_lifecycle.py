@@ -122,7 +122,7 @@ def test_a_restart_in_the_middle_of_an_answer_is_said_and_got_over(
         reason=words["no_server"]
     )
     tab(page, 1)
-    shows(page, "#rk-notice", words["failed"].format(reason=words["no_server"]))
+    shows(page, "#rk-documents .rk-failed", words["failed"].format(reason=words["no_server"]))
     tab(page, 0)
     model.says = lambda _: ABOUT_HOLIDAY
     with serving(services, port=int(first.url.rpartition(":")[2])) as url:
@@ -132,7 +132,7 @@ def test_a_restart_in_the_middle_of_an_answer_is_said_and_got_over(
         assert page.locator("#rk-conversations .rk-open").count() == 1, "it went on where it was"
         tab(page, 1)
         shows(page, "#rk-documents", "Wings")
-        assert page.locator("#rk-notice").is_hidden()
+        assert page.locator("#rk-documents .rk-failed").count() == 0
 
 
 class Outage:
@@ -188,10 +188,7 @@ def test_a_lost_database_is_said_and_got_over(
             assert page.input_value("#rk-question textarea") == HOLIDAY
             assert page.locator("#rk-send").is_visible()
             tab(page, 1)
-            # Where it is said depends on who notices first: the gate, or the list itself.
-            said = "(document.querySelector('#rk-note textarea, #rk-note input')?.value || '')"
-            said += " + document.querySelector('#rk-notice').textContent"
-            until(page, f"({said}).includes({json.dumps(words['error_database'])})")
+            shows(page, "#rk-documents .rk-failed", words["error_database"])
             tab(page, 0)
     up(own_site)
     for page in pages:
@@ -199,7 +196,7 @@ def test_a_lost_database_is_said_and_got_over(
         assert "28 days" in answered(page, 2).locator(".rk-text").inner_text()
         tab(page, 1)
         shows(page, "#rk-documents", "Wings")
-        assert page.locator("#rk-notice, #rk-note").locator("visible=true").count() == 0
+        assert page.locator("#rk-documents .rk-failed").count() == 0
 
 
 def test_an_answer_waits_for_a_database_that_is_soon_back(
@@ -262,11 +259,9 @@ def test_the_page_does_not_care_which_process_answers(
         tab(page, 1)
         page.locator("#rk-upload input[type=file]").set_input_files([file])
         shows(page, "#rk-ways", EN["state_done"])
-        page.locator("#rk-documents").get_by_text("Harbour", exact=True).locator(
-            "visible=true"
-        ).click()
-        until(page, "document.querySelector('#rk-document-text textarea').value")
-        assert "42 tonnes" in page.input_value("#rk-document-text textarea")
+        page.get_by_role("button", name="Harbour", exact=True).click()
+        until(page, "document.querySelector('#rk-document-text').value")
+        assert "42 tonnes" in page.input_value("#rk-document-text")
         tab(page, 0)
         model.says = quote_first_source
         for _ in range(4):

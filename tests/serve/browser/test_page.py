@@ -408,14 +408,21 @@ def test_a_dark_browser_gets_a_dark_page(
 
 def test_settings_go_along_with_the_question(open_page: Any, site: Any) -> None:
     page = open_page()
-    page.click("#rk-settings button")
+    page.click("#rk-settings summary")
     page.locator("#rk-settings input[type=radio]").nth(2).check()
-    until(page, "document.querySelector('#rk-options textarea').value.includes('lexical')")
+    page.fill("#rk-only-part", "galway")
+    page.get_by_label("Leave and absence (Galway)").check()
+    assert page.inner_text("#rk-only .rk-hint") == EN["only_some"].format(count=1)
+    page.fill("#rk-only-part", "warranty")
+    page.get_by_label("Warranty").first.wait_for()
+    assert page.get_by_label("Leave and absence (Galway)").is_checked(), "what is chosen stays"
+    page.fill("#rk-passages", "7")
+    leave = page.locator("#rk-only input:checked").get_attribute("value")
     with page.expect_request("**/ui/ask") as asked:
         ask(page, LEAVE)
     assert asked.value.post_data_json == {
         **{"question": LEAVE, "conversation": None, "collection": "default"},
-        **{"documents": [], "mode": "lexical", "passages": 5, "replaces": None},
+        **{"documents": [int(leave)], "mode": "lexical", "passages": 7, "replaces": None},
     }
     answered(page)
 
@@ -430,9 +437,9 @@ def test_a_file_is_uploaded_and_asked_about(open_page: Any, site: Any, tmp_path:
     shows(page, "#rk-ways", EN["state_done"])
     shows(page, "#rk-ways", EN["state_failed"])
     assert "parse" in page.inner_text("#rk-ways")
-    page.locator("#rk-documents").get_by_text("Harbour", exact=True).locator("visible=true").click()
-    until(page, "document.querySelector('#rk-document-text textarea').value")
-    assert "42 tonnes" in page.input_value("#rk-document-text textarea")
+    page.get_by_role("button", name="Harbour", exact=True).click()
+    until(page, "document.querySelector('#rk-document-text').value")
+    assert "42 tonnes" in page.input_value("#rk-document-text")
     tab(page, 0)
     ask(page, "How many tonnes does the harbour crane lift?")
     assert "42 tonnes" in answered(page).locator(".rk-text").inner_text()
@@ -472,7 +479,7 @@ def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: s
 def test_a_search_shows_its_stages(open_page: Any, site: Any) -> None:
     page = open_page()
     tab(page, 2)
-    page.locator("#rk-query").locator("input, textarea").fill("annual leave in Galway")
+    page.fill("#rk-query", "annual leave in Galway")
     page.click("#rk-search")
     shows(page, "#rk-hits", "Leave and absence (Galway)")
     shows(page, "#rk-stages", EN["stage_fuse"])
@@ -506,12 +513,10 @@ def test_nothing_that_is_stored_leaves_the_page(open_page: Any, site: Any, tmp_p
     tab(page, 1)
     page.locator("#rk-upload input[type=file]").set_input_files([file])
     shows(page, "#rk-ways", EN["state_done"])
-    page.locator("#rk-documents").get_by_text("upload:evil.md").locator("visible=true").click()
-    until(
-        page, "document.querySelector('#rk-document-text textarea').value.includes('evil.example')"
-    )
+    page.locator("#rk-listed").get_by_text("upload:evil.md").click()
+    until(page, "document.querySelector('#rk-document-text').value.includes('evil.example')")
     tab(page, 2)
-    page.locator("#rk-query").locator("input, textarea").fill("striped zebra")
+    page.fill("#rk-query", "striped zebra")
     page.click("#rk-search")
     shows(page, "#rk-hits", "evil.example")
     for table in ("#rk-documents", "#rk-hits", "#rk-ways"):

@@ -1,23 +1,16 @@
-// The chat page's own script: questions, conversations and sources. Gradio's page has the controls;
-// this reads the settings from a hidden field of it and fills its empty columns.
-// What is asked of the server, and said of its failures, is in server.js.
+// The chat: questions, conversations and sources. Gradio's page is the frame; the scripts fill its
+// empty columns, each tab by a file of its own.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
+import { $, guarded, make } from "./dom.js";
+import { drawDocuments } from "./documents.js";
+import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
+import { chosen, drawSettings, loadSettings, me } from "./settings.js";
+import { keepPage } from "./uploads.js";
 
-const $ = (selector, root = document) => root.querySelector(selector);
 const current = { id: null, collection: null, asking: null, editing: null };
 
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
-const hidden = (id) => JSON.parse($(`#${id} textarea, #${id} input`)?.value || "{}");
 const field = () => $("#rk-question textarea");
 const turns = () => $("#rk-turns");
 
@@ -57,7 +50,7 @@ async function openConversation(id) {
   stop();
   leaveEditing();
   const told = await (await call(`/ui/conversations/${id}`)).json();
-  Object.assign(current, { id, collection: hidden("rk-options").collection });
+  Object.assign(current, { id, collection: chosen().collection });
   closePanel();
   turns().innerHTML = told.html;
   turns().lastElementChild?.scrollIntoView({ block: "start" });
@@ -93,7 +86,7 @@ const onConversation = {
 // `replaced` is the turn whose place the answer is to take: it is away meanwhile, and back if none comes.
 async function ask(question, replaced = null) {
   if (!question.trim() || current.asking) return;
-  const options = hidden("rk-options");
+  const options = chosen();
   const edited = replaced !== null && current.editing?.turn === replaced;
   if (replaced) leaveEditing();
   else type("");
@@ -235,15 +228,6 @@ async function rate(article, button, rating, comment) {
   $(".rk-acts", article).after(make("p", { class: "rk-thanks", role: "status" }, words.thanks));
 }
 
-async function guarded(place, work) {
-  try {
-    await work();
-  } catch (error) {
-    $(".rk-failed", place)?.remove();
-    place.append(make("p", { class: "rk-failed", role: "alert" }, say("failed", { reason: error.message })));
-  }
-}
-
 // The source of a citation
 
 let opener = null;
@@ -288,10 +272,6 @@ document.addEventListener("click", (event) => {
   for (const one of document.querySelectorAll(".rk-menu[open]")) if (!one.contains(event.target) || hit(".rk-menu div")) one.open = false;
 });
 
-document.addEventListener("click", (event) => {
-  if (event.target.closest?.("#rk-delete") && !confirm(`${words.delete_document}?`)) event.stopImmediatePropagation();
-}, true);
-
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing) {
     if (!$("#rk-panel").hidden) closePanel();
@@ -305,8 +285,7 @@ document.addEventListener("keydown", (event) => {
   }
 }, true);
 
-async function offerLogOut() {
-  const me = await (await call("/ui/me")).json();
+function offerLogOut() {
   if (!me.logged_in) return;
   const button = make("button", { type: "button", id: "rk-out" }, say("log_out", me));
   button.addEventListener("click", () => guarded(button.parentElement, async () => {
@@ -321,12 +300,11 @@ function closeSide() {
   if (matchMedia("(max-width: 768px)").matches) $("#rk-side.open .toggle-button, .sidebar.open .toggle-button")?.click();
 }
 
-function begin() {
-  learn(hidden("rk-words"));
+async function begin() {
+  learn(JSON.parse($("#rk-words textarea, #rk-words input").value));
   $("#rk-transcript").append(make("div", { id: "rk-turns", role: "log", "aria-live": "polite" }));
   $("#rk-list").append(make("nav", { id: "rk-conversations", "aria-label": words.conversations }));
   document.body.append(
-    make("p", { id: "rk-notice", role: "alert" }),
     make("aside", { id: "rk-panel", "aria-label": words.source, hidden: "" },
       make("button", { type: "button", id: "rk-close", "aria-label": words.close, title: words.close }, "✕"),
       make("div", { id: "rk-source" })),
@@ -339,13 +317,32 @@ function begin() {
   closeSide();
   newConversation();
   refreshList();
-  guarded($("#rk-list"), offerLogOut);
+  drawSettings($("#rk-choices"));
+  keepPage();
+  await guarded($("#rk-choices"), loadSettings);
+  offerLogOut();
   document.body.classList.add("rk-ready");
 }
 
+// Gradio makes its columns one after the other, those of a tab when it is first opened.
+const begun = new Set();
+const places = {
+  documents: ["#rk-documents", drawDocuments],
+  search: ["#rk-retrieval", drawSearch],
+};
+
 const waiting = new MutationObserver(() => {
-  if (!field() || !$("#rk-transcript") || !$("#rk-list") || !$("#rk-words textarea, #rk-words input")?.value) return;
-  waiting.disconnect();
-  begin();
+  const all = ["#rk-transcript", "#rk-list", "#rk-choices", "#rk-question textarea"].every((place) => $(place));
+  if (!all || !$("#rk-words textarea, #rk-words input")?.value) return;
+  if (!begun.has("page")) {
+    begun.add("page");
+    begin();
+  }
+  for (const [name, [selector, draw]] of Object.entries(places)) {
+    if (begun.has(name) || !$(selector)) continue;
+    begun.add(name);
+    draw($(selector));
+  }
+  if (begun.size > Object.keys(places).length) waiting.disconnect();
 });
 waiting.observe(document, { childList: true, subtree: true });

@@ -11,11 +11,12 @@ export function say(key, values = {}) {
 }
 
 export async function call(path, method = "GET", body = undefined, signal = undefined) {
+  const json = body !== undefined && !(body instanceof FormData);
   const answer = await fetch(path, {
     method,
     signal,
-    headers: body === undefined ? {} : { "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: json ? { "content-type": "application/json" } : {}, // a form's has its boundary in it
+    body: json ? JSON.stringify(body) : body,
   }).catch(lost);
   if (answer.ok) return answer;
   throw await refusal(answer);
@@ -24,7 +25,10 @@ export async function call(path, method = "GET", body = undefined, signal = unde
 async function refusal(answer) {
   if (answer.status === 401) location.reload(); // the log-in page
   const { error } = await answer.json().catch(() => ({})); // a proxy may say it in HTML
-  return failure(error?.message ? error : { message: answer.status < 500 ? `HTTP ${answer.status}` : words.no_server });
+  const usual = { 413: words.error_too_large }[answer.status] ?? (answer.status < 500 ? `HTTP ${answer.status}` : words.no_server);
+  const failed = failure(error?.message ? error : { message: usual });
+  const wait = Number(answer.headers.get("retry-after"));
+  return Object.assign(failed, wait > 0 ? { retryAfter: wait } : {});
 }
 
 function lost(error) {
@@ -33,25 +37,6 @@ function lost(error) {
 
 // What may happen to anybody is told in his language, all else as the server has it.
 export const failure = ({ code, message }) => new Error(words[`error_${code}`] || message);
-
-// Gradio says nothing of its own requests that fail: an empty list would look like an empty collection.
-// And after one that never arrived it would wait for a reload; so it is told that it was refused.
-const fetched = window.fetch.bind(window);
-window.fetch = async (asked, options) => {
-  if (!/\/gradio_api\/(run\/predict|upload)(\?|$)/.test(asked.url ?? asked)) return fetched(asked, options);
-  const answer = await fetched(asked, options).catch((error) => {
-    if (error.name === "AbortError") throw error;
-    return Response.json({ error: {} }, { status: 503 });
-  });
-  notice(answer.ok ? null : await refusal(answer.clone()));
-  return answer;
-};
-
-function notice(error) {
-  const place = document.querySelector("#rk-notice");
-  const said = error ? say("failed", { reason: error.message }) : "";
-  if (place && place.textContent !== said) place.textContent = said;
-}
 
 // The events of an answer, as they come.
 export async function* eventsOf(answer) {

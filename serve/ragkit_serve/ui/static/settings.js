@@ -1,0 +1,103 @@
+// The side bar's choices: the collection, and how it is searched.
+
+import { $, count, guarded, make, printable } from "./dom.js";
+import { call, say, words } from "./server.js";
+
+const MODES = ["hybrid", "dense", "lexical"];
+const MAX_LISTED = 100; // of the documents to choose from; the others are found by name
+const picked = new Map(); // documents by number, with their names
+let listing = null;
+
+export const me = { collection: null, writes: false, passages: 5, max_upload_mb: null, logged_in: false };
+
+// What a question or a search goes along with.
+export function chosen() {
+  return {
+    collection: $("#rk-collection")?.value || null,
+    documents: [...picked.keys()],
+    mode: $("#rk-settings input[type=radio]:checked")?.value ?? "hybrid",
+    passages: Number($("#rk-passages")?.value || me.passages),
+  };
+}
+
+export function drawSettings(place) {
+  const mode = (name, n) => make("label", {}, make("input", { type: "radio", name: "rk-mode", value: name, ...(n ? {} : { checked: "" }) }), words[`mode_${name}`]);
+  const passages = make("input", { type: "range", id: "rk-passages", min: "1", max: "50" });
+  const shown = make("output", { for: "rk-passages" });
+  const part = make("input", { type: "search", id: "rk-only-part", placeholder: words.find_document, "aria-label": words.find_document, maxlength: "200" });
+  passages.addEventListener("input", () => { shown.value = passages.value; });
+  part.addEventListener("input", () => guarded(place, listDocuments));
+  place.append(
+    make("label", { class: "rk-field" }, words.collection, make("select", { id: "rk-collection" })),
+    make("details", { id: "rk-settings" }, make("summary", {}, words.settings),
+      make("fieldset", { id: "rk-only" }, make("legend", {}, words.only), make("p", { class: "rk-hint" }), part, make("div", { class: "rk-options" })),
+      make("fieldset", {}, make("legend", {}, words.mode), ...MODES.map(mode)),
+      make("label", { class: "rk-field" }, words.passages, make("span", { class: "rk-range" }, passages, shown))),
+  );
+  $("#rk-collection").addEventListener("change", () => {
+    picked.clear();
+    part.value = "";
+    document.dispatchEvent(new Event("rk-collection"));
+    guarded(place, listDocuments);
+  });
+  $("#rk-settings").addEventListener("toggle", () => guarded(place, listDocuments));
+}
+
+// Learn who asks and what is there for him. What was chosen stays, if it still is there.
+export async function loadSettings() {
+  Object.assign(me, await (await call("/ui/me")).json());
+  const names = await collections();
+  const select = $("#rk-collection");
+  const before = [select.value, me.collection].find((name) => names.includes(name)) ?? names[0];
+  select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
+  select.value = before ?? "";
+  const shown = $(".rk-range output");
+  if (!shown.value) shown.value = $("#rk-passages").value = me.passages;
+  await listDocuments();
+}
+
+async function collections() {
+  const names = [];
+  for (let after = ""; ;) {
+    const page = await (await call(`/v1/collections?limit=100${after}`)).json();
+    names.push(...page.data.map((one) => one.id));
+    if (!page.has_more) return names;
+    after = `&after=${encodeURIComponent(page.last_id)}`;
+  }
+}
+
+export async function findDocuments(collection, part, limit, signal) {
+  const query = new URLSearchParams({ part, limit });
+  return (await call(`/ui/documents/${encodeURIComponent(collection)}?${query}`, "GET", undefined, signal)).json();
+}
+
+export function counted({ documents, matched, all }) {
+  const between = documents.length < matched && matched < all;
+  return say(between ? "documents_first" : "documents_shown",
+    { shown: count(documents.length), matched: count(matched), all: count(all) });
+}
+
+async function listDocuments() {
+  const { collection } = chosen();
+  hint();
+  if (!collection || !$("#rk-settings").open) return;
+  listing?.abort();
+  listing = new AbortController();
+  const listed = await findDocuments(collection, $("#rk-only-part").value, MAX_LISTED, listing.signal);
+  const options = new Map([...picked, ...listed.documents.map(({ id, name }) => [id, name])]);
+  $("#rk-only .rk-options").replaceChildren(...[...options].map(([id, name]) => option(id, printable(name))));
+}
+
+function option(id, name) {
+  const box = make("input", { type: "checkbox", value: id, ...(picked.has(id) ? { checked: "" } : {}) });
+  box.addEventListener("change", () => {
+    if (box.checked) picked.set(id, name);
+    else picked.delete(id);
+    hint();
+  });
+  return make("label", {}, box, name);
+}
+
+function hint() {
+  $("#rk-only .rk-hint").textContent = picked.size ? say("only_some", { count: picked.size }) : words.only_hint;
+}
