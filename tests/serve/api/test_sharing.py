@@ -105,7 +105,7 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
         shares.collection("closed", to_readers(["group:hr"]))
         library = Library(settings, database)
         library.embedder = library.embedders.default = embedder
-        app = create_app(Services(settings, database, library))
+        app = create_app(Services(settings, database, library), ui=True)
         yield Site(database, app, hidden.id, shown.id, chunk, job)
         assert closed.id
 

@@ -16,8 +16,10 @@ from ragkit import keys
 from ragkit.answer.prompt import REFUSAL
 from ragkit.store.conversations import StoredTurn
 from ragkit.types import Claim
+from ragkit_serve.services import Services
 from ragkit_serve.stub import Fault, Reply
 from ragkit_serve.ui.words import WORDS
+from tests.serve.browser.conftest import ready, started
 
 pytestmark = pytest.mark.browser
 EN, ZH = WORDS["en"], WORDS["zh"]
@@ -449,6 +451,79 @@ def test_a_file_is_uploaded_and_asked_about(open_page: Any, site: Any, tmp_path:
     until(page, "!document.querySelector('#rk-documents').innerText.includes('harbour.md')")
 
 
+DROP = """([zone, files]) => {
+    const data = new DataTransfer();
+    for (const [name, text] of files) data.items.add(new File([text], name));
+    for (const type of ["dragover", "drop"]) {
+        const event = { dataTransfer: data, bubbles: true, cancelable: true };
+        document.querySelector(zone).dispatchEvent(new DragEvent(type, event));
+    }
+}"""
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_files_are_dropped_and_those_that_are_refused_say_why(
+    open_page: Any, site: Any, locale: str
+) -> None:
+    words = ZH if locale == "zh-CN" else EN
+    page = open_page(locale=locale)
+    tab(page, 1)
+    shows(page, "#rk-upload", words["upload"])
+    assert page.inner_text("#rk-upload .rk-hint") == words["upload_limit"].format(mb=64)
+    page.evaluate(DROP, ["#rk-table", [["beside.md", "nothing"]]])
+    assert page.locator("#rk-upload").is_visible(), "the file does not take the page's place"
+    large = "x" * (1 << 20)
+    page.evaluate("mb => { window.large = mb.repeat(65) }", large)
+    files = [["quay.md", "# Quay\n\nThe quay is 30 metres long."], ["nameless", "x"]]
+    page.evaluate(DROP, ["#rk-upload", files])
+    page.evaluate(
+        DROP.replace("files) data", "[['large.md', window.large]]) data"), ["#rk-upload", []]
+    )
+    shows(page, "#rk-ways", words["state_done"])
+    rows = dict(row.split("\t", 1) for row in page.locator("#rk-ways tbody tr").all_inner_texts())
+    assert rows.keys() == {"quay.md", "nameless", "large.md"}
+    assert rows["large.md"].split("\t") == [words["state_failed"], words["error_too_large"]]
+    assert "has no extension" in rows["nameless"]
+    shows(page, "#rk-listed", "Quay")
+
+
+def test_files_are_chosen_with_the_keyboard(open_page: Any, site: Any, tmp_path: Path) -> None:
+    file = tmp_path / "pier.md"
+    file.write_text("# Pier\n\nThe pier has 12 lamps.")
+    page = open_page(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    tab(page, 1)
+    page.wait_for_selector("#rk-upload")
+    page.focus("#rk-refresh")
+    page.focus("#rk-upload input")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    assert chooser.value.is_multiple()
+    chooser.value.set_files([file])
+    shows(page, "#rk-ways", EN["state_done"])
+    assert no_sideways(page)
+
+
+def test_what_the_limits_of_a_key_refuse_is_said_in_words(
+    visit: Callable[..., Any], running: Any
+) -> None:
+    settings = running.services.settings.model_copy(update={"serve_key_concurrency": 1})
+    services = Services(settings, running.services.database, running.services.library)
+    live = started(services)
+    page = visit(live.url, locale="zh-CN")
+    ready(page)
+    tab(page, 2)
+    page.fill("#rk-query", "annual leave")
+    state = live.server.config.app.state.ragkit
+    state.quota._concurrency = 0
+    page.click("#rk-search")
+    shows(page, "#rk-retrieval", ZH["failed"].format(reason=ZH["error_concurrency"]))
+    state.quota._concurrency = 1
+    page.click("#rk-search")
+    shows(page, "#rk-hits", "Leave and absence (Galway)")
+    assert page.locator("#rk-retrieval .rk-failed").count() == 0
+    live.end()
+
+
 def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: str) -> None:
     key = keys.create(running.services.database, name="ann", principal="ann", scopes=("read",))
     context = browser.new_context()
@@ -466,7 +541,11 @@ def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: s
         assert page.inner_text("#rk-out") == "Log out (ann)"
         tab(page, 1)
         shows(page, "#rk-documents", "Leave and absence (Galway)")
+        assert page.inner_text("#rk-no-upload") == EN["no_write"]
         assert page.locator("#rk-upload").count() == 0, "the key may only read"
+        page.get_by_role("button", name="Leave and absence (Galway)").click()
+        until(page, "document.querySelector('#rk-document-text').value.includes('26 days')")
+        assert page.locator("#rk-delete").is_hidden()
         page.click("#rk-out")
         page.wait_for_selector("#key")
         page.goto(guarded)

@@ -36,7 +36,7 @@ ACTIONS: Final[tuple[tuple[str, str, str, dict[str, Any]], ...]] = (
     ("/v1/collections/", "POST", "/v1/collections/default/documents", {"files": FILE}),
     ("/v1/documents/", "GET", "/v1/documents/1/text", {}),
     ("/v1/documents/", "DELETE", "/v1/documents/999", {}),
-    ("/v1/jobs", "GET", "/v1/jobs?limit=100&after=9", {}),
+    ("/v1/jobs?", "GET", "/v1/jobs?limit=100&after=9", {}),
     ("/v1/conversations?", "GET", "/v1/conversations?limit=100", {}),
     ("/v1/conversations/", "PATCH", f"/v1/conversations/{NOBODY}", {"json": {"title": "a"}}),
     ("/v1/conversations/", "DELETE", f"/v1/conversations/{NOBODY}", {}),
@@ -44,6 +44,8 @@ ACTIONS: Final[tuple[tuple[str, str, str, dict[str, Any]], ...]] = (
     ("/v1/feedback", "POST", "/v1/feedback", {"json": {}}),
     ("/logout", "POST", "/logout", {}),
 )
+# Without those that need a model or a log-in to get any further.
+COUNTED: Final = [action for action in ACTIONS if action[0] not in {"/ui/ask", "/logout"}]
 HOLDING: Final = [action for action in ACTIONS if action[0] in {"/ui/ask", "/v1/search"}]
 FREE: Final = ("/", "/theme.css", "/ui/static/ragkit.js", "/ui/static/ragkit.css", "/livez")
 RATE: Final = 3
@@ -72,7 +74,7 @@ def page(services: Services, caller: Caller, request: pytest.FixtureRequest) -> 
 
 def test_the_table_has_every_address_that_the_scripts_ask_for() -> None:
     scripts = "\n".join(path.read_text() for path in Path(routes.FOLDER).glob("*.js"))
-    asked = set(re.findall(r"[\"`](/(?:v1|ui|gradio_api|logout)\b[\w/?]*)", scripts))
+    asked = set(re.findall(r"[\"`](/(?:v1|ui|gradio_api|logout)\b[\w/]*\??)", scripts))
     assert len(asked) > 10
     assert asked == {address for address, *_ in ACTIONS}
 
@@ -83,9 +85,13 @@ def test_the_table_has_every_address_that_the_scripts_ask_for() -> None:
 def test_every_action_of_the_page_counts_and_is_refused_over_the_rate(
     page: TestClient, method: str, path: str, body: dict[str, Any]
 ) -> None:
-    for _ in range(RATE):
-        assert page.get("/ui/me").status_code == 200
-    answer = page.request(method, path, **body)
+    assert page.get("/ui/me").status_code == 200
+    assert 429 in [page.get("/ui/me").status_code for _ in range(2 * RATE)]
+    # Where a minute begins meanwhile, one more is let in.
+    answer = min(
+        (page.request(method, path, **body) for _ in range(2)),
+        key=lambda one: one.status_code != 429,
+    )
     assert answer.status_code == 429
     assert answer.json()["error"]["code"] == "rate_limit_exceeded"
     assert int(answer.headers["retry-after"]) >= 1
@@ -94,16 +100,14 @@ def test_every_action_of_the_page_counts_and_is_refused_over_the_rate(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body"), [pytest.param(*one[1:], id=f"{one[1]} {one[2]}") for one in ACTIONS]
+    ("method", "path", "body"), [pytest.param(*one[1:], id=f"{one[1]} {one[2]}") for one in COUNTED]
 )
 def test_every_action_of_the_page_uses_the_rate_up(
     page: TestClient, method: str, path: str, body: dict[str, Any]
 ) -> None:
-    if path in {"/ui/ask", "/logout"}:
-        pytest.skip("it is counted by the same line; here it would need a model or a log-in")
     for _ in range(RATE):
         assert page.request(method, path, **body).status_code != 429
-    assert page.get("/v1/models").status_code == 429
+    assert 429 in [page.get("/v1/models").status_code for _ in range(2)]
 
 
 @pytest.mark.parametrize(
