@@ -80,6 +80,7 @@ def test_the_servers_figures_are_these() -> None:
         "ragkit_rejections_total": {"reason"},
         "ragkit_tokens_total": {"kind"},
         "ragkit_jobs": {"state"},
+        "ragkit_process_up": {"process"},
     }
 
 
@@ -110,7 +111,7 @@ def test_rules_are_complete_and_explained_in_the_documentation() -> None:
         assert re.fullmatch(r"\d+[mh]", rule["for"])
         assert rule["labels"]["severity"] in {"critical", "warning"}
         assert rule["alert"] in manual
-    assert len({rule["alert"] for rule in RULES}) == len(RULES) == 7
+    assert len({rule["alert"] for rule in RULES}) == len(RULES) == 8
 
 
 def test_prometheus_asks_serve_with_its_key() -> None:
