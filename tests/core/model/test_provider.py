@@ -14,6 +14,7 @@ from langsmith import utils as langsmith_utils
 from ragkit.contracts import LanguageModel
 from ragkit.errors import IncompleteAnswerError, ModelError, ModelServerBusyError, ModelServerError
 from ragkit.model import complete
+from ragkit.model.failures import refused
 from ragkit.model.provider import ProviderModel
 from ragkit.testing import LanguageModelConformance
 from ragkit.types import Decoding, Finish, Message, Reasoning
@@ -150,9 +151,16 @@ def test_nothing_is_traced_whatever_the_environment(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_provider_that_is_busy_says_when_to_ask_again(server: StubServer, status: int) -> None:
-    """The time is longer than the integration's own client would wait."""
-    server.script = lambda messages: Fault(status=status, retry_after_s=100)
+def test_a_provider_that_is_busy_keeps_its_status(server: StubServer, status: int) -> None:
+    """Without a time: for a time that is told, the integration's own client waits itself."""
+    server.script = lambda messages: Fault(status=status)
     with pytest.raises(ModelServerBusyError) as caught:
         complete(openai_model(), ASKED)
-    assert (caught.value.status, caught.value.retry_after_s) == (status, 100)
+    assert (caught.value.status, caught.value.retry_after_s) == (status, 0)
+
+
+def test_a_providers_time_is_read_from_its_error() -> None:
+    error = refused("busy", 429, {"retry-after": "40"})
+    assert isinstance(error, ModelServerBusyError)
+    assert (error.status, error.retry_after_s) == (429, 40)
+    assert type(refused("broken", 500, {"retry-after": "40"})) is ModelServerError
