@@ -30,6 +30,9 @@ export function drawUploads(place, finished) {
     add(input.files);
     input.value = ""; // so that the same file can be chosen again
   });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") input.click(); // as a button; browsers open the files by the space bar alone
+  });
   const over = (event) => zone.classList.toggle("rk-over", event.type === "dragover");
   for (const type of ["dragover", "dragleave", "drop"]) zone.addEventListener(type, over);
   zone.addEventListener("drop", (event) => add(event.dataTransfer.files));
