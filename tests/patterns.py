@@ -138,7 +138,7 @@ def _flags(node: ast.Call) -> list[ast.expr]:
 
 def _value(node: ast.expr, module: ModuleType) -> Any:
     code = compile(ast.Expression(node), module.__name__, "eval")
-    return eval(code, dict(vars(module)))
+    return eval(code, dict(vars(module)))  # noqa: S307  expressions of our own source
 
 
 def _uses(uses: Mapping[tuple[str, str], set[str]], module: str, name: str) -> frozenset[str]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ragkit.private_files import private
+
 LOOK_EVERY_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 240.0  # arbitrary: before a process that keeps failing is started again
 SETTLED_S: Final = 30.0  # arbitrary: a process that lived so long had started well
@@ -107,7 +109,8 @@ class StatusFile:
         status = {process.name: not process.is_down for process in processes}
         if status != self._written:
             new = self.path.with_suffix(".new")
-            new.write_text(json.dumps(status))
+            with open(new, "w", encoding="utf-8", opener=private) as file:
+                json.dump(status, file)
             new.replace(self.path)
             self._written = status
 

@@ -46,7 +46,7 @@ _DRIVERS: Final = {
     "oci": "ocifs",
 }
 _HAS_PORT: Final = frozenset({"ftp", "hdfs", "sftp", "smb", "ssh", "webdav", "webhdfs", "lakefs"})
-_SECRET_NAMES: Final = "sig|token|secret|password|credential|key"
+_SECRET_NAMES: Final = "sig|token|secret|password|credential|key"  # noqa: S105  names of parameters, no secret
 _SECRET: Final = re.compile(
     rf"[?&](?:(?!{_SECRET_NAMES})[^=&?])*+(?:{_SECRET_NAMES})[^=&?]*+=", re.IGNORECASE
 )

@@ -49,9 +49,14 @@ class Need(SecurityBase):
             yield caller
             return
         async with request.app.state.ragkit.quota.turn(caller):
-            if await request.is_disconnected():  # it may have waited for long
+            if await _has_left(request):  # the turn may have taken long
                 raise ClientGoneError
             yield caller
+
+
+async def _has_left(request: Request) -> bool:
+    """Tell whether the client has hung up; a body that nobody has read yet is discarded."""
+    return await request.is_disconnected() or await request.is_disconnected()
 
 
 class Public:

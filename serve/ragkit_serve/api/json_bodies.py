@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from starlette.exceptions import HTTPException
 
+from ragkit_serve.api.bodies import SMALL_PATHS
 from ragkit_serve.api.errors import ApiError, answer, of_http
 from ragkit_serve.api.sending import ClientGoneError
 
@@ -71,6 +72,8 @@ def check_json(content: bytes) -> None:
 
 
 def _says_json(scope: Scope) -> bool:
+    if scope["path"] in SMALL_PATHS:  # no route of these takes JSON, and each says so itself
+        return False
     kind = dict(scope["headers"]).get(b"content-type", b"").partition(b";")[0].strip().lower()
     return bool(kind == b"application/json" or kind.endswith(b"+json"))
 

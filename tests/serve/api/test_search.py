@@ -51,7 +51,11 @@ def check_trace(live: Live) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_trace_has_every_stage_and_what_cannot_be_searched_for_is_refused(
-    serve: Serve, database: Database, loaded_embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+    serve: Serve,
+    database: Database,
+    loaded_embedder: Embedder,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     database.store("default").create_collection("empty")
     with serve() as live:
@@ -66,5 +70,6 @@ def test_a_trace_has_every_stage_and_what_cannot_be_searched_for_is_refused(
             monkeypatch.setattr(loaded_embedder, "embed_query", lambda text, v=vector: v)
             answer = asked(live, {"query": "leave"})
             assert answer.status_code == 500
-            assert message in answer.json()["error"]["message"]
+            assert answer.json()["error"]["message"].startswith("the server failed: see the")
+            assert message in caplog.text
             assert asked(live, {"query": "leave", "mode": "lexical"}).status_code == 200

@@ -156,6 +156,8 @@ TELLS: Final[dict[str, Ask]] = {
     "GET /v1/chat/completions/{id}": keep_then_read,
     "GET /v1/conversations/{id}": talk_then("/v1/conversations/{id}"),
     "GET /v1/conversations/{id}/export": talk_then("/v1/conversations/{id}/export?format=json"),
+    "GET /ui/conversations/{id}": talk_then("/ui/conversations/{id}"),
+    "GET /ui/documents/{collection}": get("/ui/documents/open"),
 }
 # Why a route has nothing to tell; or the test that asks it.
 OTHERS: Final[dict[str, str]] = {
@@ -180,6 +182,10 @@ OTHERS: Final[dict[str, str]] = {
     "POST /v1/rerank": "of the request's own texts",
     "GET /v1/models/{model}": "test_a_hidden_document_is_like_an_absent_one",
     "GET /openapi.json": "no documents",
+    "GET /ui/me": "no documents",
+    "GET /ui/static/{name}": "no documents",
+    "GET /ui/sources/{id}/{ordinal}/{n}": "test_the_page_tells_no_more",
+    "POST /ui/ask": "as POST /v1/chat/completions, in tests/serve/ui/test_asking.py",
     "GET /v1/documents/{id}/versions": "test_a_hidden_document_is_like_an_absent_one",
     "POST /v1/documents/{id}/versions/{version}/restore": (
         "test_what_may_not_be_read_cannot_be_changed"
