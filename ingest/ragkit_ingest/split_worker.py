@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Asks the parent for something: JSON and a text or texts; returns JSON and the parts of the reply.
 Call = Callable[[dict[str, Any], bytes], tuple[Mapping[str, Any], Sequence[bytes]]]
 
+_TERMS_CHUNKS = 256  # whose terms are in memory together; arbitrary
 _SPLITTERS = 8  # kept, one for each collection's options; arbitrary
 
 
@@ -79,7 +80,9 @@ class SplitWorker:
         recipe = asked["recipe"]
         parsed, spans = requested(asked, parts)
         chunks = self._made(json.dumps(recipe, sort_keys=True)).split(parsed, spans)
-        terms_by(recipe["analyser"])([words_of(parsed.text, chunk) for chunk in chunks])
+        terms = terms_by(recipe["analyser"])
+        for first in range(0, len(chunks), _TERMS_CHUNKS):
+            terms([words_of(parsed.text, chunk) for chunk in chunks[first : first + _TERMS_CHUNKS]])
         return told_chunks(chunks)
 
     def _make(self, recipe: str) -> Splitter:

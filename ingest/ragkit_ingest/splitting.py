@@ -76,7 +76,7 @@ def told_spans(spans: Sequence[Span]) -> Answer:
         starts = np.fromiter((span.start for span in spans), np.int64, len(spans))
         ends = np.fromiter((span.end for span in spans), np.int64, len(spans))
         separable = False
-    parts = [np.asarray(offsets, np.int64).tobytes() for offsets in (starts, ends)]
+    parts = [np.asarray(offsets, np.int32).tobytes() for offsets in (starts, ends)]
     return {"separable": separable}, parts
 
 
@@ -84,7 +84,7 @@ def spans_of(fields: Mapping[str, Any], parts: Sequence[bytes]) -> TokenSpans:
     """Read what `told_spans` wrote."""
     import numpy as np
 
-    starts, ends = (np.frombuffer(part, np.int64) for part in parts)
+    starts, ends = (np.frombuffer(part, np.int32).astype(np.int64) for part in parts)
     return TokenSpans(starts, ends, np.empty(0, np.int32), bool(fields["separable"]))
 
 
