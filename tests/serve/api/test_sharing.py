@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
@@ -105,7 +105,7 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
         shares.collection("closed", to_readers(["group:hr"]))
         library = Library(settings, database)
         library.embedder = library.embedders.default = embedder
-        app = create_app(Services(settings, database, library))
+        app = create_app(Services(settings, database, library), ui=True)
         yield Site(database, app, hidden.id, shown.id, chunk, job)
         assert closed.id
 
@@ -358,7 +358,6 @@ def cited(answer: Any) -> set[int]:
 
 def test_the_page_tells_no_more(site: Site) -> None:
     services, words = site.app.state.services, WORDS["en"]
-    site = replace(site, app=create_app(services, ui=True))
     quoted = [Citation(1, site.hidden, "u", "t", None, 0, 10, "Q")]
     for name, groups, seen in (("ada", (), False), ("bob", ("hr",), True)):
         listed = site.client(name, "read", groups=groups).get("/ui/documents/open").json()
