@@ -43,7 +43,7 @@ class Refusing:
 def pipeline(store: Refusing, tally: Tally) -> Pipeline:
     options = SimpleNamespace(near_duplicates="keep")
     steps = SimpleNamespace(options=options, embedder=SimpleNamespace(space=None))
-    parsers = SimpleNamespace(workers=1)
+    parsers = SimpleNamespace(workers=1, limits=None)
     return Pipeline(*cast("Any", (store, "c", steps, None, parsers, None, tally)))
 
 
