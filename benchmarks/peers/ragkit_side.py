@@ -51,7 +51,7 @@ class Ragkit:
                 if future.exception() is not None:
                     failed += 1
                     continue
-                prepared = steps.prepared(source, future.result())
+                prepared = steps.prepared(source, future.result(), parsers)
                 chunks += len(prepared.rows)
                 chars += len(prepared.document.text)
             spent = clock.stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from ragkit.text.normalise import clean, is_clean
@@ -50,6 +51,12 @@ def told_members(members: Sequence[tuple[str, bytes]]) -> Answer:
 def most_bytes(text_chars: int) -> int:
     """Say how large the parts of a parsed text can be."""
     return text_chars * _BYTES_PER_CHAR + MAX_BLOCKS * _FIELDS * _FIELD_BYTES
+
+
+def parts_in(data: bytes, lengths: Sequence[int]) -> list[bytes]:
+    """Cut bytes into parts of these lengths."""
+    ends = [0, *accumulate(lengths)]
+    return [data[start:end] for start, end in pairwise(ends)]
 
 
 def sizes(fields: Mapping[str, Any], total: int) -> list[int]:

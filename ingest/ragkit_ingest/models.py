@@ -36,7 +36,8 @@ def steps_of(embedders: Embedders, store: PostgresStore, collection: str, *, str
     now = made[active.id] if active else fingerprint(settings, options, analyser=analyser)
     # A collection from before sources were noted is noted now, if its model is the settings'.
     new = active is None or (not active.source and embedder is embedders.default)
-    return Steps(embedder, now, settings, options, earlier=frozenset(made.values()), new=new)
+    earlier = frozenset(made.values())
+    return Steps(embedder, now, settings, options, analyser=analyser, earlier=earlier, new=new)
 
 
 def fingerprints_of(embedders: Embedders, store: PostgresStore, collection: str) -> frozenset[str]:

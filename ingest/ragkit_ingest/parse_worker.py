@@ -1,4 +1,6 @@
-"""The program that a parser process runs: limits itself, then parses one file after the other.
+"""The program that a parser process runs: limits itself, then takes one file after the other.
+
+It parses or unpacks a file, or splits the text of one.
 
 Requests and answers are length-prefixed frames on standard input and output. It knows nothing of
 where the files come from.
@@ -16,18 +18,21 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
-from ragkit_ingest.answers import Answer, told, told_members
+from ragkit_ingest.answers import Answer, parts_in, told, told_members
 from ragkit_ingest.clean.said import masked_reason
 from ragkit_ingest.parse import members_of, parse_bytes
 from ragkit_ingest.parse.options import ParseOptions, read_options
+from ragkit_ingest.split_worker import SplitWorker
 from ragkit_ingest.trimming import Trimming
 
-# A request is JSON ("suffix", "options", "members": whether these are wanted) and the file's bytes;
-# an answer is JSON and what it calls its parts, one after the other (see answers.py).
+# A request is JSON and bytes: a file's ("suffix", "options", "members": whether these are wanted)
+# or a text's ("recipe", see splitting.py). An answer is JSON and what it calls its parts, one after
+# the other (see answers.py). Before it answers, a splitter may "call" the embedder so.
 FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
 _MAX_OPEN_FILES = 64
@@ -53,30 +58,48 @@ def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     _die_with_parent()
     _limit(memory_mb)
     trim = Trimming()
+    splitting = SplitWorker(partial(_call, requests, answers))
     while True:
         _limit_cpu(cpu_s)
         try:
             request = _read(requests)
             if request is None:
                 return
-            answer, files = _answer(parse, *request)
+            answer, files = _answer(parse, splitting, *request)
             body = _json(answer)
         except MemoryError:
             body, files = _json(_OUT_OF_MEMORY), []
         request = None
-        answers.write(FRAME.pack(len(body), sum(map(len, files))))
-        answers.write(body)
-        files.reverse()
-        while files:
-            answers.write(files.pop())  # and gone: the other side has it now
-        answers.flush()
+        _write(answers, body, files)
         trim()
         if body == _json(_OUT_OF_MEMORY):
             return  # what is left of this process is not worth trusting
 
 
-def _answer(parse: Parse, data: bytes, asked: Mapping[str, Any]) -> Answer:
-    """Parse or unpack one file; put the outcome into words that JSON has, and bytes after them."""
+def _call(
+    requests: BinaryIO, answers: BinaryIO, asked: dict[str, Any], data: bytes
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Ask the parent for something. Raises EOFError when it is gone."""
+    _write(answers, _json({**asked, "parts": [len(data)]}), [data])
+    reply = _read(requests)
+    if reply is None:
+        raise EOFError("the parent is gone")
+    return reply[1], parts_in(reply[0], reply[1]["parts"])
+
+
+def _write(answers: BinaryIO, body: bytes, files: list[bytes]) -> None:
+    answers.write(FRAME.pack(len(body), sum(map(len, files))))
+    answers.write(body)
+    files.reverse()
+    while files:
+        answers.write(files.pop())  # and gone: the other side has it now
+    answers.flush()
+
+
+def _answer(parse: Parse, splitting: SplitWorker, data: bytes, asked: Mapping[str, Any]) -> Answer:
+    """Parse, unpack or split; put the outcome into words that JSON has, and bytes after them."""
+    if "recipe" in asked:
+        return _split(splitting, data, asked)
     try:
         options = read_options(asked["options"])
         if asked["members"]:
@@ -88,6 +111,17 @@ def _answer(parse: Parse, data: bytes, asked: Mapping[str, Any]) -> Answer:
         raise
     except Exception as error:  # noqa: BLE001 - the loop outlives every file
         return _failed(f"parser failed: {_name(error)}", asked), []
+
+
+def _split(splitting: SplitWorker, data: bytes, asked: Mapping[str, Any]) -> Answer:
+    try:
+        return splitting.split(asked, parts_in(data, asked["parts"]))
+    except IngestError as error:
+        return {"error": "chunk", "reason": error.reason}, []
+    except (MemoryError, EOFError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the loop outlives every file
+        return {"error": "chunk", "reason": f"splitter failed: {_name(error)}"}, []
 
 
 def _failed(reason: str, asked: Mapping[str, Any]) -> dict[str, str]:

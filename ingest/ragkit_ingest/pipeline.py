@@ -1,7 +1,8 @@
 """The stages of an ingestion, side by side: read, parse, split, embed, write.
 
-Each stage is a thread (parsers are processes) with a bounded queue before it, so that the embedder
-never waits for the others and memory stays flat. It knows nothing of formats, tokens or SQL.
+Each stage is a thread with a bounded queue before it, so that the embedder never waits for the
+others and memory stays flat; parsers and the splitter are processes. It knows nothing of formats,
+tokens or SQL.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from ragkit_ingest.alike import Alike, flagged
 from ragkit_ingest.channel import Broken, Channel, Room
 from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
+from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.steps import rows_of
 from ragkit_ingest.tally import Live, Tally, Task
 from ragkit_ingest.trimming import Trimming
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from ragkit.types import Document
     from ragkit_ingest.embedding import Rows
     from ragkit_ingest.items import Item
-    from ragkit_ingest.sandbox import ParserPool
     from ragkit_ingest.steps import Prepared, Steps
 
 # Bounds of what waits, arbitrary: enough that no stage waits for another's next piece of work.
@@ -90,6 +91,8 @@ class Pipeline:
         self._steps = steps
         self._settings = settings
         self._parsers = parsers
+        # Apart from the parsers, so that a text need not wait for the files that are to be parsed.
+        self._splitters = ParserPool(1, parsers.limits)
         self._worker = worker
         self._reading_room = Room(_PARSING_BYTES * parsers.workers)
         self._under_way = Room(FILES_UNDER_WAY)
@@ -124,6 +127,7 @@ class Pipeline:
                 ("write", self._writing, lambda: None),
             )
         ]
+        self._splitters.start()
         for stage in stages:
             stage.start()
         try:
@@ -154,6 +158,7 @@ class Pipeline:
         for bound in self._bounds:
             bound.abort()
         self._parsers.close()
+        self._splitters.close()
 
     def _stage(self, name: str, work: Callable[[], None], after: Callable[[], None]) -> None:
         try:
@@ -200,8 +205,13 @@ class Pipeline:
             parsed = future.result()
             self._steps.get_ready()  # no file's own time
             began = perf_counter()
-            prepared = self._apart(task, self._steps.prepared(task.source, parsed))
+            whole = self._steps.prepared(task.source, parsed, self._splitters)
+            prepared = self._apart(task, whole)
+        except CancelledError:
+            raise Broken from None
         except IngestError as error:
+            if self._stop.is_set():
+                raise Broken from None
             self._reading.fail(task, error)
             prepared = None
         if prepared is None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from ragkit.errors import IngestError
+from ragkit.text.analyse import ANALYSER
 from ragkit.text.language import language
 from ragkit.types import Chunk, NewDocument, ParsedText
 from ragkit_ingest.clean.boilerplate import without_boilerplate
@@ -24,14 +26,19 @@ from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.parse.options import ParseOptions, parse_options
 from ragkit_ingest.repeated import folder_of
 from ragkit_ingest.split import splitter
+from ragkit_ingest.splitting import SplitRecipe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ragkit.contracts import Embedder, Vectors
     from ragkit.ingest_options import IngestOptions
     from ragkit.settings import Settings
     from ragkit_ingest.embedding import Rows
     from ragkit_ingest.repeated import Lines
-    from ragkit_ingest.split.contract import Splitter
+    from ragkit_ingest.sandbox import ParserPool
+
+    Chunks = tuple[Chunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +87,9 @@ def _hash(item: Item, data: bytes) -> str:
 class Steps:
     """What makes a document of a parsed file: options, model, fingerprint.
 
-    `earlier` are fingerprints whose documents need not be made anew; `new` says that what the
-    collection's model is loaded by is not noted with it yet.
+    `analyser` names what makes terms of the documents. `earlier` are fingerprints whose documents
+    need not be made anew; `new` says that what the collection's model is loaded by is not noted
+    with it yet.
     """
 
     def __init__(
@@ -91,10 +99,12 @@ class Steps:
         settings: Settings,
         options: IngestOptions,
         *,
+        analyser: str = ANALYSER,
         earlier: frozenset[str] = frozenset(),
         new: bool = False,
     ) -> None:
         self.embedder = embedder
+        self.analyser = analyser
         self.fingerprint = fingerprint
         self.fingerprints = earlier | {fingerprint}
         self.options = options
@@ -116,17 +126,29 @@ class Steps:
         return same and not source.error
 
     def get_ready(self) -> None:
-        """Load what splitting needs: the embedder, whose tokens are counted. At once, if it is."""
-        assert self._splitter is not None
+        """Load what splitting needs: the embedder, whose tokens are counted. At once, if it is.
 
-    def prepared(self, source: Source, parsed: ParsedText) -> Prepared:
-        """Split a parsed thing. The first call loads the embedder, whose tokens are counted."""
-        split = self._splitter
+        Raises SettingsError for sizes that make no sense.
+        """
+        assert self._recipe is not None
+
+    def prepared(
+        self,
+        source: Source,
+        parsed: ParsedText,
+        parsers: ParserPool,
+        wait: Callable[[Future[Chunks]], Chunks] = Future.result,
+    ) -> Prepared:
+        """Split a parsed thing in a limited process; `wait` waits for it.
+
+        The first call loads the embedder, whose tokens are counted.
+        """
+        recipe = self._recipe
         lines = self.lines.get(folder_of(source.item.uri))
         if lines:
             parsed = without_boilerplate(parsed, lines)
         spans = self.embedder.token_spans(parsed.text)
-        chunks = split.split(parsed, spans)
+        chunks = wait(parsers.split(parsed, spans, recipe))
         if not chunks:
             raise IngestError("chunk", "there is no text in it")
         item = source.item
@@ -152,9 +174,12 @@ class Steps:
         return self._embedding.embed(rows)
 
     @cached_property
-    def _splitter(self) -> Splitter:
-        """The collection's splitter. Raises SettingsError for sizes that make no sense."""
-        return splitter(self.options, self.embedder, reserve=self._embedding.reserve)
+    def _recipe(self) -> SplitRecipe:
+        """What the collection's texts are split with, checked by making the splitter once."""
+        self.embedder.load()
+        reserve = self._embedding.reserve
+        splitter(self.options, self.embedder, reserve=reserve)
+        return SplitRecipe(self.options, self.embedder, reserve, self.analyser)
 
 
 def _first_heading(chunks: Iterable[Chunk]) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillParsing
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as StillWorking
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ragkit.errors import IngestError, LeaseLostError, ModelError, OtherModelError
 from ragkit.types import ParsedText
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ragkit_ingest.steps import Prepared
 
     StepsOf = Callable[[PostgresStore, str], Steps]  # for a collection
+
+T = TypeVar("T")
 
 # Embedded together: about a second of work, then there is a look at whether to stop.
 _FEWEST_CHUNKS: Final = 16
@@ -115,7 +118,7 @@ class Uploads:
         parsed = self._parsed(job, source.data, source.item.suffix, steps)
         figures.ended("parse")
         figures.began("split")
-        prepared = steps.prepared(source, parsed)
+        prepared = steps.prepared(source, parsed, self._parsers, partial(self._awaited, job))
         figures.ended("split")
         figures.chunks, figures.notes = len(prepared.rows), dict(prepared.notes)
         return prepared
@@ -127,13 +130,18 @@ class Uploads:
             raise IngestError("embed", str(error)) from error
 
     def _parsed(self, job: TakenUpload, data: bytes, suffix: str, steps: Steps) -> ParsedText:
-        """Parse a file in a process of its own; the lease is renewed meanwhile."""
-        future: Future[ParsedText] = self._parsers.submit(data, suffix, steps.parse_options)
+        """Parse a file in a process of its own."""
+        return self._awaited(job, self._parsers.submit(data, suffix, steps.parse_options))
+
+    def _awaited(self, job: TakenUpload, future: Future[T]) -> T:
+        """Wait for what a process does, and renew the lease meanwhile."""
         while True:
             try:
                 return future.result(timeout=_HEARTBEAT_S)
-            except StillParsing:
+            except StillWorking:
                 self._progress(job, 0, 0)
+            except CancelledError:
+                raise BrokenOff from None
 
     def _embedded(self, job: TakenUpload, rows: Rows, steps: Steps, figures: Figures) -> Vectors:
         """Embed a document's chunks a few at a time, so that short files need not wait for long."""

@@ -13,6 +13,7 @@ from ragkit.settings import Settings
 from ragkit.store.open import open_database
 from ragkit.types import ParsedText
 from ragkit_ingest.run import ingest
+from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.steps import Prepared, Source, Steps
 from ragkit_ingest.tally import Figures, Live
 from tests.ingest.pdfs import SHOW_IMAGE, image, pdf, text
@@ -33,9 +34,9 @@ def test_each_file_has_its_seconds_by_stage_and_what_its_text_lacks(
     (folder / "scan.pdf").write_bytes(pdf(pages, picture=image(8, 8, b"\0" * 64)))
     prepared, ready = Steps.prepared, []
 
-    def noted(steps: Steps, source: Source, parsed: ParsedText) -> Prepared:
-        ready.append("_splitter" in vars(steps))
-        return prepared(steps, source, parsed)
+    def noted(steps: Steps, source: Source, parsed: ParsedText, parsers: ParserPool) -> Prepared:
+        ready.append("_recipe" in vars(steps))
+        return prepared(steps, source, parsed, parsers)
 
     monkeypatch.setattr(Steps, "prepared", noted)
     ingest([folder], settings=settings)

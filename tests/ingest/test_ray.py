@@ -62,13 +62,14 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 def here(blocks: Iterable[Any], plan: Plan, size: Size) -> Iterator[Any]:
     """Do what the operators do, one block after the other; all but the code passes a pickle."""
     parse = Parse(*passed((plan.options, plan.limits, plan.version)))
-    embed = Embed(passed(plan.recipe))
+    embed = Embed(*passed((plan.recipe, plan.limits)))
     write = Write(*passed((plan.settings, plan.recipe.collection)))
     try:
         for block in blocks:
             yield passed(write(passed(embed(passed(parse(passed(block)))))))
     finally:
         parse.close()
+        embed.close()
         write.close()
 
 

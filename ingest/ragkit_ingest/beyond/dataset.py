@@ -63,10 +63,10 @@ def results(blocks: Iterable[pyarrow.Table], plan: Plan, size: Size) -> Iterator
     parsers = plan.parsers or size.cpus
     data = _stage(data, Parse, (plan.options, plan.limits, plan.version), parsers, _PARSE_CPUS)
     if size.gpus:
-        data = _stage(data, Embed, (plan.recipe,), size.gpus, 1, num_gpus=1)
+        data = _stage(data, Embed, (plan.recipe, plan.limits), size.gpus, 1, num_gpus=1)
     else:
         each = max(1, min(_MOST_EMBED_CPUS, size.least_cpus // 2))
-        data = _stage(data, Embed, (plan.recipe,), max(1, size.cpus // each - 1), each)
+        data = _stage(data, Embed, (plan.recipe, plan.limits), max(1, size.cpus // each - 1), each)
     writing = (plan.settings, plan.recipe.collection)
     data = _stage(data, Write, writing, _MOST_WRITERS, _WRITE_CPUS)
     yield from data.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)

@@ -51,6 +51,7 @@ class Recipe:
     kept: KeptSpace | None
     fingerprint: str
     options: IngestOptions
+    analyser: str
     lines: Lines
 
 
@@ -101,14 +102,20 @@ class Parse:
 
 
 class Embed:
-    """Splits texts and embeds their chunks, with one model per process.
+    """Splits texts in a limited child process and embeds their chunks, with one model per process.
 
     Both in one place, because both take the model: the tokens that chunks are counted in are its
     own, and passed on; a semantic splitter also embeds.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, limits: ParseLimits) -> None:
         self._recipe = recipe
+        self._limits = limits
+
+    def close(self) -> None:
+        """End the child process."""
+        if "_pool" in self.__dict__:
+            self._pool.close()
 
     def __call__(self, packed: pyarrow.Table) -> pyarrow.Table:
         return each(packed, lambda parcel: guarded(parcel, self._embed))
@@ -116,7 +123,7 @@ class Embed:
     def _embed(self, parcel: Parsed) -> Parcel:
         steps, task = self._steps, parcel.task
         began = perf_counter()
-        prepared = steps.prepared(task.source, parcel.text)
+        prepared = steps.prepared(task.source, parcel.text, self._pool)
         _spent(task.figures, "split", began)
         task.figures.notes = dict(prepared.notes)
         task.figures.chunks = len(prepared.rows)
@@ -124,6 +131,12 @@ class Embed:
         vectors = steps.embed(prepared.rows)
         _spent(task.figures, "embed", began)
         return Embedded(parcel.place, task, prepared.document, vectors, steps.embedder.space)
+
+    @cached_property
+    def _pool(self) -> ParserPool:
+        from ragkit_ingest.sandbox import ParserPool
+
+        return ParserPool(1, self._limits)
 
     @cached_property
     def _steps(self) -> Steps:
@@ -213,7 +226,9 @@ def steps_again(recipe: Recipe, embedders: Embedders) -> Steps:
     from ragkit_ingest.steps import Steps
 
     embedder = embedders.of(recipe.kept, recipe.collection)
-    steps = Steps(embedder, recipe.fingerprint, recipe.settings, recipe.options)
+    steps = Steps(
+        *(embedder, recipe.fingerprint, recipe.settings, recipe.options), analyser=recipe.analyser
+    )
     steps.lines = recipe.lines
     return steps
 

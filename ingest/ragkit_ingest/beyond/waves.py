@@ -207,13 +207,15 @@ class Waves:
     def _here(self, wave: Sequence[Task]) -> None:
         """Do a wave in this program, as it is done without Ray."""
         plan = self._plan
-        parse, embed = Parse(plan.options, plan.limits, plan.version), Embed(plan.recipe)
+        parse = Parse(plan.options, plan.limits, plan.version)
+        embed = Embed(plan.recipe, plan.limits)
         write = Write(plan.settings, self._collection)
         packed = blocks(wave, most=1, most_bytes=_BLOCK_BYTES)
         try:
             self._settle(dict(enumerate(wave)), (write(embed(parse(block))) for block in packed))
         finally:
             parse.close()
+            embed.close()
             write.close()
 
     def _settle(self, left: dict[int, Task], done: Iterable[pyarrow.Table]) -> None:
@@ -253,6 +255,7 @@ class Waves:
             kept=self._store.spaces.active(self._collection),
             fingerprint=steps.fingerprint,
             options=steps.options,
+            analyser=steps.analyser,
             lines=steps.lines,
         )
         told = without_secrets(self._settings, keep=("database_url",))
