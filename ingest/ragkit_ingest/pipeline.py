@@ -127,6 +127,7 @@ class Pipeline:
                 ("write", self._writing, lambda: None),
             )
         ]
+        self._splitters.start()
         for stage in stages:
             stage.start()
         try:

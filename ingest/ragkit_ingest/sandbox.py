@@ -105,6 +105,10 @@ class ParserPool(Closing):
         # A process dies with the thread that started it (PR_SET_PDEATHSIG), so each has its own.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ragkit-parse")
 
+    def start(self) -> None:
+        """Start a process now, so that the first file need not wait for it."""
+        self._threads.submit(self._process)
+
     def submit(
         self,
         data: bytes,
