@@ -27,7 +27,7 @@ def create(
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, write or admin; give several one by one. Default: read."),
+        typer.Option(help="read, write, admin or metrics; give several one by one. Default: read."),
     ] = None,
     collection: Annotated[
         list[str] | None,

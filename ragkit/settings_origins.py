@@ -7,6 +7,7 @@ Knows nothing of what a setting means: `Settings` says what it may be.
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ragkit.settings_errors import PREFIX, explained, short_path
 from ragkit.settings_trust import REACHING, check_trust, notice
 
 FILE: Final = "ragkit.toml"
+MAX_FILE_BYTES: Final = 1 << 20  # arbitrary, far above what settings need
 EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
 
 _PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
@@ -134,12 +136,22 @@ def _read_secret(variable: str, path: Path) -> str:
     return secret
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a path at once; opening a pipe would wait for somebody to write."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _read_file(path: Path) -> tuple[dict[str, Any], os.stat_result | None]:
     """Read a file's settings and what the system says of it; nothing where there is none."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             written = os.fstat(file.fileno())
-            text = file.read().decode("utf-8-sig")  # Windows editors write a mark
+            if not stat.S_ISREG(written.st_mode) or written.st_size > MAX_FILE_BYTES:
+                raise SettingsError(
+                    f"{path} is no file of at most {MAX_FILE_BYTES >> 10} kB: remove it, or run"
+                    " ragkit in another folder."
+                )
+            text = file.read(MAX_FILE_BYTES).decode("utf-8-sig")  # Windows editors write a mark
         return tomllib.loads(text), written
     except FileNotFoundError:
         return {}, None

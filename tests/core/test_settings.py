@@ -156,6 +156,22 @@ def test_unreadable_file_is_named(tmp_path: Path) -> None:
     assert "ragkit.toml cannot be read: Is a directory" in refusal(tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["device", "pipe", "large", "folder"])
+def test_what_is_no_file_of_settings_is_not_read(tmp_path: Path, kind: str) -> None:
+    """Whoever shares a folder can leave anything in it: it costs neither memory nor patience."""
+    path = tmp_path / "ragkit.toml"
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "large":
+        with path.open("wb") as file:
+            file.truncate(3 << 30)
+    else:
+        path.mkdir()
+    assert "ragkit.toml" in refusal(tmp_path)
+
+
 def test_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "ragkit.toml").write_bytes("collection = '合同'".encode("gb18030"))
     assert "ragkit.toml is not UTF-8" in refusal(tmp_path)

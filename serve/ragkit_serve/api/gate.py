@@ -179,7 +179,13 @@ def _headers(scope: Scope) -> dict[bytes, str]:
             )
         found[name] = value.decode("latin-1")
     if b"content-length" in found and b"transfer-encoding" in found:
-        raise ApiError(400, "the body's length is told in two ways: tell it in one", code="header")
+        # Programs on the way may see another request where the body ends: RFC 9112, 6.3.
+        raise ApiError(
+            400,
+            "the body's length is told in two ways: tell it in one",
+            code="header",
+            headers={"connection": "close"},
+        )
     return found
 
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _READ: Final = re.compile(r"/(?:theme\.css|favicon\.ico|(?:assets|static)/[\w./-]{1,200})?")
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+PASSED: Final = frozenset(
+    {b"host", b"accept", b"accept-encoding", b"accept-language", b"user-agent"}
+    | {b"if-none-match", b"if-modified-since", b"range", b"if-range"}
+)
 MAX_INDEX_BYTES: Final = 4 << 20  # only catches mistakes: the page is 100 kB
 
 # What the index page has for other sites, and for pages that put it into a frame.
@@ -54,15 +58,17 @@ class Frontend:
         headers = dict(scope["headers"])
         language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
         page = self._pages[language]
-        # Gradio would take links to states, themes and views from the query.
-        scope = {**scope, "query_string": b""}
+        # Gradio would take links to states, themes and views from the query, and the server's name
+        # from headers of proxies.
+        passed = [pair for pair in scope["headers"] if pair[0] in PASSED]
+        scope = {**scope, "query_string": b"", "headers": passed}
         receive = _without_body(receive)
         if scope["path"] != "/":
             await page(scope, receive, send)
             return
         # The index is rewritten, so it has to come uncompressed.
-        passed = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-        await page({**scope, "headers": passed}, receive, _Index(send, language))
+        plain = [pair for pair in passed if pair[0] != b"accept-encoding"]
+        await page({**scope, "headers": plain}, receive, _Index(send, language))
 
 
 def _check(scope: Scope) -> None:

@@ -226,6 +226,21 @@ def test_doubled_headers_are_refused(serve: Serve, twice: str) -> None:
         assert raw(live, f"GET /v1/models HTTP/1.1\r\n{twice}\r\n\r\n") == 400
 
 
+def test_after_a_body_of_two_lengths_the_connection_is_closed(serve: Serve) -> None:
+    """What follows may be a request that a proxy has taken for a part of the body."""
+    lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked"
+    request = f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\n{lengths}\r\n\r\n0\r\n\r\n"
+    with serve() as live:
+        address = httpx.URL(live.url)
+        with socket.create_connection((address.host, address.port or 80), 60) as conn:
+            conn.sendall(request.encode() + b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while piece := conn.recv(1 << 16):
+                answer += piece
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 def raw(live: Any, request: str) -> int:
     """Send bytes as they are; return the status."""
     address = httpx.URL(live.url)

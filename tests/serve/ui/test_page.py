@@ -233,12 +233,14 @@ def test_behind_the_list_gradio_has_nothing_to_give_either(app: FastAPI, path: s
         assert "root:" not in answer.text
 
 
-def test_gradio_is_handed_no_body_and_no_query(services: Services) -> None:
+def test_gradio_is_handed_no_body_no_query_and_no_headers_of_proxies(services: Services) -> None:
     """Whatever a client sends with a GET, the page's own app sees none of it."""
     seen: list[tuple[bytes, bytes]] = []
+    names: set[bytes] = set()
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append((scope["query_string"], (await receive())["body"]))
+        names.update(name for name, _ in scope["headers"])
         await PlainTextResponse("x")(scope, receive, send)
 
     async def let_in(scope: Scope, receive: Receive, send: Send) -> None:
@@ -246,8 +248,11 @@ def test_gradio_is_handed_no_body_and_no_query(services: Services) -> None:
 
     outside = TestClient(let_in, "http://127.0.0.1")
     for path in ("/", "/theme.css", "/static/a.js"):
-        outside.request("GET", path + "?__theme=dark", content=b"{}")
+        elsewhere = {"x-forwarded-host": "evil.example", "x-gradio-server": "http://evil.example"}
+        outside.request("GET", path + "?__theme=dark", content=b"{}", headers=elsewhere)
     assert seen == [(b"", b"")] * 3
+    assert b"host" in names
+    assert not [name for name in names if name.startswith(b"x-")]
 
 
 def test_the_page_makes_no_files(
