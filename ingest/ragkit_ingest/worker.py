@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -124,7 +124,9 @@ class Shift:
         self._steps_of = steps_of
         self._lost = lost
         self._at_once = min(settings.jobs or max(2, parser_count()), _MOST_AT_ONCE)
-        self._parsers = ParserPool(self._at_once, limits(settings))
+        self._parsers = ParserPool(self._at_once + 1, limits(settings))
+        self._claiming = threading.Lock()
+        self._under_way: Counter[str] = Counter()  # uploads by tenant; for _claiming to change
         self.stop = threading.Event()
         self._bell = _Bell()
         self._errors: list[Exception] = []
@@ -147,9 +149,12 @@ class Shift:
             uploads = Uploads(self._database, self._steps_of, self._parsers, queue, self.stop)
             threads = [
                 threading.Thread(
-                    target=self._work, args=(queue, uploads), daemon=True, name=f"upload-{n}"
+                    target=self._work,
+                    args=(queue, uploads),
+                    daemon=True,
+                    name=f"upload-{n}",
                 )
-                for n in range(self._at_once)
+                for n in range(self._at_once + 1)  # one more than a tenant gets, for others
             ]
             if self.files is not None:
                 threads.append(threading.Thread(target=self._file, daemon=True, name="files"))
@@ -188,14 +193,28 @@ class Shift:
         try:
             while not self.stop.is_set():
                 heard = self._bell.rings
-                job = queue.claim()
+                job = self._claim(queue)
                 if job is None:
                     self._tidy.when_idle(queue)
                     self._rest(heard)
-                else:
+                    continue
+                try:
                     self.do(queue, uploads, job)
+                finally:
+                    with self._claiming:
+                        self._under_way[job.tenant] -= 1
+                self._bell.ring()  # a thread may have left the tenant's next file alone
         except Exception as error:  # noqa: BLE001  handed to the main thread
             self._errors.append(error)
+
+    def _claim(self, queue: UploadWorker) -> TakenUpload | None:
+        """Take the next upload; one tenant never has all threads, however large its files are."""
+        with self._claiming:
+            full = [tenant for tenant, n in self._under_way.items() if n >= self._at_once]
+            job = queue.claim(without=full)
+            if job is not None:
+                self._under_way[job.tenant] += 1
+            return job
 
     def _file(self) -> None:
         """Take in queued files as they come; an error that is not a file's ends the shift."""

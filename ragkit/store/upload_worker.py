@@ -7,7 +7,7 @@ worker's jobs are free at once. It knows nothing of what the work is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,12 +96,15 @@ class UploadWorker:
         self._last = ""  # the tenant whose turn was last
         self.number = jobs.register(conn)
 
-    def claim(self) -> TakenUpload | None:
-        """Take the next upload; None when there is none. Sets aside what was tried too often."""
+    def claim(self, *, without: Collection[str] = ()) -> TakenUpload | None:
+        """Take the next upload, of a tenant that is not in `without`; None when there is none.
+
+        An upload that was tried too often fails.
+        """
         with self._lock:
             while True:
                 with begun(self._conn, EVERYBODY) as cursor:
-                    row = cursor.execute(_NEXT, (self._last,)).fetchone()
+                    row = self._next(cursor, without)
                     if row is None:
                         return None
                     cursor.execute("SELECT set_config('ragkit.tenant', %s, true)", (row[0],))
@@ -109,6 +112,20 @@ class UploadWorker:
                 if taken is not None:
                     self._last = taken.tenant
                     return taken
+
+    def _next(self, cursor: Cursor[Any], without: Collection[str]) -> tuple[str, int] | None:
+        """Lock the next upload: of one tenant after the other, until all have had their turn."""
+        last = self._last
+        passed: set[str] = set()
+        while (row := cursor.execute(_NEXT, (last,)).fetchone()) is not None:
+            tenant, job = row
+            if tenant not in without:
+                return tenant, job
+            if tenant in passed:
+                return None
+            passed.add(tenant)
+            last = tenant
+        return None
 
     def _take(self, cursor: Cursor[Any], tenant: str, job: int) -> TakenUpload | None:
         """Take a job that is locked; None when it was tried too often, which fails it."""

@@ -4,7 +4,6 @@ import io
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ragkit.store.postmaster import Postmaster
 from ragkit.store.sources import Sources, Upload
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import Command, finish, locked, start, until, write_file
+from tests.places import passable_folder
 
 pytestmark = pytest.mark.faults
 
@@ -30,7 +30,7 @@ RUNNING = "SELECT count(*) FROM job WHERE state = 'running'"
 @pytest.fixture
 def home() -> Iterator[Path]:
     """A home of the embedded database, which as root another account must be able to enter."""
-    made = Path(tempfile.mkdtemp(prefix="ragkit-killed-")).resolve()
+    made = passable_folder().resolve()
     try:
         yield made
     finally:

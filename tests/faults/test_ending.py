@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from ragkit.store.open import open_database
 from ragkit.store.sources import Sources, Upload
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, finish, locked, until
+from tests.places import passable_folder
 
 pytestmark = pytest.mark.faults
 
@@ -198,7 +198,7 @@ def test_a_statement_that_waits_for_a_lock(
 
 @both
 def test_a_database_that_does_not_answer(name: str, model: str, tmp_path: Path) -> None:
-    home = Path(tempfile.mkdtemp(prefix="ragkit-stopped-"))
+    home = passable_folder()
     try:
         with (
             EmbeddedServer.open(home, durable=False) as server,

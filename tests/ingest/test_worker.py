@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,10 @@ from ragkit.settings import Settings
 from ragkit.store.embedded import EmbeddedServer, stop
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
+from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJob, UploadJobs
+from ragkit_ingest.upload import Uploads
+from ragkit_ingest.worker import Shift
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, locked, start
 from tests.places import passable_folder
@@ -213,6 +217,45 @@ def test_two_workers_share_and_double_nothing(
     assert {document.version for document in documents} == {1}
     assert all(logs)
     assert sorted(int(job) for log in logs for job in log) == [job.id for job in jobs]
+
+
+class Holding(Shift):
+    """Holds the files of one tenant until the shift ends, and fails those of others at once."""
+
+    def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
+        if job.tenant == "greedy":
+            self.stop.wait(PATIENCE_S)
+        else:
+            queue.fail(job, "parse", "seen")
+
+
+def test_files_that_take_long_hold_up_no_other_tenants(database: Database) -> None:
+    """Two tenants send files at once; those of one fill all the places that it can have."""
+    jobs = {}
+    for tenant, count in (("greedy", 5), ("modest", 3)):
+        database.store(tenant).create_collection("c")
+        uploads = [Upload(f"{n}.txt", io.BytesIO(b"Text.")) for n in range(count)]
+        jobs[tenant] = Sources(database.pool, tenant).keep("c", uploads, principal="p")
+    greedy, modest = (UploadJobs(database.pool, tenant) for tenant in jobs)
+    shift = Holding(database, Settings(jobs=2), lambda store, collection: pytest.fail("no"), [])
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            shift.run()
+        except BaseException as error:  # noqa: BLE001  looked at below
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        wait_until(lambda: all(job.state == "failed" for job in modest.some(jobs["modest"])))
+        states = [job.state for job in greedy.some(jobs["greedy"])]
+        assert (states.count("running"), states.count("queued")) == (2, 3)
+    finally:
+        shift._errors.append(KeyboardInterrupt())  # type: ignore[arg-type]
+        thread.join(HANGS_S)
+    assert [type(error) for error in ended] == [KeyboardInterrupt]
 
 
 def at_work(pool: Pool) -> int:
