@@ -214,6 +214,7 @@ class Shift:
             job = queue.claim(without=full)
             if job is not None:
                 self._under_way[job.tenant] += 1
+                self._idle.pop(threading.current_thread().name, None)  # before another looks
             return job
 
     def _file(self) -> None:
@@ -222,6 +223,7 @@ class Shift:
         try:
             while not self.stop.is_set():
                 heard = self._bell.rings
+                self._idle.pop(threading.current_thread().name, None)
                 if not self.files.work():
                     self._rest(heard)
         except Ended:
@@ -233,15 +235,15 @@ class Shift:
         """Wait for the bell. Where the end is waited for, what rang during the look counts not: a
         thread whose looks take long would never be seen at rest.
         """
-        name = threading.current_thread().name
-        self._idle[name] = heard
+        self._idle[threading.current_thread().name] = heard
         self._bell.wait(self._bell.rings if self._until_empty else heard)
-        del self._idle[name]
 
     def _is_done(self, threads: int) -> bool:
         """Say whether every thread has looked once more after the start, and found nothing to do.
 
-        What one of them leaves to be done again it looks for itself before it rests.
+        What one of them leaves to be done again it looks for itself before it rests. The threads
+        for uploads look one after the other: one that looks again counts as idle until it takes
+        an upload, as slow looks would never let all of them rest at once.
         """
         heard = list(self._idle.values())
         idle = len(heard) == threads and min(heard) >= 1

@@ -217,7 +217,7 @@ def test_looks_that_take_longer_than_the_pause_between_them_put_no_end_off(
             super().__init__()
             bells.append(self)
 
-    def slow(queue: UploadWorker) -> None:
+    def slow(queue: UploadWorker, without: list[str]) -> None:
         looks.append(None)
         assert len(looks) < 100, "it does not end"
         bells[0].wait(bells[0].rings + 1)  # the second ring from now

@@ -179,10 +179,12 @@ def test_a_closed_connection_frees_its_slot(server: Served, client: httpx.Client
     long = body(stream=True, max_tokens=tokens, n=answers, temperature=1, **NO_END)
     before = metric(client, "generation_tokens_total")
     engine = server.engine()
+    # The engine stands still from before the request, and then amid the answers: on a busy machine
+    # all of them would be written before the HTTP server sends the head, sends the first piece, or
+    # sees that the connection is closed.
+    os.kill(engine, signal.SIGSTOP)
     try:
         with client.stream("POST", "/v1/chat/completions", json=long) as told:
-            # It stands still amid the answers: on a busy machine all of them would be written
-            # before the HTTP server sends the first piece, or sees that the connection is closed.
             while metric(client, "generation_tokens_total") == before:
                 os.kill(engine, signal.SIGCONT)
                 time.sleep(0.005)
