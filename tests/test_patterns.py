@@ -40,7 +40,7 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit.retrieve.infer": "a question's beginning, see test_text_growth.py",
     "ragkit.store.connect": "what the database server says",
     "ragkit.store.vectors.build": "names of tables",
-    "ragkit_eval.tasks.extract": "any: see test_text_growth.py",
+    "ragkit_eval.tasks.extract": "any: see test_extract_growth.py",
     "ragkit_eval.tasks.rendering": "options of a task's questions",
     "ragkit_eval.tasks.scorers.program": "any: the name of a function is all that is sought",
     "ragkit_eval.tasks.task": "names of files",

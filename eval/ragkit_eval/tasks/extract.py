@@ -29,6 +29,7 @@ _SAYS = (
     r"|答案(?:应该|选项)?(?:是|为|选)?|正确(?:的)?(?:选项|答案)?(?:是|为)|应?(?:该)?选择?|故选|因此选)"
 )
 _UNIT = r"\\(?:text|mbox)\s*+\{ (?:(?!\\(?:text|mbox)\s*+\{)[^}])*+\}(?:\^\d)?$"
+_ENDS_RUN = re.compile(r"(?![A-Za-z'’])(?!\s+[a-z])")
 _BETWEEN = r"(?:\s|[,，、;；.。&＆和与及]|and\b|[()（）\[\]【】*])*"
 
 
@@ -65,8 +66,7 @@ def option_letters(text: str, labels: Sequence[str]) -> Found:
     said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}{run}", text)
     if said:
         return Found(_sorted(said[-1], labels), False)
-    alone = re.findall(rf"(?<![A-Za-z]){run}(?!['’])(?!\s+[a-z])", text)
-    return Found(_sorted(alone[-1], labels) if alone else "", True)
+    return Found(_sorted(_last_alone(text, labels), labels), True)
 
 
 def final_number(text: str) -> Found:
@@ -196,6 +196,20 @@ def _bare(text: str) -> str:
 
 def _alternatives(labels: Sequence[str]) -> str:
     return "(?:" + "|".join(re.escape(label) for label in labels) + ")"
+
+
+def _last_alone(text: str, labels: Sequence[str]) -> str:
+    """Return the last run of letters without those at its end that begin a word or a sentence.
+
+    They are dropped after the search, as a pattern that drops them takes quadratic time.
+    """
+    letter = _alternatives(labels)
+    runs = re.finditer(rf"(?<![A-Za-z]){letter}(?:{_BETWEEN}{letter})*+", text)
+    for run in reversed(list(runs)):
+        for last in reversed(list(re.finditer(letter, run.group()))):
+            if _ENDS_RUN.match(text, run.start() + last.end()):
+                return run.group()[: last.end()]
+    return ""
 
 
 def _sorted(run: str, labels: Sequence[str]) -> str:

@@ -28,12 +28,14 @@ class Health(BaseModel):
     detail: str = ""
 
 
+@router.head("/livez", dependencies=[public()], include_in_schema=False)
 @router.get("/livez", dependencies=[public()], summary="Is the process alive?")
 async def livez() -> Health:
     """Answer as long as the process can."""
     return Health(status="ok")
 
 
+@router.head("/readyz", dependencies=[public()], include_in_schema=False)
 @router.get(
     "/readyz",
     dependencies=[public()],

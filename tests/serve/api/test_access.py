@@ -75,6 +75,8 @@ def test_without_a_key_nothing_is_told_but_health(serve: Serve, key: Make) -> No
             assert get(live, path) == 401, path
         assert get(live, "/livez") == 200
         assert get(live, "/readyz") == 200
+        assert httpx.head(f"{live.url}/livez").status_code == 200
+        assert httpx.head(f"{live.url}/readyz").status_code == 200
         assert httpx.post(f"{live.url}/gradio_api/queue/join", json={}).status_code == 401
         page = httpx.get(live.url + "/", headers={"accept": "text/html"})
         assert (page.status_code, page.headers["location"]) == (303, "/login?next=%2F")
