@@ -22,6 +22,7 @@ from ragkit.errors import DatabaseError
 from ragkit.store import embedded, postmaster, programs
 from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer
+from ragkit.store.locks import FileLock
 from ragkit.store.open import open_database
 from ragkit.store.programs import Account
 from ragkit.store.sockets import socket_dir
@@ -89,6 +90,14 @@ def servers_of(home: Path) -> list[int]:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
                 parents[int(folder.name)] = int(fields[1])
     return [process for process, parent in parents.items() if parent not in parents]
+
+
+def kill_server(home: Path) -> None:
+    """Kill the server and wait for its children, which answer until they notice its death."""
+    (pid,) = servers_of(home)
+    os.kill(pid, signal.SIGKILL)
+    with FileLock(home / "server.lock") as lock:
+        assert lock.try_exclude(timeout_s=WAIT_S)
 
 
 @pytest.fixture
@@ -229,13 +238,10 @@ def test_a_killed_server_is_started_again_with_all_that_was_committed(home: Path
 def test_a_pool_starts_a_killed_server_again_and_not_a_stopped_one(home: Path) -> None:
     with open_database(Settings(home=home)) as database:
         query = "SELECT value FROM kept"
-        (pid,) = servers_of(home)
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: servers_of(home) == [])
+        kill_server(home)
         with database.pool.connection() as conn:
             assert conn.execute(query).fetchall() == [("价值",)]
-        (pid,) = servers_of(home)
-        os.kill(pid, signal.SIGKILL)
+        kill_server(home)
         with database.owner() as conn:
             assert conn.execute(query).fetchall() == [("价值",)]
         embedded.stop(home)
@@ -247,8 +253,7 @@ def test_a_pool_starts_a_killed_server_again_and_not_a_stopped_one(home: Path) -
 def test_a_recycled_pid_is_neither_taken_for_the_server_nor_killed(home: Path) -> None:
     with EmbeddedServer.open(home, durable=False):
         note = (home / "postgres" / "postmaster.pid").read_text()
-        os.kill(servers_of(home)[0], signal.SIGKILL)
-        until(lambda: servers_of(home) == [])
+        kill_server(home)
     stranger = subprocess.Popen(["sleep", "60"])
     try:
         lines = [str(stranger.pid), *note.splitlines()[1:]]
