@@ -49,19 +49,20 @@ def first_slow(work: Callable[[int], object], most: int) -> int:
         too_long = taken > (_AFFORDABLE_S if size >= _TELLING else _SHORT_S)
         is_slow = taken > _ORDINARY_S + size * _ORDINARY_S_PER_UNIT
         decides = too_long or (size == most and most >= _TELLING)
-        if is_slow and decides and not _is_draw(work, size):
+        if is_slow and decides and not _is_draw(work, size, taken):
             return size
         if size == most:
             return 0
         size = min(size * 3 // 2 if size < _EXPONENTIAL else size * 8, most)
 
 
-def _is_draw(work: Callable[[int], object], size: int) -> bool:
+def _is_draw(work: Callable[[int], object], size: int, taken: float) -> bool:
+    """Compare the work, which took `taken` seconds once, with as much of it in pieces."""
     small = size // FACTOR
     for _ in range(ATTEMPTS):
-        pieces = min(sum(_seconds(work, small) for _ in range(FACTOR)) for _ in range(2))
-        if _seconds(work, size) < _DRAW * pieces:
+        if taken < _DRAW * sum(_seconds(work, small) for _ in range(FACTOR)):
             return True
+        taken = min(taken, _seconds(work, size))
     return False
 
 

