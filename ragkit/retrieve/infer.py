@@ -76,7 +76,7 @@ _NAMED: Final = (
     r"\b(?:in|from|per|by|according to) (?:the )?[\"“]([^\"”\n]{2,100})[\"”]",
     rf"\b(?:in|from|per|by|according to) (?:the )?({_FILE_NAME})\b",
     r"《([^《》\n]{2,100})》",
-    rf"({_FILE_NAME})\s*(?:文件|文档|文檔)?{_CJK_IN}",
+    rf"(?<![\w.-])({_FILE_NAME})\s*(?:文件|文档|文檔)?{_CJK_IN}",
 )
 _DATED: Final = re.compile(
     r"(?<![a-z])(?:year|date|published|created|issued)(?![a-z])|年份|年度|日期|年$", re.IGNORECASE
