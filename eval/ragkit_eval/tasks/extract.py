@@ -22,14 +22,15 @@ _PART = r"(?:\$[^$]+\$|-?\d+(?:\.\d+)?)"
 _FORMULAS = rf"{_PART}(?:\s*(?:[;；,，、]|and|和|或|or)\s*{_PART})*"
 _OPEN, _CLOSE = r"[(（\[【*$\"'“]*", r"[)）\]】*$\"'”]*"
 # A letter that begins a word or a sentence ("A dog") is no option.
-_NO_WORD = r"(?![A-Za-z'’])(?!\s+[a-z])"
+_NO_WORD = re.compile(r"(?![A-Za-z'’])(?!\s+[a-z])")
 # How models say which option they choose, in English and Chinese, before the letters.
 _SAYS = (
     r"(?:answer(?:\s+choice)?(?:\s+is|\s*[:：])|option(?:\s+is)?|correct\s+(?:choice|option)\s+is"
     r"|答案(?:应该|选项)?(?:是|为|选)?|正确(?:的)?(?:选项|答案)?(?:是|为)|应?(?:该)?选择?|故选|因此选)"
 )
+# Possessive, as space after such words would otherwise be divided in every way.
+_SAID = rf"(?i:{_SAYS})\s*+[:：]?+\s*+{_OPEN}"
 _UNIT = r"\\(?:text|mbox)\s*+\{ (?:(?!\\(?:text|mbox)\s*+\{)[^}])*+\}(?:\^\d)?$"
-_ENDS_RUN = re.compile(r"(?![A-Za-z'’])(?!\s+[a-z])")
 _BETWEEN = r"(?:\s|[,，、;；.。&＆和与及]|and\b|[()（）\[\]【】*])*"
 
 
@@ -46,10 +47,10 @@ def option_letter(text: str, labels: Sequence[str]) -> Found:
     )
     if begins:
         return Found(begins.group(1), False)
-    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}({letter}){_NO_WORD}", text)
+    said = re.findall(rf"{_SAID}({letter}){_NO_WORD.pattern}", text)
     if said:
         return Found(said[-1], False)
-    alone = re.findall(rf"(?<![A-Za-z])({letter}){_NO_WORD}", text)
+    alone = re.findall(rf"(?<![A-Za-z])({letter}){_NO_WORD.pattern}", text)
     return Found(alone[-1] if alone else "", True)
 
 
@@ -63,7 +64,7 @@ def option_letters(text: str, labels: Sequence[str]) -> Found:
     begins = re.match(rf"\s*{_OPEN}{run}(?!\s+[a-z])", text)
     if begins:
         return Found(_sorted(begins.group(1), labels), False)
-    said = re.findall(rf"(?i:{_SAYS})\s*[:：]?\s*{_OPEN}{run}", text)
+    said = re.findall(rf"{_SAID}{run}", text)
     if said:
         return Found(_sorted(said[-1], labels), False)
     return Found(_sorted(_last_alone(text, labels), labels), True)
@@ -199,15 +200,15 @@ def _alternatives(labels: Sequence[str]) -> str:
 
 
 def _last_alone(text: str, labels: Sequence[str]) -> str:
-    """Return the last run of letters without those at its end that begin a word or a sentence.
+    """Return the last run of letters, without those at its end that begin a word or a sentence.
 
-    They are dropped after the search, as a pattern that drops them takes quadratic time.
+    They are dropped after the search: a pattern that drops them takes quadratic time.
     """
     letter = _alternatives(labels)
-    runs = re.finditer(rf"(?<![A-Za-z]){letter}(?:{_BETWEEN}{letter})*+", text)
-    for run in reversed(list(runs)):
+    runs = list(re.finditer(rf"(?<![A-Za-z]){letter}(?:{_BETWEEN}{letter})*+", text))
+    for run in reversed(runs):
         for last in reversed(list(re.finditer(letter, run.group()))):
-            if _ENDS_RUN.match(text, run.start() + last.end()):
+            if _NO_WORD.match(text, run.start() + last.end()):
                 return run.group()[: last.end()]
     return ""
 

@@ -25,6 +25,10 @@ MORE: Final = (
 FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "option_letter": lambda text: extract.option_letter(text, LABELS),
     "option_letters": lambda text: extract.option_letters(text, LABELS),
+    "option_letter after words": lambda text: extract.option_letter(f"The answer is{text}", LABELS),
+    "option_letters after words": lambda text: extract.option_letters(
+        f"The answer is{text}", LABELS
+    ),
     "final_number": extract.final_number,
     "is_number": extract.is_number,
     "said_answer": extract.said_answer,
