@@ -21,7 +21,7 @@ _EXPONENTIAL: Final = 64  # up to here, such time is found out in small steps
 _TELLING: Final = 1000  # below, growth shows only where it is steep
 _SHORT_S: Final = 0.02
 _AFFORDABLE_S: Final = 0.1
-_DRAW: Final = 5  # as often as the same in pieces; linear time gives 1, quadratic time 16
+_DRAW: Final = 4  # as often as the same in pieces; linear time gives 1, quadratic time 16
 
 
 def grows_linearly(work: Callable[[int], object], size: int) -> bool:

@@ -214,7 +214,7 @@ class Shift:
             job = queue.claim(without=full)
             if job is not None:
                 self._under_way[job.tenant] += 1
-                self._idle.pop(threading.current_thread().name, None)  # before another looks
+                self._idle.pop(threading.current_thread().name, None)  # before another thread looks
             return job
 
     def _file(self) -> None:

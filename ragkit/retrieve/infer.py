@@ -71,12 +71,12 @@ _TIMES: Final = (
     (rf"{_YEAR}\s*年?(?:之前|以前)的?{_CJK_PAPERS}", "before"),
     (rf"{_YEAR}\s*年(?:的|度的?{_CJK_PAPERS}|{_CJK_PAPERS})", "in"),
 )
-_FILE_NAME: Final = r"[\w.-]+\.(?:pdf|docx|pptx|xlsx|csv|md|html?|txt)"
+_FILE_NAME: Final = r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|pptx|xlsx|csv|md|html?|txt)"
 _NAMED: Final = (
     r"\b(?:in|from|per|by|according to) (?:the )?[\"“]([^\"”\n]{2,100})[\"”]",
     rf"\b(?:in|from|per|by|according to) (?:the )?({_FILE_NAME})\b",
     r"《([^《》\n]{2,100})》",
-    rf"(?<![\w.-])({_FILE_NAME})\s*(?:文件|文档|文檔)?{_CJK_IN}",
+    rf"({_FILE_NAME})\s*(?:文件|文档|文檔)?{_CJK_IN}",
 )
 _DATED: Final = re.compile(
     r"(?<![a-z])(?:year|date|published|created|issued)(?![a-z])|年份|年度|日期|年$", re.IGNORECASE

@@ -331,7 +331,7 @@ const places = {
   search: ["#rk-retrieval", drawSearch],
 };
 
-function look() {
+function drawPlaces() {
   const all = ["#rk-transcript", "#rk-list", "#rk-choices", "#rk-question textarea"].every((place) => $(place));
   if (!all || !$("#rk-words textarea, #rk-words input")?.value) return;
   if (!begun.has("page")) {
@@ -346,6 +346,6 @@ function look() {
   if (begun.size > Object.keys(places).length) waiting.disconnect();
 }
 
-const waiting = new MutationObserver(look);
+const waiting = new MutationObserver(drawPlaces);
 waiting.observe(document, { childList: true, subtree: true });
-look(); // Gradio may have finished before this script was loaded
+drawPlaces(); // Gradio may have finished before this script was loaded
