@@ -8,12 +8,14 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
+from ragkit.answer.greeting import is_greeting, reply
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from ragkit.store.where import Readers
     from ragkit.why.steps import Why
 
+MAX_LISTED = 1000  # documents; of a larger collection a greeting names none
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
@@ -223,7 +226,9 @@ class KnowledgeBase(Closing):
             refuse_empty(self.store, self.collection)
         return found
 
-    def _found(self, query: str, k: int | None, mode: Mode | None) -> Found:
+    def _found(
+        self, query: str, k: int | None, mode: Mode | None, *, prefers_phrases: bool = False
+    ) -> Found:
         from ragkit.embedders import CollectionEmbedder
         from ragkit.retrieve.search import check
         from ragkit.retrieve.searcher import found_now
@@ -232,11 +237,19 @@ class KnowledgeBase(Closing):
         check(query, k)  # before any model is looked for
         own = self.embedder
         if mode == "lexical" or not isinstance(own, CollectionEmbedder):
-            return self.retriever(mode).find(query, k=k)
-        return found_now(lambda new: self.retriever(mode, fresh=new), query, k=k, had=own.had)
+            return self.retriever(mode, prefers_phrases=prefers_phrases).find(query, k=k)
 
-    def retriever(self, mode: Mode | None = None, *, fresh: bool = True) -> Pipeline:
+        def retriever(fresh: bool) -> Pipeline:
+            return self.retriever(mode, fresh=fresh, prefers_phrases=prefers_phrases)
+
+        return found_now(retriever, query, k=k, had=own.had)
+
+    def retriever(
+        self, mode: Mode | None = None, *, fresh: bool = True, prefers_phrases: bool = False
+    ) -> Pipeline:
         """Return what searches the collection, by this knowledge base's mode unless told.
+
+        With `prefers_phrases`, as for answers, a query's marks are preferences; else they demand.
 
         It keeps the model that the collection has now: for one search, not for later. Without
         `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
@@ -262,6 +275,7 @@ class KnowledgeBase(Closing):
             depth=self.candidates if refinements else 0,
             widening=self.widening,
             plan=self.plan,
+            prefers_phrases=prefers_phrases,
         )
 
     def _reranking(self, mode: Mode) -> list[Refinement]:
@@ -293,11 +307,18 @@ class KnowledgeBase(Closing):
 
         `query` is searched for in the question's place. `history` are the turns before, and
         `candidates` passages that are considered after those that the search finds. When these
-        cannot be answered from, the generator is not asked: the answer is a refusal.
+        cannot be answered from, the generator is not asked: the answer is a refusal. A greeting or
+        thanks is answered with a greeting and what can be asked, without a search.
         """
         clock = Clock()
+        if is_greeting(question):
+            text = self._greeting(question)
+            yield text
+            yield Answer(text, refused=False, reason="", timings=clock.seconds)
+            return
         mode = mode or self.mode
-        found = self._found(query or question, self.passages if k is None else k, mode)
+        k = self.passages if k is None else k
+        found = self._found(query or question, k, mode, prefers_phrases=True)
         known = {hit.chunk for hit in found.hits}
         hits = [*found.hits, *(hit for hit in candidates if hit.chunk not in known)]
         clock.stop("retrieve")
@@ -313,6 +334,16 @@ class KnowledgeBase(Closing):
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
         yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+
+    def _greeting(self, question: str) -> str:
+        """Return a greeting with what can be asked, by the titles of some documents."""
+        own = (known for known in self.store.collections() if known.name == self.collection)
+        count = sum(known.documents for known in own)
+        titles: list[str] = []
+        if 0 < count <= MAX_LISTED and self.where is None:
+            documents = self.store.documents(self.collection)
+            titles = [found.title or PurePath(found.uri).name for found in documents]
+        return reply(question, self.collection, list(dict.fromkeys(titles)), count)
 
     def why(
         self,

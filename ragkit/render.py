@@ -184,6 +184,9 @@ def print_citations(answer: Answer) -> None:
         dropped = f", but {answer.searched['dropped']}" if "dropped" in answer.searched else ""
         said = f"Taken to mean documents with {answer.searched['filter']}{dropped}"
         typer.echo(printable(said))
+    if "phrase" in answer.searched:
+        said = f"No passage has “{answer.searched['phrase']}” word for word; searched without it."
+        typer.echo(printable(said))
     if answer.refused and answer.reason:
         typer.echo(f"Reason: {answer.reason}")
     if answer.citations:

@@ -242,7 +242,8 @@ class Found:
     @property
     def planned(self) -> dict[str, float | str]:
         """What was made of the question before it was searched for, and what was given up again."""
-        told = (s.notes for s in self.stages if s.name in {"plan", "filter dropped"})
+        names = {"plan", "filter dropped", "phrases first"}
+        told = (stage.notes for stage in self.stages if stage.name in names)
         return {name: note for notes in told for name, note in notes.items()}
 
 

@@ -1,4 +1,4 @@
-"""The sentences that could be quoted: passages of one document joined, split, and freed of marks.
+"""The sentences that could be quoted: passages of one document joined, and taken apart.
 
 It knows nothing of the question. Offsets count in the documents' stored text.
 """
@@ -8,31 +8,44 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ragkit.answer.layout import MAX_LIST_CHARS, MAX_LIST_ITEMS, Unit, item_text_start, units
 from ragkit.answer.question import terms
 from ragkit.text.analyse import CJK
-from ragkit.text.sentences import sentences
+from ragkit.text.plain import cells, list_text, plain, row_text
 from ragkit.types import Hit, Span
 
 MAX_QUOTE_COLUMNS = 400  # 200 Chinese characters; over 99% of CMRC 2018's sentences are shorter
 CONTEXT = 4  # sentences back; with a decay of 0.4 the fifth would count for 1%
 
-_MARKER = re.compile(r"(?:>\s*)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
-_HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|=\s.*\s=$")
+_ANSWER_MARK = re.compile(r"(?:A|Answer|答)[ \t]{0,3}[:：][ \t]*")
 _WIDE = re.compile(f"[{CJK}\u3000-\u303f\uff01-\uff60]")  # these take two columns
 _SPACE = re.compile(r"\s*")
 _CUTS = re.compile(r"[；;：，、]|[,:](?=\s)"), re.compile(r"\s")  # clauses, then words
-_CONTINUES = re.compile(r"[a-z，、；：。！？」』”）》,;:.)]")
+_CONTINUES = re.compile(r"[a-z，、；：。！？」』”》）,;:.)]")
 _ENDS = re.compile(r"""[.。!！?？…;；:："'”’」』）)\]】》|]$""")
-_RULE = re.compile(r"\|?[\s|:-]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list in a document: `start:end` with its introduction, and how it reads."""
+
+    start: int
+    end: int
+    text: str
+    shown: str
+    terms: frozenset[str]
+    intro: bool  # the candidate that has it is its introduction
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence with the best-ranked passage that holds it.
+    """A sentence, a list's item or a table's row, with the best-ranked passage that holds it.
 
-    `context` holds the terms of what precedes it, nearest first: a table row's head row, then the
-    sentences before it. `path` holds the terms of its title and headings. `whole` is False where
-    a passage's edge seems to cut the sentence.
+    `text` is what stands at `start:end` of the document, `shown` how it reads: without marks, a
+    row with the names of its columns. `context` holds the terms of what precedes it, nearest
+    first. `path` holds the terms of its title and headings, `asked` those of a question that the
+    text answers with it, `after` how many sentences of that answer stand before. `whole` is False
+    where a passage's edge seems to cut the sentence.
     """
 
     hit: Hit
@@ -40,10 +53,15 @@ class Candidate:
     start: int
     end: int
     text: str
+    shown: str
     terms: frozenset[str]
     context: tuple[frozenset[str], ...]
     path: frozenset[str]
+    asked: frozenset[str] = frozenset()
+    after: int = 0
     whole: bool = True
+    is_title: bool = False
+    listed: Listed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,7 @@ class _Region:
 
 
 def candidates(passages: Sequence[Hit]) -> list[Candidate]:
-    """List the sentences of the passages, each once; headings, head rows and rules are left out."""
+    """List what could be quoted of the passages, each once; headings and questions are left out."""
     return [found for region in _regions(passages) for found in _of_region(region)]
 
 
@@ -82,52 +100,91 @@ def _regions(passages: Sequence[Hit]) -> list[_Region]:
 
 
 def _of_region(region: _Region) -> Iterator[Candidate]:
-    spans = sentences(region.text)
     before: list[frozenset[str]] = []
-    head: frozenset[str] | None = None
-    for number, span in enumerate(spans):
-        text = region.text[span.start : span.end]
-        words = terms(text)
+    section: tuple[str, ...] | None = None
+    for unit in units(region.text):
+        if unit.headings != section:
+            before, section = [], unit.headings
+        words = terms(region.text[unit.start : unit.end])
         if not words:
             continue
-        row = text.startswith("|")
-        opens = row and _is_rule(region.text, spans, number + 1)
-        head = (words if opens else head) if row else None
-        if not opens and not _HEADING.match(text):
-            context = ((head,) if head else ()) + tuple(before[: -CONTEXT - 1 : -1])
-            for piece in _pieces(region.text, span):
-                yield _candidate(region, piece, context)
+        head = _head(region, unit)
+        above = terms(" ".join(head)) if head else frozenset()
+        context = ((above,) if above else ()) + tuple(before[: -CONTEXT - 1 : -1])
+        for piece in _pieces(region.text, unit):
+            yield _candidate(region, unit, piece, context, head)
         before.append(words)
 
 
-def _is_rule(text: str, spans: Sequence[Span], number: int) -> bool:
-    return number < len(spans) and bool(_RULE.match(text[spans[number].start : spans[number].end]))
+def _head(region: _Region, unit: Unit) -> Sequence[str]:
+    """Return the names of a row's columns, from above it or from the lead of its passage."""
+    if unit.kind != "row":
+        return ()
+    if unit.head is not None:
+        return cells(region.text[unit.head.start : unit.head.end])
+    at = region.start + unit.start
+    leads = (hit.lead for _, hit in region.hits if hit.start <= at < hit.end and hit.lead)
+    lead = next(leads, "")
+    return cells(lead.splitlines()[0]) if lead.startswith("|") else ()
 
 
-def _candidate(region: _Region, piece: Span, context: tuple[frozenset[str], ...]) -> Candidate:
+def _candidate(
+    region: _Region,
+    unit: Unit,
+    piece: Span,
+    context: tuple[frozenset[str], ...],
+    head: Sequence[str],
+) -> Candidate:
     start, end = region.start + piece.start, region.start + piece.end
     touching = [item for item in region.hits if item[1].start < end and item[1].end > start]
     rank, hit = min(touching, key=lambda item: item[0])
     text = region.text[piece.start : piece.end]
-    path = terms(" ".join((hit.title, *hit.headings)))
-    whole = _is_whole(region, piece)
-    return Candidate(hit, rank, start, end, text, terms(text), context, path, whole)
+    return Candidate(
+        hit=hit,
+        rank=rank,
+        start=start,
+        end=end,
+        text=text,
+        shown=row_text(text, head) if unit.kind == "row" else " ".join(plain(text).split()),
+        terms=terms(text),
+        context=context,
+        path=terms(" ".join((hit.title, *hit.headings, *unit.headings))),
+        asked=terms(unit.question),
+        after=unit.after,
+        whole=_is_whole(region, piece),
+        is_title=unit.kind == "title",
+        listed=_listed(region, unit),
+    )
 
 
-def _pieces(text: str, span: Span) -> Iterator[Span]:
-    """Drop a list or quotation mark at the front and cut what is too long to be read as one."""
-    marker = _MARKER.match(text, span.start, span.end)
-    start = marker.end() if marker else span.start
-    length = span.end - start
-    columns = length + len(_WIDE.findall(text, start, span.end))
+def _listed(region: _Region, unit: Unit) -> Listed | None:
+    """Return a unit's list, if it is short enough to be quoted whole."""
+    if unit.block is None or len(unit.block.items) > MAX_LIST_ITEMS:
+        return None
+    span = unit.block.span
+    text = region.text[span.start : span.end]
+    if len(text) > MAX_LIST_CHARS:
+        return None
+    is_intro = unit.block.intro is not None and unit.start == unit.block.intro.start
+    start, end = region.start + span.start, region.start + span.end
+    return Listed(start, end, text, list_text(text), terms(text), is_intro)
+
+
+def _pieces(text: str, unit: Unit) -> Iterator[Span]:
+    """Drop the mark at the front of a unit and cut what is too long to be read as one."""
+    start = item_text_start(text, unit.start, unit.end)
+    if answer := _ANSWER_MARK.match(text, start, unit.end):
+        start = answer.end()
+    length = unit.end - start
+    columns = length + len(_WIDE.findall(text, start, unit.end))
     limit = MAX_QUOTE_COLUMNS * length // max(columns, 1)
-    while span.end - start > limit:
+    while unit.end - start > limit:
         cut = _cut(text, start + limit // 2, start + limit)
         yield Span(start, start + len(text[start:cut].rstrip()))
-        space = _SPACE.match(text, cut, span.end)
+        space = _SPACE.match(text, cut, unit.end)
         start = space.end() if space else cut
-    if start < span.end:
-        yield Span(start, span.end)
+    if start < unit.end:
+        yield Span(start, unit.end)
 
 
 def _cut(text: str, low: int, high: int) -> int:

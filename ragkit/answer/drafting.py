@@ -36,7 +36,8 @@ def drafted(
 ) -> Iterator[str | Reasoning | Draft]:
     """Refuse, or generate: yield the text in pieces, then its Draft.
 
-    Every marker in the text has a source.
+    Every marker in the text has a source: a language model's markers count the passages, those of
+    a generator that quotes count its own quotations.
     """
     if decision.reason:
         text = refusal.statement(question)
@@ -44,8 +45,9 @@ def drafted(
     if decision.calibrated and isinstance(generator, ExtractiveGenerator):
         generator = generator.after_gate()
     pieces = generator.generate(question, hits, history=history)
-    sources = len(hits) + sum(len(turn.used) for turn in history)
-    return pieces if writes_data(generator) else without_strays(pieces, sources)
+    if writes_data(generator) or isinstance(generator, ExtractiveGenerator):
+        return pieces
+    return without_strays(pieces, len(hits) + sum(len(turn.used) for turn in history))
 
 
 def writes_data(generator: Generator) -> bool:

@@ -6,21 +6,34 @@ Cue words and shapes only, English and both Chinese scripts; it knows nothing of
 import re
 from typing import Literal
 
-Kind = Literal["why", "when", "count", "who", "where", "name"]
+Kind = Literal[
+    "why",
+    "when",
+    "count",
+    "who",
+    "where",
+    "name",
+    "phone",
+    "extension",
+    "email",
+    "address",
+    "money",
+]
 
 # Chinese cues stand in both scripts; longer ones first, since the first alternative wins.
 INTERROGATIVE = re.compile(
-    r"为什么|為什麼|为何|為何|什么时候|什麼時候|什么|什麼|何时|何時|何年|何地|何处|何處|何人|多少|几|幾"
+    r"为什么|為什麼|为啥|為啥|为何|為何|凭啥|憑啥|啥时候|啥時候|啥|咋|什么时候|什麼時候|什么|什麼|何时|何時|何年|何地|何处|何處|何人|多少|几|幾"
     r"|哪里|哪裡|哪裏|哪儿|哪兒|哪|谁|誰|怎么样|怎麼樣|怎样|怎樣|怎么|怎麼|如何|是否|吗|嗎|呢"
     r"|\b(?:who|whom|whose|what|when|where|which|why|how)\b",
     re.IGNORECASE,
 )
 
 _ASKED: dict[Kind, re.Pattern[str]] = {
-    "why": re.compile(r"为什么|為什麼|为何|為何|什[么麼]原因|\bwhy\b", re.I),
+    "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
     "when": re.compile(
-        r"什么时候|什麼時候|何时|何時|何年|哪一?[年月日天]|[几幾][年月日]|什么时间|什麼時間|什[么麼]年代"
-        r"|哪[个個]时期|哪[个個]時期|\bwhen\b|\b(?:what|which) (?:year|date|day|month|century)\b",
+        r"什么时候|什麼時候|啥时候|啥時候|何时|何時|何年|哪一?[年月日天]|[几幾][年月日]|什么时间|什麼時間|什[么麼]年代"
+        r"|哪[个個]时期|哪[个個]時期|[几幾][点點]|[几幾]号到|\bwhen\b|\bhow late\b|\bhow early\b"
+        r"|\b(?:what|which) (?:year|date|day|month|century|time)\b|\b(?:opening )?hours\b",
         re.I,
     ),
     "count": re.compile(
@@ -35,6 +48,19 @@ _ASKED: dict[Kind, re.Pattern[str]] = {
     "name": re.compile(
         r"[叫称稱名](?:什[么麼]|做什[么麼]|[为為]什[么麼])|别名|別名|俗称|俗稱|又名"
         r"|\b(?:called|named|nickname|known as|name of)\b",
+        re.I,
+    ),
+    "phone": re.compile(
+        r"电话|電話|手机|手機|热线|熱線|传真|傳真|联系方式|聯繫方式"
+        r"|\b(?:phone|telephone|mobile|cell|fax|hotline)\b",
+        re.I,
+    ),
+    "extension": re.compile(r"分机|分機|\b(?:extension|ext)\b", re.I),
+    "email": re.compile(r"邮箱|郵箱|电邮|電郵|邮件地址|\be-?mail\b", re.I),
+    "address": re.compile(r"地址|住址|哪条[路街]|\b(?:address|street|postcode)\b", re.I),
+    "money": re.compile(
+        r"多少钱|多少錢|价格|價格|价钱|費用|费用|租金|押金|工资|工資|薪水|几折|幾折|贵不贵"
+        r"|\bhow much\b|\b(?:costs?|price|fees?|rent|deposit|salary|charged?|paid?|fine|fare)\b",
         re.I,
     ),
 }
@@ -52,7 +78,8 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
     "when": re.compile(
         rf"\d{{3,4}}\s*年|\b(?:1\d|20)\d\d\b|(?<!\d)\d++\s*+[月日]|(?<![{_YEAR}])[{_YEAR}]++年"
         r"|世[纪紀]|年[代间間]"
-        r"|[春夏秋冬朝]|[时時]期|\b(?:january|february|march|april|may|june|july|august|september"
+        r"|[春夏秋冬朝]|[时時]期|\d[:：]\d\d|\d\s?(?:[ap]\.?m\b|o'clock)|[\d一二三四五六七八九十][点點]"
+        r"|周[一二三四五六日天末]|星期|每[天周週月年]|\b(?:noon|midnight)\b|\b(?:january|february|march|april|may|june|july|august|september"
         r"|october|november|december|century|bc|ad|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
         re.I,
     ),
@@ -74,8 +101,26 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
         r"|\b(?:called|named|nicknamed|known as|dubbed)\b",
         re.I,
     ),
+    "phone": re.compile(r"(?<![\d.,])\+?\(?\d(?:[ ()/-]{0,2}\d){6,14}(?!\d)"),
+    "extension": re.compile(r"(?<![\d.,])\d{3,6}(?![\d.,]\d|\d)"),
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w"),
+    "address": re.compile(
+        r"\d号|\d號|[路街巷村区區市县縣][\d一二三四五六七八九十]"
+        r"|\b\d{1,5}[A-Za-z]? [A-Z]\w+|\b(?:Street|Road|Lane|Avenue|Square|Park|Row|Drive)\b"
+    ),
+    "money": re.compile(
+        r"[€£$¥￥]\s?\d|\d\s?(?:€|£|元|块|塊|圆|角|万|%|％|折)|[一二三四五六七八九]折|免费|免費"
+        r"|\d\s?(?:euros?|dollars?|pounds?|pence|cents?|yuan|usd|eur|gbp|rmb|per ?cent)\b"
+        r"|\b(?:free|half price|no charge|at cost)\b",
+        re.I,
+    ),
 }
 _CUE_ALONE: frozenset[Kind] = frozenset({"why", "name"})
+# "Who pays the rent?" asks for no amount; an amount, a phone number are more than some number.
+_HOW_MUCH = re.compile(r"多少|[几幾]折|\bhow much\b", re.I)
+_BEFORE_MONEY: frozenset[Kind] = frozenset({"who", "when", "why", "where", "phone", "email"})
+_PARTICULAR: frozenset[Kind] = frozenset({"phone", "extension", "email", "address", "money"})
+_COUNTS: frozenset[Kind] = frozenset({"count", "who", "name", "where"})
 
 
 def expected(question: str) -> frozenset[Kind]:
@@ -84,7 +129,10 @@ def expected(question: str) -> frozenset[Kind]:
     >>> sorted(expected("谁在哪一年建了这座桥？")), sorted(expected("Describe the bridge."))
     (['when', 'who'], [])
     """
-    return frozenset(kind for kind, cue in _ASKED.items() if cue.search(question))
+    kinds = frozenset(kind for kind, cue in _ASKED.items() if cue.search(question))
+    if "money" in kinds and not _HOW_MUCH.search(question) and kinds & _BEFORE_MONEY:
+        kinds -= {"money"}
+    return kinds - _COUNTS if kinds & _PARTICULAR else kinds
 
 
 def holds(sentence: str, kinds: frozenset[Kind], question: str) -> bool:

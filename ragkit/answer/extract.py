@@ -1,14 +1,16 @@
 """The generator without a language model: it answers with at most two sentences of the passages.
 
-Every word of its answer is a source's own. It knows nothing of how the passages were found, and
-takes their order for their merit.
+Every word of its answer is a source's own. It takes the passages' order for their merit.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ragkit.answer import refusal
-from ragkit.answer.candidates import candidates
-from ragkit.answer.question import read
+from ragkit.answer.candidates import Candidate, candidates
+from ragkit.answer.cutoff import QUOTED_FROM, signals
+from ragkit.answer.question import Question, read
 from ragkit.answer.scoring import Scored, score
 from ragkit.answer.strays import Sieve
 from ragkit.types import Citation, Draft, Hit, Turn
@@ -18,31 +20,43 @@ Weigh = Callable[[Collection[str]], Mapping[str, float]]
 MAX_SENTENCES = 2
 MAX_PASSAGES = 20  # arbitrary; beyond ten the answer gets no better, only slower
 SAME = 0.8  # arbitrary; two sentences that share four terms of five say the same
+# A second sentence is quoted where its score is as near as this to the first one's, so that either
+# may be meant, or where it covers this much of the question that the first does not.
+NEAR = 2.5
+ADDS = 0.25
+
+# A question that wants steps or several things gets a whole list.
+_WANTS_LIST = re.compile(
+    r"\b(?:how (?:do|does|to|can|should|is|are)|what (?:are|should|must|do|shall)|which (?:are|of)"
+    r"|steps?|list|procedure|instructions?|everything|what all)\b"
+    r"|怎么|怎麼|如何|怎样|怎樣|步骤|步驟|流程|哪些|有什么|有什麼|要带什么|要帶什麼|要做什么|要做什麼|注意什么|注意什麼",
+    re.IGNORECASE,
+)
 
 
 class ExtractiveGenerator:
     """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`.
 
     `weigh` gives the idf of terms in the collection, by which a refusal is judged; without it
-    every term weighs alike. `min_share` of the question must stand in one passage.
+    every term weighs alike. An answer less probable than `least` is refused.
     """
 
-    def __init__(self, weigh: Weigh | None = None, *, min_share: float = refusal.MIN_SHARE) -> None:
+    def __init__(self, weigh: Weigh | None = None, *, least: float = QUOTED_FROM) -> None:
         self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
-        self._min_share = min_share
+        self._least = least
 
     def after_gate(self) -> "ExtractiveGenerator":
         """Return one that leaves the judgement of what passed a fitted cut-off to that."""
-        return ExtractiveGenerator(self._weigh, min_share=0.0)
+        return ExtractiveGenerator(self._weigh, least=0.0)
 
     def weighing(self, weigh: Weigh) -> "ExtractiveGenerator":
         """Return one that judges refusals by other weights of terms."""
-        return ExtractiveGenerator(weigh, min_share=self._min_share)
+        return ExtractiveGenerator(weigh, least=self._least)
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
     ) -> Iterator[str | Draft]:
-        """Yield `sentence [1]` and ` sentence [2]`, then the Draft; white space is made single.
+        """Yield `sentence [1]` and ` sentence [2]`, then the Draft; marks of Markdown are left out.
 
         A refusal yields one statement in the question's language.
         """
@@ -55,9 +69,8 @@ class ExtractiveGenerator:
             return
         pieces: list[str] = []
         for n, scored in enumerate(chosen, 1):
-            sieve = Sieve(0)  # a source's footnotes would look like markers of the answer
-            quote = " ".join((sieve.take(scored.candidate.text) + sieve.end()).split())
-            pieces.append(f"{' ' if n > 1 else ''}{quote} [{n}]")
+            gap = "" if n == 1 else "\n\n" if "\n" in pieces[-1] + scored.candidate.shown else " "
+            pieces.append(f"{gap}{_without_footnotes(scored.candidate.shown)} [{n}]")
             yield pieces[-1]
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
         yield Draft("".join(pieces), citations, used=tuple(passages[:MAX_PASSAGES]))
@@ -67,32 +80,92 @@ class ExtractiveGenerator:
             return refusal.nothing_found(question)
         asked = read(question)
         weights = self._weigh(asked.content)
-        found = [scored.candidate for scored in chosen]
-        return refusal.reason_to_refuse(asked, found, weights, min_share=self._min_share)
+        found = signals(asked, passages[:MAX_PASSAGES], weights)
+        if found.share is None:
+            return refusal.nothing_asked(question)
+        if found.probability < self._least or not chosen:
+            return refusal.too_little(asked, passages, weights)
+        return ""
 
 
 def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) -> list[Scored]:
     """Choose the sentences most likely to answer, best first; none says twice the same.
 
-    The passages stand best first, and may overlap. Only the first 20 are read.
+    The passages stand best first, and may overlap. Only the first 20 are read. An item of a list
+    stands for the whole list where the question wants that. A second sentence is chosen only where
+    it may be what is meant, or adds to the first.
 
     >>> text = "The bridge is red. It was opened in 1932 by the king."
     >>> hit = Hit(1, 1, "a.txt", "", None, 0, len(text), text, 1.0)
-    >>> pick("When was the bridge opened?", [hit], limit=1)[0].candidate.text
+    >>> pick("When was the bridge opened?", [hit])[0].candidate.text
     'It was opened in 1932 by the king.'
     """
+    asked = read(question)
+    ranked = score(asked, candidates(passages[:MAX_PASSAGES]))
     chosen: list[Scored] = []
-    for scored in score(read(question), candidates(passages[:MAX_PASSAGES])):
+    for scored in ranked:
         if len(chosen) == limit:
             break
-        if not any(_same(scored, other) for other in chosen):
-            chosen.append(scored)
+        if any(_same(scored, other) or _overlap(scored, other) for other in chosen):
+            continue
+        if chosen and not _is_wanted(asked, scored, chosen[0]):
+            continue
+        chosen.append(_whole_list(asked, scored))
     return chosen
+
+
+def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
+    """Tell whether a second sentence may be what is meant, or adds what the question asks for."""
+    elsewhere = second.candidate.hit.document != first.candidate.hit.document
+    if elsewhere and second.coverage < first.coverage:
+        return False
+    asked = frozenset[str]().union(*question.phrases)
+    added = asked & second.candidate.terms - first.candidate.terms
+    if len(added) >= ADDS * len(asked) > 0:
+        return True
+    return first.score - second.score <= NEAR and (second.is_of_kind or not first.is_of_kind)
+
+
+def _whole_list(question: Question, scored: Scored) -> Scored:
+    """Put a list in its item's or introduction's place where the question wants all of it."""
+    listed = scored.candidate.listed
+    if listed is None or not (listed.intro or _wants_list(question, scored.candidate)):
+        return scored
+    whole = replace(
+        scored.candidate,
+        start=listed.start,
+        end=listed.end,
+        text=listed.text,
+        shown=listed.shown,
+        terms=listed.terms,
+        listed=None,
+    )
+    return replace(scored, candidate=whole)
+
+
+def _wants_list(question: Question, candidate: Candidate) -> bool:
+    """Tell whether steps are asked for, or the item has no word of the question for itself."""
+    if question.kinds:
+        return False
+    if _WANTS_LIST.search(question.text):
+        return True
+    return not question.content & candidate.terms
 
 
 def _same(one: Scored, other: Scored) -> bool:
     a, b = one.candidate.terms, other.candidate.terms
     return len(a & b) > SAME * len(a | b)
+
+
+def _overlap(one: Scored, other: Scored) -> bool:
+    a, b = one.candidate, other.candidate
+    return a.hit.document == b.hit.document and a.start < b.end and b.start < a.end
+
+
+def _without_footnotes(text: str) -> str:
+    """Take a source's footnotes out, which would look like markers of the answer."""
+    sieve = Sieve(0)
+    return sieve.take(text) + sieve.end()
 
 
 def _citation(n: int, scored: Scored) -> Citation:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragkit.answer import refusal
-from ragkit.answer.cutoff import Cutoff, holds, signals
+from ragkit.answer.cutoff import ASKED_FROM, Cutoff, signals
 from ragkit.answer.question import read
 from ragkit.errors import QueryError
 from ragkit.types import Hit, Mode
@@ -56,29 +56,27 @@ class Gate:
 
     def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
         """Decide on a question and the passages found for it."""
+        cutoff = self._cutoff(mode)
+        calibrated = cutoff is not None
         if not hits:
             least = self.least(mode)
             if least is None:
                 return Decision(refusal.nothing_found(question))
             return Decision(refusal.all_below(question, least), calibrated=True)
+        if self._threshold == 0:
+            return Decision("", calibrated)
         asked = read(question)
         weights = self._weigh(asked.content)
         found = signals(asked, hits, weights)
-        cutoff = self._cutoff(mode)
-        if self._threshold == 0:
-            return Decision("", calibrated=cutoff is not None)
-        refused = found.are_low if cutoff is None else cutoff.refuses(found)
+        scored = ""
+        if cutoff is not None:
+            refused = cutoff.refuses(found)
+            scored = refusal.below(question, cutoff.score(found), cutoff.threshold)
+        else:
+            refused = found.share is not None and found.probability < ASKED_FROM
         if not refused:
-            return Decision("", calibrated=cutoff is not None)
-        missing = asked.content.difference(*map(holds, hits))
-        reason = refusal.below(
-            asked,
-            found.share,
-            missing,
-            weights,
-            score=None if cutoff is None else (cutoff.score(found), cutoff.threshold),
-        )
-        return Decision(reason, calibrated=cutoff is not None)
+            return Decision("", calibrated)
+        return Decision(scored + refusal.too_little(asked, hits, weights), calibrated)
 
     def least(self, mode: Mode) -> float | None:
         """Return the reranker's score below which a passage is dropped, None where none is.

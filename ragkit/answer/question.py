@@ -4,6 +4,7 @@ It knows nothing of passages; how much a term weighs is decided where they are.
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from ragkit.answer.expected import INTERROGATIVE, Kind, expected
@@ -16,7 +17,29 @@ FUNCTION_WORDS = (
     r"|he|she|it|we|they|me|my|your|his|her|its|our|their|them|this|that|these|those|there|many|much"
     r"|some|any|please|tell|s|t)\b"
 )
-_BREAK = re.compile(rf"{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|[的是在有由被]|[^\w\s]", re.I)
+# What people say around a question, and verbs that say nothing of what is asked for.
+_POLITE_WORDS = (
+    r"\b(?:hi|hello|hey|dear|thanks|thank|cheers|sorry|excuse|kindly|know|say|want|wanna|wondering"
+    r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay)\b"
+)
+_CJK_POLITE = (
+    r"请问一?下?|請問一?下?|我?想要?问一?下?|我?想要?問一?下?|我?想知道|麻烦|麻煩|谢谢|謝謝|告诉我"
+    r"|告訴我|一下|能不能|可不可以|可以不可以|是不是|有没有|有沒有|要不要|会不会|會不會|需不需要"
+    r"|可以|需要|应该|應該|应当|應當|必须|必須|怎么办|怎麼辦|多长时间|多長時間|多久|多长|多長|多大|多高"
+    r"|多远|多遠|多重|多少钱|多少錢|什么样|什麼樣|到底|究竟|来着|來著|平时|平時|一般|大概|现在|現在"
+    r"|目前|凭啥|憑啥|为啥|為啥|咋样|咋"
+)
+_BREAK = re.compile(
+    rf"{_CJK_POLITE}|{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|{_POLITE_WORDS}|[的是在有由被]|[^\w\s]",
+    re.I,
+)
+# Characters that say nothing of what is asked for, in both scripts.
+_FUNCTION_CHARACTERS = frozenset(
+    "的是了和与與及等于於有由被为為从從到对對中以所而其也都就这這那個个共一位吗嗎呢啊吧呀么麼着著过過把给給"
+    "让讓请請问問想我你您他她它们們要会會能可得该該应應还還又再很太最更才只没沒不别別什哪谁誰多少几幾"
+    "怎样樣如何时時候啥来來去上下里裡裏在后後前者之或并並但因则則"
+)
+_RUN = re.compile(f"[{CJK}]+")
 FOCUS_CHARS, FOCUS_WORDS = 4, 2  # two words either way; 3/2 and 6/3 measured the same
 MAX_QUESTION_CHARS = 2000  # arbitrary; what follows in a longer one is not read
 # Frequent characters that only the traditional script has.
@@ -32,7 +55,8 @@ class Question:
     """A question's parts: `phrases` of terms, `focus` terms next to the interrogative, `kinds`.
 
     Terms are the analyser's and, beside CJK pairs, their single characters. `content` holds the
-    analyser's own terms alone.
+    analyser's own terms alone. `runs` are its stretches of CJK characters that say what is asked
+    for, folded as the analyser folds them.
     """
 
     text: str
@@ -40,6 +64,12 @@ class Question:
     content: frozenset[str]
     focus: frozenset[str]
     kinds: frozenset[Kind]
+    runs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The content terms of alphabetic scripts and numbers."""
+        return frozenset(term for term in self.content if not has_cjk(term))
 
 
 def read(text: str) -> Question:
@@ -56,7 +86,17 @@ def read(text: str) -> Question:
         content=frozenset(term for part in parts for term in analyse(part)),
         focus=_focus(text),
         kinds=expected(text),
+        runs=tuple(run for part in parts for run in _content_runs(part)),
     )
+
+
+def says_nothing(character: str) -> bool:
+    """Tell whether a CJK character is one of grammar alone."""
+    return character in _FUNCTION_CHARACTERS
+
+
+def _content_runs(part: str) -> list[str]:
+    return _RUN.findall(unicodedata.normalize("NFKC", part).casefold())
 
 
 def terms(text: str) -> frozenset[str]:

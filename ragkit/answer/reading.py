@@ -5,11 +5,15 @@ It reads the text and its citations' quotations; what the sources say besides is
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ragkit.answer.markers import Statement, markers, statements, without_markers
+from ragkit.text.plain import head_above, plain, row_text
 from ragkit.types import Citation, Span
+
+NO_TEXTS: Mapping[int, str | None] = MappingProxyType({})
 
 _LIST_NUMBER = re.compile(
     r"^[ \t>*-]*(?:(\d{1,2})[.)、．）](?!\d)|[(（](\d{1,2})[)）])", re.MULTILINE
@@ -51,9 +55,15 @@ class Reading:
         return self.unmarked[sentence.start : sentence.end]
 
 
-def read_answer(text: str, citations: Iterable[Citation]) -> Reading:
-    """Take an answer apart."""
-    whole = list(_quoted_whole(text, citations))
+def read_answer(
+    text: str, citations: Iterable[Citation], stored: Mapping[int, str | None] = NO_TEXTS
+) -> Reading:
+    """Take an answer apart.
+
+    `stored` has the texts of the cited documents, as far as they are at hand: the names of a
+    table's columns, with which a row is quoted, stand above the row.
+    """
+    whole = list(_quoted_whole(text, citations, stored))
     own = blanked(text, (span for span, _ in whole))
     plain = without_markers(own)
     plain = blanked(plain, _list_numbers(plain))
@@ -90,17 +100,17 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
     return "".join(characters)
 
 
-def _quoted_whole(text: str, citations: Iterable[Citation]) -> Iterator[tuple[Span, int]]:
+def _quoted_whole(
+    text: str, citations: Iterable[Citation], stored: Mapping[int, str | None]
+) -> Iterator[tuple[Span, int]]:
     """Find the stretches that are a verified quotation, directly followed by its own marker.
 
-    White space and a source's footnotes may differ: answers are written without them.
+    White space, a source's footnotes and its marks of Markdown may differ: answers are written
+    without them.
     """
     found = {marker.start: marker for marker in markers(text)}
     within, places = _squeezed(text)
-    for citation in citations:
-        quote, _ = _squeezed(citation.quote)
-        if citation.verdict == "unverified" or not quote:
-            continue
+    for citation, quote in _forms(citations, stored):
         at = within.find(quote)
         while at >= 0:
             end = places[at + len(quote) - 1] + 1
@@ -110,6 +120,22 @@ def _quoted_whole(text: str, citations: Iterable[Citation]) -> Iterator[tuple[Sp
                     break
                 end = marker.end
             at = within.find(quote, at + len(quote))
+
+
+def _forms(
+    citations: Iterable[Citation], stored: Mapping[int, str | None]
+) -> Iterator[tuple[Citation, str]]:
+    """Yield the ways in which an answer may write each verified quotation, squeezed."""
+    for citation in citations:
+        if citation.verdict == "unverified":
+            continue
+        written = [citation.quote, plain(citation.quote)]
+        if citation.quote.startswith("|"):
+            head = head_above(stored.get(citation.document) or "", citation.start)
+            written.append(row_text(citation.quote, head))
+        for quote in dict.fromkeys(_squeezed(form)[0] for form in written):
+            if quote:
+                yield citation, quote
 
 
 def _squeezed(text: str) -> tuple[str, list[int]]:

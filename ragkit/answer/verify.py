@@ -59,7 +59,7 @@ def verify(
     if is_json(draft.text):
         return Verified(checked)
     sources = _sources(checked, stored, passages)
-    reading = read_answer(draft.text, checked)
+    reading = read_answer(draft.text, checked, stored)
     doubtful = sorted(_doubtful(reading, sources), key=lambda span: span.start)
     return Verified(
         checked,

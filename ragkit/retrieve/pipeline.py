@@ -16,6 +16,7 @@ from ragkit.contracts import Refinement
 from ragkit.filters import Every
 from ragkit.retrieve.legs import MAX_K
 from ragkit.retrieve.search import check
+from ragkit.retrieve.words.marks import preferred
 from ragkit.types import Found, Hit, Query, Stage
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Pipeline:
 
     `plan` makes a query of a question, for example with a language model's wordings. `distinct`
     leaves out what says the same as a better hit: the search goes as deep as it takes to have
-    enough others.
+    enough others. With `prefers_phrases` passages that have a "phrase" of the question come first;
+    without it no others are found, as a query demands them.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Pipeline:
         depth: int = 0,
         widening: Sequence[Refinement] = (),
         plan: Callable[[str], Query] = Query,
+        prefers_phrases: bool = False,
     ) -> None:
         self.retriever = retriever
         self.distinct = distinct
@@ -50,6 +53,7 @@ class Pipeline:
         self.depth = depth
         self.widening = widening
         self.plan = plan
+        self.prefers_phrases = prefers_phrases
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first; raises what `HybridRetriever.search` does."""
@@ -64,13 +68,8 @@ class Pipeline:
         stages: list[Stage] = []
         planned = self._planned(query, stages)
         wanted = min(MAX_K, max(k, self.depth))
-        began, searched = perf_counter(), list[Stage]()
-        hits = self._searched(planned, wanted, searched)
-        if not hits and planned.where is not None:  # its stages decided nothing
-            dropped = {"dropped": "nothing is found so"}
-            searched = [Stage("filter dropped", perf_counter() - began, notes=dropped)]
-            hits = self._searched(replace(planned, where=None), wanted, searched)
-        stages += searched
+        search = self._phrases_first if self.prefers_phrases else self._filtered
+        hits = search(planned, wanted, stages)
         for refinement in self.refinements:
             hits = _refined(refinement, query, hits, stages)
         hits = hits[:k]
@@ -84,6 +83,37 @@ class Pipeline:
         if planned.notes:
             stages.append(Stage("plan", perf_counter() - began, notes=planned.notes))
         return planned
+
+    def _phrases_first(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:
+        """Search without what the question marks, and put the passages that have its phrases first.
+
+        Where no passage has them, a stage says so.
+        """
+        asked = preferred(query.text)
+        variants = tuple(preferred(variant).text for variant in query.variants)
+        query = replace(query, text=asked.text, variants=variants)
+        hits = self._filtered(query, wanted, stages)
+        if not asked.phrases:
+            return hits
+        began = perf_counter()
+        having = self._filtered(replace(query, text=asked.first), wanted, [])
+        told: dict[str, str] = {} if having else {"phrase": ", ".join(asked.phrases)}
+        first = {hit.chunk for hit in having}
+        hits = [*having, *(hit for hit in hits if hit.chunk not in first)][:wanted]
+        ranked = tuple((hit.chunk, hit.score) for hit in hits)
+        stages.append(Stage("phrases first", perf_counter() - began, ranked, told))
+        return hits
+
+    def _filtered(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:
+        """Search within what the question says of its documents, or without it for want of any."""
+        began, searched = perf_counter(), list[Stage]()
+        hits = self._searched(query, wanted, searched)
+        if not hits and query.where is not None:  # its stages decided nothing
+            dropped = {"dropped": "nothing is found so"}
+            searched = [Stage("filter dropped", perf_counter() - began, notes=dropped)]
+            hits = self._searched(replace(query, where=None), wanted, searched)
+        stages += searched
+        return hits
 
     def _searched(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:
         """Find as many hits as are wanted, if there are so many that differ."""

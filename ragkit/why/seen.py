@@ -6,9 +6,11 @@ It makes the search; what the stages mean is said elsewhere in this package.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ragkit.filters import Comparison, Every
+from ragkit.retrieve.words.marks import preferred
 
 if TYPE_CHECKING:
     from ragkit.filters import Filter
@@ -31,8 +33,9 @@ class Seen:
     ) -> None:
         self.store, self.collection = kb.store, kb.collection
         self.question, self.k, self.mode = question, k, mode
-        self.pipeline = kb.retriever(mode)
-        self.query = query = self.pipeline.plan(question)
+        self.pipeline = kb.retriever(mode, prefers_phrases=True)
+        query = self.pipeline.plan(question)
+        self.query = replace(query, text=preferred(query.text).text)
         self.pipeline.plan = lambda _: query  # a language model may say something else next time
         self.legs = self.pipeline.retriever
         self.found = self.pipeline.find(question, k=k)

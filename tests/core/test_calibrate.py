@@ -1,6 +1,7 @@
 """Fitting a cut-off: the statistics against scikit-learn, the labels, the command."""
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ FOUND = [Signals(*pair) for pair in zip(COSINES, SHARES, strict=True)]
 
 
 def test_the_regression_is_scikit_learns() -> None:
-    cutoff = logistic(FOUND, LABELS)
+    cutoff = logistic(FOUND, LABELS, names=("cosine", "share"))
     assert cutoff.means == pytest.approx((0.51, 0.47))
     assert cutoff.bias == pytest.approx(-0.03066783, abs=1e-6)
     assert cutoff.weights == pytest.approx((4.74109437, 2.57285085), abs=1e-5)
@@ -49,7 +50,7 @@ def test_a_missing_signal_counts_as_the_mean_and_a_constant_one_nothing() -> Non
 
 
 def test_scores_far_out_do_not_overflow() -> None:
-    cutoff = Cutoff(0.0, (1e6, 0.0), (0.0, 0.0), 0.5)
+    cutoff = Cutoff(0.0, (1e6, 0.0, 0.0), (0.0,) * 3, 0.5)
     assert cutoff.score(Signals(-1.0, None)) == 0.0
     assert cutoff.score(Signals(1.0, None)) == 1.0
 
@@ -103,9 +104,10 @@ def test_signals_are_the_best_cosine_and_the_best_passages_share() -> None:
     found = signals(asked, scored, weights)
     assert found.cosine == pytest.approx(0.6)
     assert found.share == pytest.approx(0.75)  # the meadow's passage stands under "Wings"
+    assert found.words == pytest.approx(math.log(4))
     assert signals(asked, hits, weights).cosine is None
     assert signals(read("who is it?"), hits, {}).share is None
-    assert signals(asked, [], weights) == Signals(None, None)
+    assert signals(asked, [], weights) == Signals(None, 0.0)
 
 
 def _fields(hit: Any) -> dict[str, Any]:
@@ -113,18 +115,19 @@ def _fields(hit: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("low", "signal"),
+    ("more", "less"),
     [
-        (True, Signals(0.34, 0.24)),
-        (True, Signals(None, 0.24)),
-        (False, Signals(0.36, 0.0)),
-        (False, Signals(0.1, 0.26)),
-        (False, Signals(0.1, None)),
-        (False, Signals(None, None)),
+        (Signals(0.5, 0.5, words=1.0), Signals(0.4, 0.5, words=1.0)),
+        (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.4, words=1.0)),
+        (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.5, words=0.7)),
+        (Signals(None, 0.5, words=1.0), Signals(None, 0.4, words=1.0)),
+        (Signals(None, 1.0, words=1.0), Signals(0.0, 1.0, words=1.0)),
     ],
 )
-def test_without_calibration_both_signals_must_be_low(low: bool, signal: Signals) -> None:
-    assert signal.are_low is low
+def test_without_calibration_every_signal_counts_and_a_missing_one_is_no_evidence(
+    more: Signals, less: Signals
+) -> None:
+    assert more.probability > less.probability
 
 
 def test_labels_in_either_form(tmp_path: Path) -> None:

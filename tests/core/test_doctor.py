@@ -63,7 +63,7 @@ def test_a_cut_off_of_another_model_is_named(settings: Settings) -> None:
     with KnowledgeBase.open(settings) as kb:
         assert kb.database is not None
         kept = Calibrations(kb.database.pool, settings.tenant)
-        cutoff = Cutoff(bias=0.0, weights=(1.0, 1.0), means=(0.5, 0.5), threshold=0.5)
+        cutoff = Cutoff(bias=0.0, weights=(1.0,) * 3, means=(0.5,) * 3, threshold=0.5)
         kb.embedder.load()
         for space, ok in (
             (kb.embedder.space, True),

@@ -128,13 +128,12 @@ def test_data_is_left_as_it_is(store: FakeStore) -> None:
         (
             "How much are bananas?",
             "The sources do not answer this question.",
-            "looked at 1 passage of collection 'default': "
-            "the best passage holds 0% of what the question asks about; missing: bananas",
+            "looked at 1 passage of collection 'default': none mentions “bananas”",
         ),
         (
             "香蕉多少钱？",
             "所给资料无法回答这个问题。",
-            "在文档集“default”中查看了1个段落：最好的段落含有所问内容的0%；缺少：香蕉",
+            "在文档集“default”中查看了1个段落：没有一处提到“香蕉”",
         ),
     ],
 )
@@ -174,7 +173,7 @@ def test_a_fitted_cutoff_decides_for_every_generator(
     store: FakeStore, threshold: float, refused: bool
 ) -> None:
     """The extractive generator's own measure is not asked besides: the words are not there."""
-    cutoff = Cutoff(bias=0.0, weights=(0.0, 0.0), means=(0.0, 0.0), threshold=threshold)
+    cutoff = Cutoff(bias=0.0, weights=(0.0,) * 3, means=(0.0,) * 3, threshold=threshold)
     gate = Gate(lambda terms: dict.fromkeys(terms, 1.0), lambda mode: cutoff)
     question = "Which king of the lost ancient golden southern empires?"
     assert knowledge_base(store, ExtractiveGenerator()).ask(question).refused

@@ -65,3 +65,43 @@ Demand(text='insurance', wanted=False)))
         end = match.end()
     text = "".join([*left, query[end:]])
     return Marked(text, tuple(demands)) if analyse(text) else Marked(query)
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """A question whose marks are preferences: its words alone, and what is tried before them.
+
+    `first` is the question with its phrases still marked, `phrases` lists these; both are empty
+    for a question without any.
+    """
+
+    text: str
+    first: str = ""
+    phrases: tuple[str, ...] = ()
+
+
+def preferred(question: str) -> Preferred:
+    """Take a question's marks as a person means them who asks: nothing is required or excluded.
+
+    >>> preferred('Is the office "dog friendly"?')
+    Preferred(text='Is the office dog friendly?', first='Is the office "dog friendly"?', \
+phrases=('dog friendly',))
+    >>> preferred("smoking -anywhere")
+    Preferred(text='smoking anywhere', first='', phrases=())
+    """
+    phrases = tuple(demand.text for demand in read(question).demands if demand.wanted)
+    if len(question) > MAX_MARKED_CHARS or "\n" in question.strip():
+        return Preferred(question)
+    text = _MARK.sub(
+        lambda match: match["quoted"][1:-1] if match["quoted"] else match["word"], question
+    )
+    if not phrases or not analyse(text):
+        return Preferred(text if analyse(text) else question)
+    return Preferred(text, _MARK.sub(_marked_if_wanted, question), phrases)
+
+
+def _marked_if_wanted(match: re.Match[str]) -> str:
+    sign = match["sign"] or match["before"]
+    if sign is None or sign in _PLUS:
+        return match[0]
+    return match["quoted"][1:-1] if match["quoted"] else match["word"]

@@ -84,7 +84,7 @@ def test_best_sentence(text: str, question: str, sentence: str) -> None:
 
 
 def test_an_answer_numbers_its_sentences_and_quotes_them_exactly() -> None:
-    draft = answer("When was the bridge opened?", [hit(BRIDGE)])
+    draft = answer("Is the bridge painted, and who opened it?", [hit(BRIDGE)])
     assert draft.text == "It was opened in 1932 by Jack Lang. [1] The bridge is painted grey. [2]"
     assert not draft.refused
     assert [c.n for c in draft.citations] == [1, 2]
@@ -112,7 +112,7 @@ def test_overlapping_passages_quote_a_sentence_once_and_whole() -> None:
 
 
 def test_two_documents_that_say_the_same_are_quoted_once() -> None:
-    draft = answer("海港大桥哪年通车？", [hit(BRIDGE_HANS), hit(BRIDGE_HANS, document=2)])
+    draft = answer("大桥为什么漆成灰色，谁设计？", [hit(BRIDGE_HANS), hit(BRIDGE_HANS, document=2)])
     assert len({c.quote for c in draft.citations}) == len(draft.citations) == 2
 
 
@@ -172,13 +172,12 @@ def test_refuses_in_the_question_s_language(question: str, statement: str) -> No
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("Who owns the moon?", "the passages hold no content word of the question"),
+        ("Who owns the moon?", "none mentions “moon”, “owns”"),
         ("who is it?", "the question holds no word to look for"),
         ("", "the question holds no word to look for"),
         (
             "Which bridge in Lisbon collapsed during the 1755 earthquake?",
-            "the best passage holds 17% of what the question asks about; "
-            "missing: 1755, collapsed, during, earthquake, Lisbon",
+            "none mentions “1755”, “collapsed”, “during”, “earthquake”",
         ),
     ],
 )
@@ -187,9 +186,9 @@ def test_a_refusal_says_why(question: str, reason: str) -> None:
 
 
 def test_a_refusal_goes_by_what_terms_weigh_in_the_collection() -> None:
-    """Half of the words are there, but not the one that the question is about."""
-    passage = hit("The company pays for lunch. The company was founded in 1998.")
-    question = "How much does the company pay for dental treatment?"
+    """Some of the words are there, but not the ones that the question is about."""
+    passage = hit("The company gives lunch to all. The company was founded in 1998.")
+    question = "How much does the company give for dental treatment?"
     rare = {"dental": 5.0, "treatment": 5.0}
 
     def weigh(terms: Collection[str]) -> dict[str, float]:
@@ -198,9 +197,7 @@ def test_a_refusal_goes_by_what_terms_weigh_in_the_collection() -> None:
     *_, draft = ExtractiveGenerator(weigh).generate(question, [passage])
     assert isinstance(draft, Draft)
     assert draft.refused
-    assert draft.reason == (
-        "the best passage holds 9% of what the question asks about; missing: dental, treatment"
-    )
+    assert draft.reason == "none mentions “dental”, “treatment”"
     assert not answer(question, [passage]).refused
 
 

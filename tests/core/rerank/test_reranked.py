@@ -104,7 +104,7 @@ def test_a_threshold_stands_for_a_score_of_the_reranker() -> None:
     assert Cutoff(1.0, (2.0,), (0.5,), 0.0, RERANKED).least == -float("inf")
     assert Cutoff(1.0, (2.0,), (0.5,), 1.0, RERANKED).least == float("inf")
     assert Cutoff(1.0, (-2.0,), (0.5,), 0.5, RERANKED).least is None
-    assert Cutoff(1.0, (2.0, 1.0), (0.5, 0.5), 0.5, SIGNALS).least is None
+    assert Cutoff(1.0, (2.0, 1.0, 1.0), (0.5,) * 3, 0.5, SIGNALS).least is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ragkit.store.migrate import migrate
 from ragkit.store.postgres import PostgresStore
 from ragkit.testing import FakeEmbedder, FakeReranker
 
-CUTOFF = Cutoff(bias=-0.5, weights=(3.0, 0.25), means=(0.5, 0.125), threshold=0.75)
+CUTOFF = Cutoff(bias=-0.5, weights=(3.0, 0.25, 1.5), means=(0.5, 0.125, 0.75), threshold=0.75)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_a_fitted_cutoff_is_that_of_its_mode(fresh_database: str) -> None:
         kb.store.create_collection("default")
         kb.embedder = FakeEmbedder()
         kept = Calibrations(kb.database.pool, "default")
-        cutoff = Cutoff(0.0, (1.0, 1.0), (0.0, 0.0), 0.25)
+        cutoff = Cutoff(0.0, (1.0,) * 3, (0.0,) * 3, 0.25)
         kept.save(
             "default",
             Calibration(

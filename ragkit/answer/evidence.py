@@ -1,0 +1,113 @@
+"""How much of a question its passages hold, by words, and by characters where it is Chinese.
+
+A word of an alphabetic script counts by its idf in the collection. A CJK character counts whole
+in a pair with its neighbour in the question, and half where it stands there alone: a pair may
+straddle two words, so that its absence says little.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragkit.answer.question import Question, says_nothing, terms
+from ragkit.text.analyse import analyse
+from ragkit.types import Hit
+
+ALONE = 0.5  # of a character whose neighbours are not beside it
+CHARACTERS_PER_WORD = 2  # most Chinese words have two characters
+MAX_NAMED = 4  # missing words named in a reason
+_WORD_CHARS = range(2, 7)  # of Chinese; a longer stretch is no word
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What passages hold of a question: the best share by weight, 0 to 1, and number of words."""
+
+    share: float
+    words: float
+
+
+def shown(hit: Hit) -> str:
+    """Return a passage's text with what stands over it: its table's head row, headings, title."""
+    return "\n".join((hit.text, hit.lead, *hit.headings, hit.title))
+
+
+def most_held(
+    question: Question, passages: Sequence[Hit], weights: Mapping[str, float]
+) -> Held | None:
+    """Return the most that a passage holds of a question; None where it asks for nothing.
+
+    `weights` has the idf of the question's content terms.
+    """
+    per_character = max(weights.values(), default=1.0) / CHARACTERS_PER_WORD
+    characters = sum(not says_nothing(character) for character in "".join(question.runs))
+    whole = math.fsum(weights[word] for word in question.words) + per_character * characters
+    if not whole:
+        return None
+    share = words = 0.0
+    for hit in passages:
+        text = shown(hit)
+        known = terms(text)
+        credit = math.fsum(_credits(question, known, text))
+        mass = math.fsum(weights[word] for word in question.words & known)
+        share = max(share, (mass + per_character * credit) / whole)
+        words = max(words, len(question.words & known) + credit / CHARACTERS_PER_WORD)
+    return Held(share, words)
+
+
+def missing_words(
+    question: Question, passages: Sequence[Hit], weights: Mapping[str, float]
+) -> list[str]:
+    """Name the words of a question that no passage has, as it writes them, the rarest first."""
+    text = "\n".join(map(shown, passages))
+    known = terms(text)
+    weight_of: dict[str, float] = {}
+    for word in _WORD.findall(question.text):
+        absent = [term for term in analyse(word) if term in question.words - known]
+        if absent:
+            weight_of.setdefault(word, max(weights[term] for term in absent))
+    named = sorted(weight_of, key=lambda word: (-weight_of[word], word.casefold()))
+    return [*_missing_runs(question, known), *named][:MAX_NAMED]
+
+
+def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:
+    """Find stretches of Chinese of which no pair is known, cut where only grammar stands."""
+    for run in question.runs:
+        stretch = ""
+        for number, character in enumerate(run):
+            held = _in_pair(run, number, known)
+            if not held and not says_nothing(character):
+                stretch += character
+                continue
+            if len(stretch) in _WORD_CHARS:
+                yield stretch
+            stretch = ""
+        if len(stretch) in _WORD_CHARS:
+            yield stretch
+
+
+def _credits(question: Question, known: Collection[str], text: str) -> Iterator[float]:
+    """Yield what each character of a question that says something counts in a passage."""
+    if not question.runs:
+        return
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for run in question.runs:
+        for number, character in enumerate(run):
+            if says_nothing(character):
+                continue
+            if _in_pair(run, number, known):
+                yield 1.0
+            elif character in folded:
+                yield ALONE
+
+
+def _in_pair(run: str, number: int, known: Collection[str]) -> bool:
+    """Tell whether a character stands beside one of its neighbours in what is known."""
+    before, after = run[max(number - 1, 0) : number + 1], run[number : number + 2]
+    return (len(before) == 2 and before in known) or (len(after) == 2 and after in known)

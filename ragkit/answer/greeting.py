@@ -1,0 +1,99 @@
+"""Greetings and thanks: answered with a greeting and what can be asked, without a search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ragkit.answer.question import has_cjk, is_traditional
+
+EXAMPLES: Final = 3  # documents named
+_MAX_CHARS: Final = 60
+_MAX_TITLE_CHARS: Final = 60
+
+_EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
+_GREETING: Final = re.compile(
+    r"(?:(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| all"
+    r"| everyone| ragkit)?|how are you(?: doing)?(?: today)?|nice to meet you"
+    r"|你好|您好|妳好|你们好|你們好|大家好|嗨|哈[喽啰囉]|早上好|早安|上午好|中午好|下午好|晚上好|在吗|在嗎|早"
+    r")[呀啊]?",
+    re.IGNORECASE,
+)
+_HELP: Final = re.compile(
+    r"(?:help(?: me)?|who are you|what are you|what can (?:you do|i ask(?: you)?)|how does this work"
+    r"|what is this|你是谁|你是誰|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
+    r"|可以问什么|可以問什麼|你会什么|你會什麼|怎么用|怎麼用|帮助|幫助)",
+    re.IGNORECASE,
+)
+_THANKS: Final = re.compile(
+    r"(?:(?:(?:ok|okay|great|perfect|super) )?(?:many )?(?:thanks|thank you|thx|cheers)"
+    r"(?: a lot| so much| very much)?|great|perfect|ok|okay|good|nice|bye|goodbye|see you"
+    r"|(?:谢谢|謝謝|多谢|多謝|感谢|感謝)(?:你|您|了|啦)?|好的?|明白了?|知道了|收到|再见|再見|拜拜)",
+    re.IGNORECASE,
+)
+
+
+def is_greeting(question: str) -> bool:
+    """Tell whether a question is only a greeting, thanks, or asks what can be asked.
+
+    >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
+    (True, True, False)
+    """
+    return _kind(question) != ""
+
+
+def reply(question: str, collection: str, titles: Sequence[str], documents: int) -> str:
+    """Return a greeting with what can be asked; `titles` are some of the documents'.
+
+    >>> print(reply("hello", "default", ["Lease", "Handbook"], 8))
+    Hello! Ask me what your 8 documents say, for example about “Lease” or “Handbook”.
+    >>> reply("谢谢", "default", [], 0)
+    '不客气！文档集“default”里还没有文档，请先添加。'
+    """
+    chinese = has_cjk(question)
+    named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
+    if chinese:
+        traditional = is_traditional(question)
+        return _chinese(_kind(question), collection, named, documents, traditional=traditional)
+    opening = "You are welcome." if _kind(question) == "thanks" else "Hello!"
+    if not documents:
+        return f"{opening} The collection “{collection}” has no documents yet: add some first."
+    examples = " or ".join(f"“{title}”" for title in named)
+    about = f", for example about {examples}" if named else ""
+    count = "document says" if documents == 1 else f"{documents:,} documents say"
+    return f"{opening} Ask me what your {count}{about}."
+
+
+def _chinese(
+    kind: str, collection: str, named: Sequence[str], documents: int, *, traditional: bool
+) -> str:
+    opening = "不客气！" if kind == "thanks" else "您好！"
+    if documents:
+        about = f"，例如关于{'、'.join(f'《{title}》' for title in named)}" if named else ""
+        text = f"{opening}您可以就这{documents}份文档的内容提问{about}。"
+    else:
+        text = f"{opening}文档集“{collection}”里还没有文档，请先添加。"
+    return text.translate(_TO_TRADITIONAL) if traditional else text
+
+
+_TO_TRADITIONAL: Final = str.maketrans("气这问关于档内请还没里", "氣這問關於檔內請還沒裡")
+
+
+def _kind(question: str) -> str:
+    text = question.strip(_EDGES)
+    if len(question) > _MAX_CHARS or not text:
+        return ""
+    parts = [part.strip(_EDGES) for part in re.split(r"[,，!！.。]", text)]
+    kinds = [_kind_of(part) for part in parts if part]
+    if not kinds or "" in kinds:
+        return ""
+    return kinds[-1] if kinds[-1] == "thanks" else kinds[0]
+
+
+def _kind_of(text: str) -> str:
+    if _GREETING.fullmatch(text):
+        return "greeting"
+    if _HELP.fullmatch(text):
+        return "help"
+    return "thanks" if _THANKS.fullmatch(text) else ""
