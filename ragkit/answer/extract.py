@@ -23,7 +23,7 @@ SAME = 0.8  # arbitrary; two sentences that share four terms of five say the sam
 # A second sentence is quoted where its score is as near as this to the first one's, so that either
 # may be meant, or where it covers this much of the question that the first does not.
 NEAR = 2.5
-ADDS = 0.25
+ADDS = 0.2
 
 # A question that wants steps or several things gets a whole list.
 _WANTS_LIST = re.compile(
@@ -119,7 +119,7 @@ def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
     elsewhere = second.candidate.hit.document != first.candidate.hit.document
     if elsewhere and second.coverage < first.coverage:
         return False
-    asked = frozenset[str]().union(*question.phrases)
+    asked = question.units
     added = asked & second.candidate.terms - first.candidate.terms
     if len(added) >= ADDS * len(asked) > 0:
         return True

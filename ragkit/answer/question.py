@@ -27,7 +27,7 @@ _CJK_POLITE = (
     r"|告訴我|一下|能不能|可不可以|可以不可以|是不是|有没有|有沒有|要不要|会不会|會不會|需不需要"
     r"|可以|需要|应该|應該|应当|應當|必须|必須|怎么办|怎麼辦|多长时间|多長時間|多久|多长|多長|多大|多高"
     r"|多远|多遠|多重|多少钱|多少錢|什么样|什麼樣|到底|究竟|来着|來著|平时|平時|一般|大概|现在|現在"
-    r"|目前|凭啥|憑啥|为啥|為啥|咋样|咋"
+    r"|目前|凭啥|憑啥|为啥|為啥|怎么算|怎麼算|咋样|咋"
 )
 _BREAK = re.compile(
     rf"{_CJK_POLITE}|{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|{_POLITE_WORDS}|[的是在有由被]|[^\w\s]",
@@ -40,6 +40,7 @@ _FUNCTION_CHARACTERS = frozenset(
     "怎样樣如何时時候啥来來去上下里裡裏在后後前者之或并並但因则則"
 )
 _RUN = re.compile(f"[{CJK}]+")
+_YES_OR_NO = frozenset({"吗", "嗎", "是否", "呢"})
 FOCUS_CHARS, FOCUS_WORDS = 4, 2  # two words either way; 3/2 and 6/3 measured the same
 MAX_QUESTION_CHARS = 2000  # arbitrary; what follows in a longer one is not read
 # Frequent characters that only the traditional script has.
@@ -70,6 +71,17 @@ class Question:
     def words(self) -> frozenset[str]:
         """The content terms of alphabetic scripts and numbers."""
         return frozenset(term for term in self.content if not has_cjk(term))
+
+    @property
+    def yes_or_no(self) -> bool:
+        """Whether it asks for no more than yes or no, or for nothing in particular."""
+        asked = INTERROGATIVE.search(self.text)
+        return asked is None or asked.group() in _YES_OR_NO
+
+    @property
+    def units(self) -> frozenset[str]:
+        """The content words, and the single CJK characters that are more than grammar."""
+        return self.words.union(c for c in "".join(self.runs) if not says_nothing(c))
 
 
 def read(text: str) -> Question:

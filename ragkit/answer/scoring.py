@@ -36,6 +36,7 @@ ASKED, ASKED_DECAY = 0.9, 0.85
 # A phrase weighs its idf mass to this power, lest a long name drown the rest of the question.
 PHRASE_POWER = 0.75
 _FEW_NEW = 2  # terms; a sentence with fewer repeats the question or is a title
+SAYS_NOTHING = 5.0  # what it loses besides with none, unless yes or no is asked for; by judgement
 
 _PRONOUN = re.compile(
     r"(?:it|its|they|their|he|his|she|her|this|these|those|such)\b|[它他她其该該此这這]", re.I
@@ -76,8 +77,11 @@ def _score(question: Question, candidate: Candidate, idf: Mapping[str, float]) -
         total += KIND
     if not candidate.whole:
         total -= CUT
-    if _new_terms(question, candidate) < _FEW_NEW:
+    new_terms = _new_terms(question, candidate)
+    if new_terms < _FEW_NEW:
         total -= REPEATS
+    if not new_terms and not question.yes_or_no:
+        total -= SAYS_NOTHING
     if candidate.is_title:
         total -= TITLE
     if _has_other_years(question, candidate):

@@ -7,7 +7,10 @@ and headings; of its rules those that single sentences need.
 import html
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
+
+from ragkit.text.analyse import CJK_CHARACTER
 
 _WORD: Final = "A-Za-z0-9"
 _IMAGE_OR_LINK: Final = re.compile(
@@ -76,14 +79,17 @@ def row_text(row: str, head: Sequence[str]) -> str:
 
     >>> row_text("| Li Wei | 4711 | |", ["Name", "Extension", "Room"])
     'Name: Li Wei; Extension: 4711'
+    >>> row_text("| 李伟 | 4711 |", ["姓名", "分机"])
+    '姓名：李伟；分机：4711'
     """
-    names = [*head, *[""] * len(row)]
+    chinese = CJK_CHARACTER.search("".join(head)) is not None
+    colon, semicolon = ("：", "；") if chinese else (": ", "; ")
     parts = [
-        f"{name}: {cell}" if name and name != cell else cell
-        for name, cell in zip(names, cells(row), strict=False)
+        f"{name}{colon}{cell}" if name and name != cell else cell
+        for name, cell in zip_longest(head, cells(row), fillvalue="")
         if cell
     ]
-    return "; ".join(parts)
+    return semicolon.join(parts)
 
 
 def is_rule(line: str) -> bool:
