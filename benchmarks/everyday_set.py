@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.data import ROOT, data
 from benchmarks.homes import passable_folder
@@ -66,11 +66,16 @@ def questions(language: str) -> tuple[Asked, ...]:
     return tuple(_asked(json.loads(line), language) for line in lines)
 
 
-def _asked(row: dict[str, object], language: str) -> Asked:
-    texts = {name: row.get(name, []) for name in ("answers", "all")}
-    answers, all_of = (tuple(map(str, t)) for t in texts.values() if isinstance(t, list))
-    own = (str(row[name]) for name in ("question", "kind", "document"))
-    return Asked(str(row["id"]), language, *own, answers, all_of)
+def _asked(row: dict[str, Any], language: str) -> Asked:
+    return Asked(
+        id=row["id"],
+        language=language,
+        question=row["question"],
+        kind=row["kind"],
+        document=row["document"],
+        answers=tuple(row.get("answers", ())),
+        all_of=tuple(row.get("all", ())),
+    )
 
 
 def contained(asked: Asked, answer: Answer) -> bool:

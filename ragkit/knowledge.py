@@ -227,7 +227,7 @@ class KnowledgeBase(Closing):
         return found
 
     def _found(
-        self, query: str, k: int | None, mode: Mode | None, *, prefers_phrases: bool = False
+        self, query: str, k: int | None, mode: Mode | None, *, for_answer: bool = False
     ) -> Found:
         from ragkit.embedders import CollectionEmbedder
         from ragkit.retrieve.search import check
@@ -237,19 +237,19 @@ class KnowledgeBase(Closing):
         check(query, k)  # before any model is looked for
         own = self.embedder
         if mode == "lexical" or not isinstance(own, CollectionEmbedder):
-            return self.retriever(mode, prefers_phrases=prefers_phrases).find(query, k=k)
+            return self.retriever(mode, for_answer=for_answer).find(query, k=k)
 
         def retriever(fresh: bool) -> Pipeline:
-            return self.retriever(mode, fresh=fresh, prefers_phrases=prefers_phrases)
+            return self.retriever(mode, fresh=fresh, for_answer=for_answer)
 
         return found_now(retriever, query, k=k, had=own.had)
 
     def retriever(
-        self, mode: Mode | None = None, *, fresh: bool = True, prefers_phrases: bool = False
+        self, mode: Mode | None = None, *, fresh: bool = True, for_answer: bool = False
     ) -> Pipeline:
         """Return what searches the collection, by this knowledge base's mode unless told.
 
-        With `prefers_phrases`, as for answers, a query's marks are preferences; else they demand.
+        With `for_answer`, as for answers, a query's marks are preferences; else they demand.
 
         It keeps the model that the collection has now: for one search, not for later. Without
         `fresh` it is the model that was last seen; a search raises OtherModelError if it is not.
@@ -275,7 +275,7 @@ class KnowledgeBase(Closing):
             depth=self.candidates if refinements else 0,
             widening=self.widening,
             plan=self.plan,
-            prefers_phrases=prefers_phrases,
+            for_answer=for_answer,
         )
 
     def _reranking(self, mode: Mode) -> list[Refinement]:
@@ -318,7 +318,7 @@ class KnowledgeBase(Closing):
             return
         mode = mode or self.mode
         k = self.passages if k is None else k
-        found = self._found(query or question, k, mode, prefers_phrases=True)
+        found = self._found(query or question, k, mode, for_answer=True)
         known = {hit.chunk for hit in found.hits}
         hits = [*found.hits, *(hit for hit in candidates if hit.chunk not in known)]
         clock.stop("retrieve")

@@ -32,8 +32,8 @@ class Pipeline:
 
     `plan` makes a query of a question, for example with a language model's wordings. `distinct`
     leaves out what says the same as a better hit: the search goes as deep as it takes to have
-    enough others. With `prefers_phrases` passages that have a "phrase" of the question come first;
-    without it no others are found, as a query demands them.
+    enough others. With `for_answer` passages that have a "phrase" of the question come first,
+    where a query demands it, and a collection of no more passages than are wanted is read whole.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Pipeline:
         depth: int = 0,
         widening: Sequence[Refinement] = (),
         plan: Callable[[str], Query] = Query,
-        prefers_phrases: bool = False,
+        for_answer: bool = False,
     ) -> None:
         self.retriever = retriever
         self.distinct = distinct
@@ -53,7 +53,7 @@ class Pipeline:
         self.depth = depth
         self.widening = widening
         self.plan = plan
-        self.prefers_phrases = prefers_phrases
+        self.for_answer = for_answer
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first; raises what `HybridRetriever.search` does."""
@@ -68,8 +68,10 @@ class Pipeline:
         stages: list[Stage] = []
         planned = self._planned(query, stages)
         wanted = min(MAX_K, max(k, self.depth))
-        search = self._phrases_first if self.prefers_phrases else self._filtered
+        search = self._phrases_first if self.for_answer else self._filtered
         hits = search(planned, wanted, stages)
+        if self.for_answer and len(hits) < k:
+            hits = self._with_the_rest(hits, k, stages)
         for refinement in self.refinements:
             hits = _refined(refinement, query, hits, stages)
         hits = hits[:k]
@@ -102,6 +104,23 @@ class Pipeline:
         hits = [*having, *(hit for hit in hits if hit.chunk not in first)][:wanted]
         ranked = tuple((hit.chunk, hit.score) for hit in hits)
         stages.append(Stage("phrases first", perf_counter() - began, ranked, told))
+        return hits
+
+    def _with_the_rest(self, hits: Sequence[Hit], k: int, stages: list[Stage]) -> Sequence[Hit]:
+        """Add the other passages of a collection that has no more than k."""
+        began, legs = perf_counter(), self.retriever
+        own = (known for known in legs.store.collections() if known.name == legs.collection)
+        if not len(hits) < sum(known.chunks for known in own) <= k:
+            return hits
+        known = {hit.chunk for hit in hits}.union(
+            copy.chunk for hit in hits for copy in hit.duplicates
+        )
+        with legs.store.snapshot() as reader:
+            chunks = reader.matching(legs.collection, legs.where or Every(()))
+            rest = reader.hits([chunk for chunk in chunks if chunk not in known])
+        hits = [*hits, *rest]
+        ranked = tuple((hit.chunk, hit.score) for hit in hits)
+        stages.append(Stage("all passages", perf_counter() - began, ranked))
         return hits
 
     def _filtered(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:

@@ -33,7 +33,7 @@ class Seen:
     ) -> None:
         self.store, self.collection = kb.store, kb.collection
         self.question, self.k, self.mode = question, k, mode
-        self.pipeline = kb.retriever(mode, prefers_phrases=True)
+        self.pipeline = kb.retriever(mode, for_answer=True)
         query = self.pipeline.plan(question)
         self.query = replace(query, text=preferred(query.text).text)
         self.pipeline.plan = lambda _: query  # a language model may say something else next time

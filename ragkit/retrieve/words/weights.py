@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from ragkit.contracts import Store
     from ragkit.postings import Postings
 
+# Chunks of other words that a collection is taken to have besides: in one of few chunks a word that
+# it lacks would otherwise weigh five times as much as one that it has. By judgement.
+PRIOR_CHUNKS = 20
+
 # English endings that the stemmer takes off, and what it leaves of "-y" and "-e".
 _ENDINGS = ("", "s", "es", "e", "ed", "ing", "y", "ies", "ied")
 
 
 def term_weights(store: Store, collection: str, terms: Collection[str]) -> dict[str, float]:
-    """Return each term's idf among the collection's chunks; one in none of them weighs most.
+    """Return each term's idf among the collection's chunks and a few more without it.
+
+    A term in none of the chunks weighs most.
 
     Terms are the default analyser's. Where a collection has another one, a term weighs what the
     commonest of its words weighs there; a pair of CJK characters that is no word there, as much as
@@ -36,14 +42,18 @@ def term_weights(store: Store, collection: str, terms: Collection[str]) -> dict[
         for term in terms
         if term.isascii() or not postings.terms.keys().isdisjoint(forms[term])
     }
-    usual = sum(found[term] for term in said) / len(said) if said else idf(postings.chunks, 0)
+    usual = (
+        sum(found[term] for term in said) / len(said)
+        if said
+        else idf(postings.chunks + PRIOR_CHUNKS, 0)
+    )
     return {term: found[term] if term in said else usual for term in terms}
 
 
 def _weights(postings: Postings, forms: dict[str, list[str]]) -> dict[str, float]:
     return {
         term: idf(
-            postings.chunks,
+            postings.chunks + PRIOR_CHUNKS,
             max((postings.terms[t].containing for t in some if t in postings.terms), default=0),
         )
         for term, some in forms.items()
