@@ -11,6 +11,7 @@ from ragkit.answer.candidates import candidates
 from ragkit.answer.question import read
 from ragkit.answer.scoring import Scored, score
 from ragkit.answer.strays import Sieve
+from ragkit.text.headings import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
@@ -107,4 +108,5 @@ def _citation(n: int, scored: Scored) -> Citation:
         end=found.end,
         quote=found.text,
         version=found.hit.version,
+        headings=headings_at(found.hit, found.start),
     )
