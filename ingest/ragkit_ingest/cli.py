@@ -236,9 +236,13 @@ def _tell(report: IngestReport, *, json: bool) -> None:
 
 
 def _print(report: IngestReport) -> None:
+    from ragkit.render import printable_line
+
     typer.echo(summary(report))
     for reason, count in sorted(report.passed_over.items()):
         typer.echo(f"passed over: {count} {reason}")
+    for uri in report.left_out:
+        typer.echo(printable_line(f"left out, as nothing reads its format: {uri}"))
     for kind, count in sorted(report.notes.items()):
         typer.echo(f"{kind}: {count}")
     _print_failures(report)

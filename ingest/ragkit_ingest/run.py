@@ -190,7 +190,9 @@ class _Run:
 
     def _report(self) -> IngestReport:
         return self._tally.report(
-            skipped=self._listing.skipped, seconds=time.perf_counter() - self._started
+            skipped=self._listing.skipped,
+            seconds=time.perf_counter() - self._started,
+            left_out=self._listing.left_out,
         )
 
     def _once(self) -> None:
