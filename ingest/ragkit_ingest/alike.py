@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
 
 FLAG = "near_duplicate_of"  # the metadata key that names the other document
+# The similarity of other bytes, at most: 1 is kept for copies, which must be equal. An estimate of
+# 256 values tells nothing between this and 1.
+MOST_ALIKE = 255 / 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.open import open_database
+from ragkit_ingest.queueing import enqueue
 from ragkit_ingest.run import ingest
+from ragkit_ingest.worker import work
 from tests.ingest.test_upload_members import Site
 
 pytestmark = pytest.mark.usefixtures("shared_model")
@@ -61,6 +64,33 @@ def test_an_upload_is_compared_with_uploads_and_not_with_its_own_earlier_version
     assert site.uris() == (
         ["upload:one.txt"] if is_dropped else ["upload:one.txt", "upload:two.txt"]
     )
+
+
+def test_files_from_a_queue_are_compared_as_well(site: Site, tmp_path: Path) -> None:
+    for name, text in (("plan.md", ENGLISH), ("copy.md", f"{ENGLISH} Amen.")):
+        (tmp_path / name).write_text(text, "utf-8")
+        enqueue(tmp_path / name, Embedders(site.settings), site.database, collection="default")
+        work(site.settings, until_empty=True)
+    store = site.database.store("default")
+    plan, copy = (str(tmp_path / name) for name in ("plan.md", "copy.md"))
+    if site.settings.near_duplicates == "flag":
+        (number,) = [one.id for one in store.documents("default") if one.uri == copy]
+        assert store.metadata(number)["near_duplicate_of"] == plan
+    else:
+        assert site.uris() == [plan]
+        assert [[one.uri for one in of] for of in store.copies("default").values()] == [[copy]]
+
+
+def test_a_file_that_is_nearly_an_upload_is_flagged_and_never_dropped(
+    site: Site, tmp_path: Path
+) -> None:
+    site.sent("one.txt", ENGLISH.encode())
+    (tmp_path / "plan.md").write_text(f"{ENGLISH} Amen.", "utf-8")
+    assert ingest(tmp_path, settings=site.settings).added == 1
+    store = site.database.store("default")
+    (plan,) = [one for one in store.documents("default") if one.uri != "upload:one.txt"]
+    flag = store.metadata(plan.id).get("near_duplicate_of")
+    assert flag == ("upload:one.txt" if site.settings.near_duplicates == "flag" else None)
 
 
 def test_a_new_version_is_stored_even_if_it_is_alike_to_another(site: Site) -> None:
