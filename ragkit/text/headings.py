@@ -12,7 +12,7 @@ from typing import Final
 
 from ragkit.types import Hit
 
-_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*")
+_HEADING: Final = re.compile(r"(#{1,6})[ \t]+")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
 # Formats stored as they are, in which # begins a comment.
 _COMMENTED: Final = frozenset(
@@ -32,7 +32,7 @@ def headings_at(hit: Hit, position: int) -> tuple[str, ...]:
     path: list[tuple[int, str]] = []
     for level, heading in _read(hit.text[: max(0, position - hit.start)]):
         path = [*(outer for outer in path if outer[0] < level), (level, heading)]
-    inner = tuple(heading for _, heading in path)
+    inner = tuple(heading for _, heading in path if heading)
     outer = hit.headings
     return outer[: outer.index(inner[0])] + inner if inner and inner[0] in outer else outer + inner
 
@@ -44,8 +44,16 @@ def _read(text: str) -> Iterator[tuple[int, str]]:
         mark = _FENCE.match(line.lstrip())
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        elif not fence and (heading := _HEADING.fullmatch(line)):
-            yield len(heading[1]), " ".join(heading[2].split())
+        elif not fence and (heading := _HEADING.match(line)):
+            yield len(heading[1]), _unmarked(line[heading.end() :])
+
+
+def _unmarked(text: str) -> str:
+    """Take off the marks that may close a heading; the last sign of "C#" is none."""
+    words = text.split()
+    if words and not words[-1].strip("#"):
+        words.pop()
+    return " ".join(words)
 
 
 def heading_path(title: str, headings: Sequence[str]) -> str:

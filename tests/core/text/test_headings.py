@@ -50,6 +50,13 @@ def test_comments_in_code_are_no_headings() -> None:
     assert headings_at(piece, 110) == ("Setup",)
 
 
+def test_the_last_sign_of_a_name_stays() -> None:
+    text = "# About C#\n\n## 关于 C# ##\n\nAsk.\n\n### #\n\nOr not."  # the last one is empty
+    path = ("About C#", "关于 C#")
+    assert headings_at(passage(text), 100 + text.index("Ask")) == path
+    assert headings_at(passage(text), 100 + text.index("Or")) == path
+
+
 def test_a_heading_that_is_the_title_is_shown_once() -> None:
     assert heading_path("Leave", ("Leave", "Parents")) == "Parents"
     assert heading_path("handbook", ("请假", "产假")) == "请假 > 产假"
