@@ -175,6 +175,8 @@ def _print_report(found: "JobReport") -> None:
     ]
     columns = ["file", "state", "KB", "chunks", *(f"{stage} s" for stage in STAGES), "notes"]
     render.print_table(columns, rows, empty="Nothing had changed in this run.")
+    for uri in found.figures.get("left_out", ()):
+        typer.echo(render.printable_line(f"left out, as nothing reads its format: {uri}"))
 
 
 def _tell(key: str, said: str, jobs: list[int], *, json: bool) -> None:

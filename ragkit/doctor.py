@@ -82,9 +82,8 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                 yield _indexes(cursor, settings.tenant)
                 yield _orphans(cursor, settings.tenant)
                 yield _failed_jobs(cursor, settings.tenant)
-                if embedder is not None:
-                    yield _truncated(cursor, settings.tenant, embedder.max_tokens)
             if embedder is not None:
+                yield from _truncated(database, settings)
                 yield from _collection(database, settings)
     except RagkitError as error:
         yield Check("database", False, str(error), "`ragkit db status` says more")
@@ -128,11 +127,37 @@ def _failed_jobs(cursor: Cursor[Any], tenant: str) -> Check:
     return Check("files", True, found, remedy)
 
 
-def _truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> Check:
-    count = inspect.truncated(cursor, tenant, max_tokens)
-    found = f"{count} longer than the {max_tokens} tokens that the model reads" if count else "none"
-    remedy = "ingest again with this RAGKIT_EMBED_MODEL" if count else ""
-    return Check("truncated chunks", not count, found, remedy)
+def _truncated(database: Database, settings: Settings) -> Iterator[Check]:
+    """Compare each collection's chunks with what its own model reads."""
+    from ragkit.embedders import Embedders
+
+    store, embedders = database.store(settings.tenant), Embedders(settings)
+    problems: list[str] = []
+    unchecked: list[str] = []
+    for collection in store.collections():
+        try:
+            embedder = embedders.of(store.spaces.active(collection.name), collection.name)
+            embedder.load()
+        except (ModelError, OtherModelError):
+            unchecked.append(repr(collection.name))
+            continue
+        if count := _longer(database, settings.tenant, collection.name, embedder.max_tokens):
+            problems.append(
+                f"{count} in collection {collection.name!r} longer than the"
+                f" {embedder.max_tokens} tokens that its model reads"
+            )
+    found = "; ".join(problems) or "none"
+    if unchecked:
+        found += f"; not checked, as the model cannot be loaded here: {', '.join(unchecked)}"
+    remedy = "ingest those collections again" if problems else ""
+    yield Check("truncated chunks", not problems, found, remedy)
+
+
+def _longer(database: Database, tenant: str, collection: str, max_tokens: int) -> int:
+    from ragkit.store.lending import transaction
+
+    with transaction(database.pool, tenant) as cursor:
+        return inspect.truncated(cursor, tenant, collection, max_tokens)
 
 
 def _collection(database: Database, settings: Settings) -> Iterator[Check]:

@@ -44,6 +44,7 @@ def page(report: JobReport) -> str:
         ],
         hosts=sorted({file.host for file in report.files if file.host}),
         passed_over=sorted(report.figures.get("passed_over", {}).items()),
+        left_out=report.figures.get("left_out", []),
         failed=[file for file in report.files if file.state == "failed"],
         folder=_folder(report.files),
         bars=list(_bars(report.throughput, top)),

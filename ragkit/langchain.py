@@ -150,11 +150,12 @@ class RagkitVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Add or replace texts, each batch in one transaction; return their ids.
+        """Add or replace texts, or a single one, each batch in one transaction; return their ids.
 
         Raises UsageError for an empty text, and where lengths differ.
         """
-        given = list(texts)
+        given = _several(texts)
+        ids = None if ids is None else _several(ids)
         names = [str(uuid4()) for _ in given] if ids is None else [i or str(uuid4()) for i in ids]
         metadata = metadatas or [{} for _ in given]
         if not len(given) == len(names) == len(metadata):
@@ -172,14 +173,15 @@ class RagkitVectorStore(VectorStore):
             self._unfinished = 0
         return names
 
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
+    def delete(self, ids: list[str] | str | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id, or all without ids; ids that are not there are passed over."""
-        wanted = None if ids is None else list(ids)
+        wanted = None if ids is None else _several(ids)
         for document in self._store.named(self._collection, wanted).values():
             self._store.delete_document(self._collection, document)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        ids = _several(ids)
         numbers = iter(self._store.named(self._collection, list(ids)).values())
         hits: dict[str, Hit] = {}
         with self._store.snapshot() as reader:
@@ -322,6 +324,11 @@ class LangChainEmbedder:
 
     def reads(self, text: str) -> float:
         return 1.0
+
+
+def _several(texts: Iterable[str]) -> list[str]:
+    """List texts; a single one, which is iterable too, is not taken apart."""
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
 def _unit(rows: Sequence[Sequence[float] | Vectors]) -> Vectors:

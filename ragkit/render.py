@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from ragkit.errors import IncompleteAnswerError
+from ragkit.text.headings import heading_path
 from ragkit.types import Answer, Citation, Hit, Stage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -88,6 +89,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
                 "version": citation.version,
                 "uri": citation.uri,
                 "title": citation.title,
+                "headings": list(citation.headings),
                 "page": citation.page,
                 "start": citation.start,
                 "end": citation.end,
@@ -231,6 +233,8 @@ def _place(found: Hit | Citation) -> str:
     page = f", page {found.page}" if found.page is not None else ""
     name = PurePath(found.uri).name
     title = f"{found.title} ({name})" if found.title and found.title != name else name
+    path = heading_path(found.title or name, found.headings)
+    section = f", {path}" if path else ""
     return printable_line(
-        f"{title}{page}, document {found.document}, characters {found.start}-{found.end}"
+        f"{title}{section}{page}, document {found.document}, characters {found.start}-{found.end}"
     )

@@ -249,7 +249,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A numbered pointer from an answer to `start:end` of a document's stored text."""
+    """A numbered pointer from an answer to `start:end` of a document's stored text.
+
+    `headings` are those that the place stands under, outermost first.
+    """
 
     n: int
     document: int
@@ -261,6 +264,7 @@ class Citation:
     quote: str
     verdict: Verdict = "unverified"
     version: int = 1
+    headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

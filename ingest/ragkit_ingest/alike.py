@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
 
 FLAG = "near_duplicate_of"  # the metadata key that names the other document
+# The similarity of other bytes, at most: 1 is kept for copies, which must be equal. An estimate of
+# 256 values tells nothing between this and 1.
+MOST_ALIKE = 255 / 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,18 @@ class Twin:
 class Alike:
     """Looks for near duplicates in one collection; its methods may be called by several threads."""
 
-    def __init__(self, store: PostgresStore, collection: str, options: IngestOptions) -> None:
+    def __init__(
+        self,
+        store: PostgresStore,
+        collection: str,
+        options: IngestOptions,
+        *,
+        uploads: bool = False,
+    ) -> None:
         self._store = store
+        self._uploads = uploads  # compared with uploads, too
         self._collection = collection
+        self.options = options
         self._least = options.near_duplicate_similarity
         self._under_way: dict[str, NewDocument] = {}
         self._lock = threading.Lock()
@@ -49,7 +61,9 @@ class Alike:
         """
         stored = [
             Twin(uri, similarity(document.signature, sign), number)
-            for number, uri, sign in self._store.alike(self._collection, document.bands)
+            for number, uri, sign in self._store.alike(
+                self._collection, document.bands, uploads=self._uploads
+            )
         ]
         with self._lock:
             coming = [

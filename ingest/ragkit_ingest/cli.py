@@ -14,6 +14,7 @@ import typer
 from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
 from ragkit_ingest.cli_sources import Records, source_options
+from ragkit_ingest.summary import rarer, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -187,10 +188,11 @@ def _queue(
         render.print_json(done.as_json())
     else:
         _print_failures(found)
+        wait = "1 waits" if done.waiting == 1 else f"{done.waiting} wait"
         typer.echo(
-            f"{done.queued} queued, {found.unchanged} unchanged,{_more(found)} {found.failed}"
-            f" failed, {found.skipped} skipped. {done.waiting} wait in collection {name!r}:"
-            " `ragkit ingest worker` takes them in."
+            f"{done.queued} queued, {found.unchanged} unchanged,{rarer(found)} {found.failed}"
+            f" failed, {found.skipped} skipped. {wait} in collection {name!r}"
+            + (": `ragkit ingest worker` takes them in." if done.waiting else ".")
         )
     if found.failed:
         raise typer.Exit(3)
@@ -234,15 +236,13 @@ def _tell(report: IngestReport, *, json: bool) -> None:
 
 
 def _print(report: IngestReport) -> None:
+    from ragkit.render import printable_line
 
-    rate = f", {report.embedded / report.seconds:.0f} chunks/s" if report.embedded else ""
-    typer.echo(
-        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged,"
-        f"{_more(report)} {report.failed} failed, {report.skipped} skipped:"
-        f" {report.chunks} chunks in {report.seconds:.1f} s{rate}"
-    )
+    typer.echo(summary(report))
     for reason, count in sorted(report.passed_over.items()):
         typer.echo(f"passed over: {count} {reason}")
+    for uri in report.left_out:
+        typer.echo(printable_line(f"left out, as nothing reads its format: {uri}"))
     for kind, count in sorted(report.notes.items()):
         typer.echo(f"{kind}: {count}")
     _print_failures(report)
@@ -255,16 +255,6 @@ def _print_failures(report: IngestReport) -> None:
         rows = [[failure.uri, failure.stage, failure.reason] for failure in report.failures]
         typer.echo("\nNot ingested:")
         render.print_table(["file", "stage", "reason"], rows, empty="")
-
-
-def _more(report: IngestReport) -> str:
-    """Say what is not said when there is none of it."""
-    counts = {
-        "copies of others": report.copies,
-        "deleted": report.deleted,
-        "deleted or taken over meanwhile": report.lost,
-    }
-    return "".join(f" {count} {what}," for what, count in counts.items() if count)
 
 
 @contextmanager

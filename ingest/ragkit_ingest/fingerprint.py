@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ragkit.types import EmbeddingSpace
 
 # To be raised when parsers or chunker come to give other results: documents are then made anew.
-PARSING = 3
+PARSING = 4
 CLEANING = 1
 CHUNKING = 2
 

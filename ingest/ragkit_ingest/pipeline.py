@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from ragkit.errors import DatabaseError, IngestError, UsageError
 from ragkit.store.writing import Result
 from ragkit.types import NewDocument, ParsedText
-from ragkit_ingest.alike import Alike, flagged
+from ragkit_ingest.alike import MOST_ALIKE, Alike, flagged
 from ragkit_ingest.channel import Broken, Channel, Room
 from ragkit_ingest.models import adopt
 from ragkit_ingest.reading import Reading
@@ -103,8 +103,10 @@ class Pipeline:
             *(self._reading_room, self._under_way),
             *(self._parsed, self._split, self._embedded),
         )
-        near = steps.options.near_duplicates != "keep"
-        self._alike = Alike(store, collection, steps.options) if near else None
+        near = steps.options.near_duplicates
+        self._alike: Alike | None = None
+        if near != "keep":  # an upload can be named as nearly alike; no file can be a copy of one
+            self._alike = Alike(store, collection, steps.options, uploads=near == "flag")
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
         self._reading = Reading(
@@ -238,7 +240,7 @@ class Pipeline:
         if twin.id is None:
             self._reading.put_off(task)
             return None
-        if self._reading.is_copy(task, twin.id, twin.similarity):
+        if self._reading.is_copy(task, twin.id, min(twin.similarity, MOST_ALIKE)):
             return None
         return replace(prepared, document=document)
 

@@ -5,9 +5,7 @@ It knows nothing of stages or jobs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.errors import NotFoundError
@@ -16,6 +14,7 @@ from ragkit_ingest.passing import passed_over
 from ragkit_ingest.run import limits
 from ragkit_ingest.sandbox import ParserPool
 from ragkit_ingest.sources import SourceOptions, find
+from ragkit_ingest.sources.places import Places, several
 from ragkit_ingest.steps import read
 from ragkit_ingest.unpacking import unpacked
 
@@ -54,7 +53,7 @@ class Preview:
 
 
 def preview(
-    places: Sequence[Path | str],
+    places: Places,
     *,
     settings: Settings | None = None,
     collection: str | None = None,
@@ -69,7 +68,7 @@ def preview(
 
     settings = settings or load_settings()
     name = collection or settings.collection
-    listing = find([str(place) for place in places], sources, settings=settings)
+    listing = find(several(places), sources, settings=settings)
     would: list[tuple[str, What, str]] = []
     unchanged = passed = 0
     found: set[str] = set()

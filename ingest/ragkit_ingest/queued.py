@@ -159,7 +159,10 @@ class _Run:
         if self.spell is None or not self.spell.taken:
             self.ledger.drop_run(self.number)
             return None
-        report = self.spell.tally.report(skipped=0, seconds=time.perf_counter() - self.started)
+        left_out = self.spell.left_out
+        report = self.spell.tally.report(
+            skipped=len(left_out), seconds=time.perf_counter() - self.started, left_out=left_out
+        )
         self.ledger.end_run(self.number, report.as_json())
         return report
 
@@ -189,6 +192,7 @@ class _Spell:
         self._whole: list[tuple[QueuedFile, Listing, bool]] = []  # what holds other things
         self.tally = Tally()
         self.taken = 0
+        self.left_out: list[str] = []  # URIs of files in mails and archives, of other formats
 
     def run(self, *, alone: bool) -> bool:
         """Take in what there is; if `alone`, one file only. Say whether there was any."""
@@ -266,6 +270,7 @@ class _Spell:
         for file, listing, sync in self._whole:
             if sync:
                 delete_vanished(self._store, self._collection, listing, self.tally)
+            self.left_out += listing.left_out
             if self._worker.is_held(file.job):
                 self._finish(file)
         self._whole = []

@@ -21,14 +21,13 @@ from ragkit_ingest.report import IngestReport
 from ragkit_ingest.run import JOB_KIND
 from ragkit_ingest.sources import RecordFile, SourceOptions, find
 from ragkit_ingest.sources.again import said_of
+from ragkit_ingest.sources.places import Places, several
 from ragkit_ingest.sources.taking import Container
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Tally
 from ragkit_ingest.vanished import delete_vanished, tell_of_kept
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ragkit.embedders import Embedders
     from ragkit.store.open import Database
     from ragkit.store.postgres import PostgresStore
@@ -65,7 +64,7 @@ class QueueReport:
 
 
 def enqueue(
-    places: Sequence[Path | str],
+    places: Places,
     embedders: Embedders,
     database: Database,
     *,
@@ -82,7 +81,7 @@ def enqueue(
     store = database.store(settings.tenant)
     # What is said of the files is kept in the database until a worker reads it there.
     sources = masked_sources(sources or SourceOptions(), options_in(settings, store, collection))
-    listing = find([str(place) for place in places], sources, settings=settings)
+    listing = find(several(places), sources, settings=settings)
     owner = store.create_collection(collection)
     steps = steps_of(embedders, store, collection, strict=True)
     if steps.options.boilerplate == "drop":

@@ -20,7 +20,8 @@ class IngestReport:
     `copies` have the content of a document that is stored already, and are listed with it. `lost`
     were taken over by another process, or deleted, before they were stored. `notes` add up what
     parsers left out or masked, by kind. `busy` are the seconds that each stage worked. Of the
-    `skipped`, those `passed_over` are of a known format; how many, by reason.
+    `skipped`, those `passed_over` are of a known format; how many, by reason. `left_out` names
+    the skipped files that lay in mails and archives.
     """
 
     added: int = 0
@@ -37,6 +38,7 @@ class IngestReport:
     notes: Mapping[str, int] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
     passed_over: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -67,6 +69,7 @@ class IngestReport:
             "embedded": self.embedded,
             "skipped": self.skipped,
             "passed_over": dict(self.passed_over),
+            "left_out": list(self.left_out),
             "seconds": round(self.seconds, 3),
             "notes": dict(self.notes),
             "busy": {stage: round(seconds, 3) for stage, seconds in self.busy.items()},

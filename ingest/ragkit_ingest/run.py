@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from ragkit.errors import OtherModelError
@@ -26,6 +25,7 @@ from ragkit_ingest.repeated import folder_of, repeated_lines
 from ragkit_ingest.report import IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
 from ragkit_ingest.sources import SourceOptions, find
+from ragkit_ingest.sources.places import Places, several
 from ragkit_ingest.steps import read
 from ragkit_ingest.tally import Tally
 from ragkit_ingest.unpacking import unpacked
@@ -52,7 +52,7 @@ Engine = Literal["local", "ray"]
 
 
 def ingest(
-    places: Sequence[Path | str],
+    places: Places,
     *,
     settings: Settings | None = None,
     collection: str | None = None,
@@ -66,6 +66,7 @@ def ingest(
 ) -> IngestReport:
     """Take files, folders and other places into a collection; what did not change costs one hash.
 
+    `places` is one place, as a text or a path, or a sequence of them.
     `jobs` is the number of parser processes, `sources` what is taken of the places. With `sync`,
     documents whose files have vanished from these places are deleted; with `force`, unchanged ones
     are made anew. `engine` says what works on them: this program, or a Ray cluster. `on_index` is
@@ -91,7 +92,7 @@ def ingest(
 
 @contextmanager
 def ingesting(
-    places: Sequence[Path | str],
+    places: Places,
     collection: str | None = None,
     *,
     settings: Settings | None = None,
@@ -118,7 +119,7 @@ def ingesting(
         from ragkit_ingest.beyond.cluster import check
 
         check(settings)
-    listing = find([str(place) for place in places], sources, settings=settings)
+    listing = find(several(places), sources, settings=settings)
     embedders = Embedders(settings)
     name = collection or settings.collection
     looks = Looks() if watch else None
@@ -189,7 +190,9 @@ class _Run:
 
     def _report(self) -> IngestReport:
         return self._tally.report(
-            skipped=self._listing.skipped, seconds=time.perf_counter() - self._started
+            skipped=self._listing.skipped,
+            seconds=time.perf_counter() - self._started,
+            left_out=self._listing.left_out,
         )
 
     def _once(self) -> None:

@@ -27,6 +27,7 @@ from ragkit_ingest.parse.options import ParseOptions, parse_options
 from ragkit_ingest.repeated import folder_of
 from ragkit_ingest.split import splitter
 from ragkit_ingest.splitting import SplitRecipe
+from ragkit_ingest.titles import only_heading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +153,7 @@ class Steps:
         if not chunks:
             raise IngestError("chunk", "there is no text in it")
         item = source.item
-        title = item.title or parsed.title or _first_heading(chunks) or item.name
+        title = item.title or parsed.title or only_heading(parsed, item.suffix) or item.name
         about = Said(title, {**parsed.metadata, **item.metadata}, parsed.notes)
         said = masked_said(about, item.uri, self.options)
         document = NewDocument(
@@ -180,10 +181,6 @@ class Steps:
         reserve = self._embedding.reserve
         splitter(self.options, self.embedder, reserve=reserve)
         return SplitRecipe(self.options, self.embedder, reserve, self.analyser)
-
-
-def _first_heading(chunks: Iterable[Chunk]) -> str:
-    return next((chunk.headings[0] for chunk in chunks if chunk.headings), "")
 
 
 def rows_of(some: Iterable[Prepared]) -> Rows:

@@ -118,7 +118,7 @@ class Tally:
         """Say whether anything was written that indexes are made of."""
         return bool(self.added or self.updated or self.deleted)
 
-    def report(self, *, skipped: int, seconds: float) -> IngestReport:
+    def report(self, *, skipped: int, seconds: float, left_out: Iterable[str] = ()) -> IngestReport:
         """Return what was done, as a value."""
         return IngestReport(
             added=self.added,
@@ -129,6 +129,7 @@ class Tally:
             deleted=self.deleted,
             skipped=skipped + self.passed_over.total(),
             passed_over=dict(self.passed_over),
+            left_out=tuple(left_out),
             chunks=self.chunks,
             embedded=self.embedded,
             seconds=seconds,

@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ragkit.errors import IngestError, LeaseLostError, ModelError, OtherModelError
-from ragkit.types import ParsedText
+from ragkit.formats import refusal
+from ragkit.store.sources import Sources
+from ragkit.types import NewDocument, ParsedText
+from ragkit_ingest.alike import Alike, Twin, flagged
 from ragkit_ingest.items import Item
+from ragkit_ingest.members import holds_others, send_members
 from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.sources.sizes import in_hand
 from ragkit_ingest.steps import Source, Steps
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ragkit.contracts import Vectors
+    from ragkit.ingest_options import IngestOptions
     from ragkit.store.open import Database
     from ragkit.store.postgres import PostgresStore
     from ragkit.store.upload_worker import TakenUpload, UploadWorker
@@ -41,6 +46,7 @@ _FEWEST_CHUNKS: Final = 16
 _MOST_CHUNKS: Final = 512
 _STEP_S: Final = 1.0
 _HEARTBEAT_S: Final = 30.0
+_LOOK_S: Final = 0.2  # between looks at whether another upload is stored
 
 
 class BrokenOff(Exception):
@@ -64,6 +70,7 @@ class Uploads:
         self._queue = queue
         self._stop = stop
         self._embedding = threading.Lock()  # one at a time: each uses all cores
+        self._alike: dict[tuple[str, str, IngestOptions], Alike] = {}  # by tenant and collection
 
     def take_in(self, job: TakenUpload) -> str:
         """Make a document of an upload and finish its job; say what came of it, without its text.
@@ -72,7 +79,12 @@ class Uploads:
         for a file that cannot be taken in, NotFoundError when a later one has taken its place,
         BrokenOff when the work is to be given up.
         """
+        if reason := refusal(job.name):
+            raise IngestError("parse", reason)
         try:
+            apart = self._taken_apart(job)
+            if apart is not None:
+                return apart
             try:
                 return self._take_in(job)
             except OtherModelError:
@@ -80,13 +92,34 @@ class Uploads:
         except LeaseLostError as lost:
             raise BrokenOff from lost
 
-    def _take_in(self, job: TakenUpload) -> str:
-        from ragkit.store.sources import Sources
+    def _taken_apart(self, job: TakenUpload) -> str | None:
+        """Send on what a mail or an archive holds; None where a document is to be made of it, too.
 
+        An archive's job is finished; a mail's says from now on what was in it.
+        """
         suffix = Path(job.name).suffix.lower()
-        if suffix not in MEDIA_TYPES:
-            known = ", ".join(MEDIA_TYPES)
-            raise IngestError("parse", f"{suffix} files cannot be read; these can: {known}")
+        if not holds_others(job, suffix):
+            return None
+        sources = Sources(self._database.pool, job.tenant, job.readers)
+        source = sources.get(job.source)
+        max_bytes = self._steps(self._database.store(job.tenant), job.collection).max_file_bytes
+        of = (job, suffix, b"".join(sources.parts(source)), sources, self._parsers, max_bytes)
+        try:
+            inside = send_members(*of, partial(self._awaited, job))
+        except IngestError:
+            if suffix in MEDIA_TYPES:  # a mail fails by itself
+                return None
+            raise
+        if suffix in MEDIA_TYPES:
+            self._queue.note(job, str(inside))
+            return None
+        if not inside.sent:
+            raise IngestError("parse", f"no file in it can be read; {inside}".rstrip("; "))
+        self._queue.settle(job, str(inside))
+        return f"{len(inside.sent)} files in it, {len(inside.left_out)} left out"
+
+    def _take_in(self, job: TakenUpload) -> str:
+        suffix = Path(job.name).suffix.lower()
         store = self._database.store(job.tenant)
         sources = Sources(self._database.pool, job.tenant)
         source = sources.get(job.source)
@@ -100,15 +133,56 @@ class Uploads:
         item = Item(job.uri, suffix, in_hand(data), name=Path(job.name).stem)
         read = Source(item, data, content_hash=source.sha256)
         prepared = self._prepared(job, read, steps, figures)
-        vectors = self._embedded(job, prepared.rows, steps, figures)
-        figures.began("write")
-        stored = store.put_document(
-            *(job.collection, prepared.document, steps.embedder.space, vectors),
-            job=job,
-            source=job.source,
-            figures=Live(figures),
-        )
+        alike = self._alike_of(job, store, steps.options)
+        try:
+            document, twin = self._apart(job, store, prepared.document, alike)
+            if twin is not None:
+                reason = f"left out, as nearly the same as {twin.uri} ({twin.similarity:.2f})"
+                self._queue.settle(job, reason, twin.id)
+                return f"nearly the same as document {twin.id}"
+            vectors = self._embedded(job, prepared.rows, steps, figures)
+            figures.began("write")
+            stored = store.put_document(
+                *(job.collection, document, steps.embedder.space, vectors),
+                job=job,
+                source=job.source,
+                figures=Live(figures),
+            )
+        finally:
+            if alike is not None:
+                alike.settled(job.uri)
         return f"document {stored.id}, version {stored.version}, {stored.chunks} chunks"
+
+    def _alike_of(
+        self, job: TakenUpload, store: PostgresStore, options: IngestOptions
+    ) -> Alike | None:
+        """Return what looks for near duplicates in a collection; None where they are kept."""
+        if options.near_duplicates == "keep":
+            return None
+        new = Alike(store, job.collection, options, uploads=True)
+        return self._alike.setdefault((job.tenant, job.collection, options), new)
+
+    def _apart(
+        self, job: TakenUpload, store: PostgresStore, document: NewDocument, alike: Alike | None
+    ) -> tuple[NewDocument, Twin | None]:
+        """Flag what is nearly alike to another document, or return that one where it is left out.
+
+        What takes the place of a document is stored: the old content must not stay.
+        """
+        if alike is None:
+            return document, None
+        document, options = alike.signed(document), alike.options
+        while (twin := alike.twin(document)) is not None:
+            if twin.id is None:  # until it is stored, nobody knows who may read it
+                self._progress(job, 0, 0)
+                time.sleep(_LOOK_S)
+            elif options.near_duplicates == "flag":
+                return flagged(document, twin), None
+            elif store.known(job.collection, [job.uri]):
+                break
+            else:
+                return document, twin
+        return document, None
 
     def _prepared(
         self, job: TakenUpload, source: Source, steps: Steps, figures: Figures

@@ -13,6 +13,7 @@ from functools import cached_property
 from ragkit.answer.markers import statements, without_markers
 from ragkit.answer.quotations import Folded, fold, locate, quotations
 from ragkit.text.analyse import analyse
+from ragkit.text.headings import headings_at
 from ragkit.text.sentences import sentences
 from ragkit.types import Citation, Hit, Span
 
@@ -87,4 +88,5 @@ def _citation(n: int, hit: Hit, span: Span) -> Citation:
         end=hit.start + span.end,
         quote=hit.text[span.start : span.end],
         version=hit.version,
+        headings=headings_at(hit, hit.start + span.start),
     )

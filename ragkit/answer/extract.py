@@ -13,6 +13,7 @@ from ragkit.answer.cutoff import QUOTED_FROM, signals
 from ragkit.answer.question import Question, read
 from ragkit.answer.scoring import Scored, score
 from ragkit.answer.strays import Sieve
+from ragkit.text.headings import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
@@ -180,4 +181,5 @@ def _citation(n: int, scored: Scored) -> Citation:
         end=found.end,
         quote=found.text,
         version=found.hit.version,
+        headings=headings_at(found.hit, found.start),
     )

@@ -173,17 +173,21 @@ class Client:
 
     def embed(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         *,
         kind: Literal["passage", "query"] = "passage",
         model: str = "ragkit",
     ) -> Vectors:
-        """Embed texts as the documents are: shape (len(texts), dimension), float32, L2 norm 1."""
+        """Embed texts as the documents are: shape (len(texts), dimension), float32, L2 norm 1.
+
+        A single text is a sequence of one.
+        """
         import base64
 
         import numpy as np
 
-        body = {"model": model, "input": list(texts), "kind": kind, "encoding_format": "base64"}
+        given = [texts] if isinstance(texts, str) else list(texts)
+        body = {"model": model, "input": given, "kind": kind, "encoding_format": "base64"}
         data = self._server.json("POST", "/v1/embeddings", body=body).get("data")
         try:
             rows = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in data or ()]
@@ -192,10 +196,11 @@ class Client:
             raise ServerError("the server's embeddings cannot be read") from error
 
     def rerank(
-        self, query: str, texts: Sequence[str], *, top_n: int | None = None
+        self, query: str, texts: str | Sequence[str], *, top_n: int | None = None
     ) -> tuple[Ranked, ...]:
         """Put texts in order for a query, the best first."""
-        body = {"query": query, "documents": list(texts)} | _given(top_n=top_n)
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        body = {"query": query, "documents": texts} | _given(top_n=top_n)
         found = self._server.json("POST", "/v1/rerank", body=body).get("results")
         return tuple(
             value(Ranked, {**one, "score": one.get("relevance_score"), "text": texts[one["index"]]})
@@ -226,9 +231,9 @@ class Client:
         return value(Document, self._server.json("GET", f"/v1/documents/{document}"))
 
     def upload(
-        self, collection: str, files: Sequence[Upload], *, key: str | None = None
+        self, collection: str, files: Upload | Sequence[Upload], *, key: str | None = None
     ) -> tuple[Job, ...]:
-        """Send files, as paths or (name, bytes), to be taken in; return a job for each.
+        """Send one file or several, as paths or (name, bytes), to be taken in; return their jobs.
 
         The same request is never taken twice: `key`, made up unless given, is its idempotency key.
         Raises NotFoundError for a path that is not there.

@@ -15,8 +15,9 @@ from ragkit.errors import NotFoundError, UsageError
 Upload = str | os.PathLike[str] | tuple[str, bytes]
 
 
-def multipart(files: Sequence[Upload]) -> list[tuple[str, tuple[str, BinaryIO]]]:
+def multipart(files: Upload | Sequence[Upload]) -> list[tuple[str, tuple[str, BinaryIO]]]:
     """Open files as parts of a form. Raises UsageError for none, NotFoundError for one missing."""
+    files = _several(files)
     if not files:
         raise UsageError("nothing was sent: name at least one file")
     parts: list[tuple[str, tuple[str, BinaryIO]]] = []
@@ -53,6 +54,16 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> Path:
             with suppress(OSError):
                 os.unlink(part)
     return path
+
+
+def _several(files: Upload | Sequence[Upload]) -> list[Upload]:
+    """List files; a path, or a pair of a name and its bytes, is one of them."""
+    if isinstance(files, str | os.PathLike):
+        return [files]
+    match files:
+        case (str() as name, bytes() as content):
+            return [(name, content)]
+    return list(files)
 
 
 def _opened(file: Upload) -> tuple[str, BinaryIO]:

@@ -55,7 +55,8 @@ class ServedVersion:
 class Job:
     """How an uploaded file's way into its collection stands: `done` of `total` chunks embedded.
 
-    A failed one says at which `stage` and for what `reason`; a done one names the `document`.
+    A failed one says at which `stage` and for what `reason`; a done one names the `document`, and
+    in `reason` what was taken out of a mail or archive and what was left out.
     """
 
     id: int

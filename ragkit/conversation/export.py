@@ -16,6 +16,7 @@ from typing import Any
 from ragkit.errors import UsageError
 from ragkit.render import printable
 from ragkit.store.conversations import StoredConversation, StoredTurn
+from ragkit.text.headings import heading_path
 from ragkit.types import Citation
 
 _ACTIVE = re.compile(r"[\\\[\]<>]")
@@ -92,7 +93,9 @@ def _source(citation: Citation) -> str:
     page = f", page {citation.page}" if citation.page is not None else ""
     place = f"characters {citation.start}-{citation.end}, {citation.verdict}"
     quote = _inert(" ".join(citation.quote.split()))
-    return f"> \\[{citation.n}\\] {quote}\n>\n> {_inert(citation.uri)}{page}, {place}"
+    path = heading_path(citation.title, citation.headings)
+    section = f", {_inert(path)}" if path else ""
+    return f"> \\[{citation.n}\\] {quote}\n>\n> {_inert(citation.uri)}{section}{page}, {place}"
 
 
 def _inert(text: str) -> str:

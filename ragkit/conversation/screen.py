@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ragkit.render import printable, printable_line
+from ragkit.text.headings import heading_path
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
@@ -39,6 +40,8 @@ def print_sources(turn: StoredTurn) -> None:
     for citation in turn.citations:
         page = f", page {citation.page}" if citation.page is not None else ""
         place = f"document {citation.document}, characters {citation.start}-{citation.end}"
-        head = f"[{citation.n}] {citation.uri}{page}, {place}  {citation.verdict}"
+        path = heading_path(citation.title, citation.headings)
+        section = f", {path}" if path else ""
+        head = f"[{citation.n}] {citation.uri}{section}{page}, {place}  {citation.verdict}"
         typer.echo(printable_line(head))
         typer.echo(textwrap.indent(printable(citation.quote), "    "))

@@ -18,6 +18,7 @@ from psycopg.types.json import Jsonb
 from ragkit.errors import BusyError, NotFoundError, UsageError
 from ragkit.store.access import listed
 from ragkit.store.lending import transaction
+from ragkit.store.rows import kept_citations
 from ragkit.store.where import Readers
 from ragkit.types import Citation, Claim
 
@@ -380,7 +381,7 @@ def _turn(row: Sequence[Any]) -> StoredTurn:
         answer=answer,
         refused=refused,
         reason=reason,
-        citations=tuple(Citation(**one) for one in citations if one["document"] not in hidden),
+        citations=kept_citations(citations, hidden),
         claims=tuple(Claim(**{**one, "cites": tuple(one["cites"])}) for one in claims),
         unverified=tuple(unverified),
         used=tuple(UsedPassage(**one) for one in used),

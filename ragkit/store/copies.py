@@ -38,6 +38,14 @@ _ALIKE: Final = f"""
         AND {_OPEN}
     ORDER BY d.id LIMIT %s
 """  # noqa: S608  built from constants only
+# What an upload is compared with: all that those may read who may read the collection.
+_ALIKE_READ: Final = """
+    SELECT DISTINCT d.id, d.uri, d.signature FROM document_band b
+    JOIN document d ON d.tenant = b.tenant AND d.id = b.document_id
+    WHERE b.tenant = %s AND b.collection_id = %s AND b.band = ANY(%s) AND d.signature IS NOT NULL
+        AND d.readers IS NULL AND d.version_of IS NULL
+    ORDER BY d.id LIMIT %s
+"""
 # The document that is to be copied, and the URI's own where it has one, in one order everywhere.
 _BOTH: Final = """
     SELECT id, uri_key = %s, content_hash, fingerprint, source_id, owner, readers FROM document
@@ -155,10 +163,14 @@ def holders(
 
 
 def alike(
-    cursor: Cursor[Any], tenant: str, collection: int, bands: Sequence[int]
+    cursor: Cursor[Any], tenant: str, collection: int, bands: Sequence[int], *, uploads: bool
 ) -> list[tuple[int, str, bytes]]:
-    """List documents that have a band in common and that a new file may share: with signatures."""
-    rows = cursor.execute(_ALIKE, (tenant, collection, list(bands), MAX_ALIKE), binary=True)
+    """List documents that have a band in common: with signatures.
+
+    Of those that a new file may share, or, with `uploads`, that all who read the collection read.
+    """
+    query = _ALIKE_READ if uploads else _ALIKE
+    rows = cursor.execute(query, (tenant, collection, list(bands), MAX_ALIKE), binary=True)
     return [(int(number), str(uri), bytes(signature)) for number, uri, signature in rows]
 
 

@@ -18,6 +18,7 @@ from ragkit.store.access import listed
 from ragkit.store.conversations import storable
 from ragkit.store.kept import is_answer_id
 from ragkit.store.lending import transaction
+from ragkit.store.rows import kept_citations
 from ragkit.store.where import Readers
 from ragkit.types import Citation
 
@@ -227,5 +228,5 @@ def _no_answer(text: str) -> NotFoundError:
 
 def _rated(row: Sequence[Any]) -> Rated:
     *values, hidden = row
-    values[10] = tuple(Citation(**one) for one in values[10] if one["document"] not in hidden)
+    values[10] = kept_citations(values[10], hidden)
     return Rated(*values)

@@ -24,9 +24,11 @@ _HOLD_SOME: Final = """
     SELECT id, token FROM job WHERE tenant = %s AND id = ANY(%s) AND state = 'running'
     ORDER BY id FOR UPDATE
 """
+# What an upload's worker noted is for whoever sent it.
 _FINISH: Final = """
     UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
-        reason = '', document_id = %s, content_hash = %s, figures = figures || %s,
+        reason = CASE kind WHEN 'upload' THEN reason ELSE '' END, document_id = %s,
+        content_hash = %s, figures = figures || %s,
         finished_at = now(), updated_at = now()
     WHERE tenant = %s AND id = %s
 """

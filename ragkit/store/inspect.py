@@ -24,7 +24,10 @@ _OUT_OF_TEXT = """
     SELECT count(*) FROM chunk c JOIN document d ON d.tenant = c.tenant AND d.id = c.document_id
     WHERE c.tenant = %s AND greatest(c.end_char, c.lead_end, c.parent_end) > d.chars
 """
-_TRUNCATED = "SELECT count(*) FROM chunk WHERE tenant = %s AND tokens > %s"
+_TRUNCATED = """
+    SELECT count(*) FROM chunk k JOIN collection c ON c.tenant = k.tenant AND c.id = k.collection_id
+    WHERE k.tenant = %s AND c.name = %s AND k.tokens > %s
+"""
 _UNCOUNTED = """
     SELECT count(*) FROM (
         SELECT (SELECT count(*) FROM chunk k
@@ -85,9 +88,9 @@ def orphans(cursor: Cursor[Any], tenant: str) -> dict[str, int]:
     }
 
 
-def truncated(cursor: Cursor[Any], tenant: str, max_tokens: int) -> int:
-    """Count the chunks that are longer than the embedding model reads."""
-    return int(first_value(cursor, _TRUNCATED, (tenant, max_tokens)))
+def truncated(cursor: Cursor[Any], tenant: str, collection: str, max_tokens: int) -> int:
+    """Count a collection's chunks that are longer than its embedding model reads."""
+    return int(first_value(cursor, _TRUNCATED, (tenant, collection, max_tokens)))
 
 
 def failed_jobs(cursor: Cursor[Any], tenant: str) -> int:

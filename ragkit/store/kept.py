@@ -159,4 +159,6 @@ def _missing(id: str) -> NotFoundError:
 
 def _citation_json(citation: Citation) -> dict[str, Any]:
     texts = {name: value for name, value in asdict(citation).items() if isinstance(value, str)}
-    return asdict(citation) | {name: storable(value) for name, value in texts.items()}
+    headings = [storable(heading) for heading in citation.headings]
+    stored = {name: storable(value) for name, value in texts.items()}
+    return asdict(citation) | stored | {"headings": headings}

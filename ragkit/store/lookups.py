@@ -101,10 +101,16 @@ class Lookups:
         with self._in(collection) as (cursor, number):
             return copies.holders(cursor, self._tenant, number, hashes, fingerprint)
 
-    def alike(self, collection: str, bands: Sequence[int]) -> Sequence[tuple[int, str, bytes]]:
-        """List documents with one of these bands: (id, URI, signature), of at most a thousand."""
+    def alike(
+        self, collection: str, bands: Sequence[int], *, uploads: bool = False
+    ) -> Sequence[tuple[int, str, bytes]]:
+        """List documents with one of these bands: (id, URI, signature), of at most a thousand.
+
+        With `uploads`, uploaded ones and those with an owner as well, if they are open to all who
+        read the collection; else those that a file may be a copy of.
+        """
         with self._in(collection) as (cursor, number):
-            return copies.alike(cursor, self._tenant, number, bands)
+            return copies.alike(cursor, self._tenant, number, bands, uploads=uploads)
 
     def ingest_options(self, collection: str) -> Mapping[str, Any]:
         """Return a collection's own options of ingestion: see `ragkit.ingest_options`."""

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -98,10 +98,14 @@ _PART = "SELECT data FROM source_part WHERE tenant = %s AND source_id = %s AND n
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file on its way in: the name it was sent under, and its bytes, which are read twice."""
+    """A file on its way in: the name it was sent under, and its bytes, which are read twice.
+
+    `uri` is its document's where the name does not tell it: of a file in another one.
+    """
 
     name: str
     file: BinaryIO
+    uri: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ class Sources:
             raise UsageError(
                 f"An idempotency key has at most {MAX_KEY_CHARS} printable characters."
             )
-        named = [Upload(clean_name(upload.name), upload.file) for upload in uploads]
+        named = [replace(upload, name=clean_name(upload.name)) for upload in uploads]
         hashes = [_hash(upload.file) for upload in named]
         names = [upload.name for upload in named]
         request = hashlib.sha256(repr((collection, document, names, hashes)).encode()).hexdigest()
@@ -166,8 +170,7 @@ class Sources:
                 self._keep(
                     cursor,
                     collection_id,
-                    place
-                    or self._free_place(cursor, collection_id, PREFIX + upload.name, principal),
+                    place or self._free_place(cursor, collection_id, uri_of(upload), principal),
                     upload,
                     hashed,
                     principal,
@@ -278,6 +281,11 @@ def clean_name(raw: str) -> str:
             f"The file name {name!r} has no extension, such as .pdf, which tells its format."
         )
     return name
+
+
+def uri_of(upload: Upload) -> str:
+    """Return the URI of what is made of an upload."""
+    return upload.uri or PREFIX + upload.name
 
 
 def media_type(name: str) -> str:

@@ -24,7 +24,7 @@ from ragkit.store.where import Readers
 _NEXT = "SELECT tenant, id FROM ragkit_next_upload(%s)"  # locked; each tenant in turn
 # The sender's principals are kept with the file; where it is gone already, he alone is known.
 _JOB = """
-    SELECT j.collection_id, j.uri, j.name, j.source_id, j.attempts,
+    SELECT j.collection_id, j.uri, j.name, j.source_id, j.principal, j.attempts,
         CASE WHEN s.id IS NOT NULL THEN s.principals
             WHEN j.principal <> '' THEN ARRAY['user:' || j.principal] END
     FROM job j LEFT JOIN source s ON s.tenant = j.tenant AND s.id = j.source_id
@@ -32,7 +32,7 @@ _JOB = """
 """
 _TAKE = """
     UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, done = 0,
-        total = 0, token = nextval('job_token'), host = %(host)s, stage = '',
+        total = 0, token = nextval('job_token'), host = %(host)s, stage = '', reason = '',
         lease_until = now() + make_interval(secs => %(lease)s), started_at = now(),
         finished_at = NULL, updated_at = now()
     WHERE tenant = %(tenant)s AND id = %(id)s
@@ -60,6 +60,12 @@ _REPLACED = """
             ORDER BY array_position(%(keys)s::bytea[], d.uri_key) LIMIT 1)
     WHERE tenant = %(tenant)s AND id = %(id)s
 """
+_NOTE = "UPDATE job SET reason = %s, updated_at = now() WHERE tenant = %s AND id = %s"
+_SETTLE = """
+    UPDATE job SET state = 'done', worker = NULL, token = NULL, lease_until = NULL, stage = '',
+        reason = %s, document_id = %s, finished_at = now(), updated_at = now()
+    WHERE tenant = %s AND id = %s
+"""
 _SENDER = "SELECT principal FROM job WHERE tenant = %s AND id = %s"
 _FORGET = "SELECT ragkit_forget_uploads(%s, %s)"
 JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
@@ -69,8 +75,8 @@ JOB_DAYS = 30  # arbitrary: for so long it can be read what became of an upload
 class TakenUpload:
     """An upload that a worker has taken, held for as long as `token` is the job's own.
 
-    `attempts` counts this one. `readers` are the principals that its sender went by; None: an
-    operator.
+    `attempts` counts this one. `principal` sent it; `readers` are the principals that he went by,
+    None: an operator.
     """
 
     tenant: str
@@ -79,6 +85,7 @@ class TakenUpload:
     uri: str
     name: str
     source: int
+    principal: str
     attempts: int
     readers: Readers
     token: int
@@ -131,7 +138,7 @@ class UploadWorker:
         """Take a job that is locked; None when it was tried too often, which fails it."""
         row = cursor.execute(_JOB, (tenant, job)).fetchone()
         assert row is not None
-        collection, uri, name, source, attempts, readers = row
+        collection, uri, name, source, principal, attempts, readers = row
         if attempts >= jobs.MAX_ATTEMPTS:
             said = f"the program ended while at work on this file, {attempts} times"
             holding.set_aside(cursor, tenant, job, "worker", said)
@@ -142,7 +149,9 @@ class UploadWorker:
         token = int(first_value(cursor, _TAKE, {**taken, "host": jobs.host()}))
         owner = _collection(cursor, tenant, collection)
         known = None if readers is None else tuple(readers)
-        return TakenUpload(tenant, job, owner, uri, name, source, attempts + 1, known, token)
+        return TakenUpload(
+            *(tenant, job, owner, uri, name, source, principal, attempts + 1, known, token)
+        )
 
     def progress(self, job: TakenUpload, done: int, total: int) -> bool:
         """Record that `done` of `total` chunks are embedded, and renew the lease.
@@ -160,6 +169,19 @@ class UploadWorker:
         """
         with self._lock, begun(self._conn, job.tenant) as cursor:
             holding.fail(cursor, job.tenant, job, stage, reason)
+            documents.drop_source(cursor, job.tenant, job.source)
+
+    def note(self, job: TakenUpload, reason: str) -> None:
+        """Write what is to be said of an upload, which stays when it is done."""
+        with self._lock, begun(self._conn, job.tenant) as cursor:
+            holding.hold(cursor, job.tenant, job)
+            cursor.execute(_NOTE, (reason, job.tenant, job.id))
+
+    def settle(self, job: TakenUpload, reason: str, document: int | None = None) -> None:
+        """Finish an upload of which no document was made; `document` is one in its stead."""
+        with self._lock, begun(self._conn, job.tenant) as cursor:
+            holding.hold(cursor, job.tenant, job)
+            cursor.execute(_SETTLE, (reason, document, job.tenant, job.id))
             documents.drop_source(cursor, job.tenant, job.source)
 
     def replaced(self, job: TakenUpload) -> None:

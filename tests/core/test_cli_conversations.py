@@ -27,7 +27,9 @@ TURN = StoredTurn(
     answer="25 days [1].",
     refused=False,
     reason="",
-    citations=(Citation(1, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4),),
+    citations=(
+        Citation(1, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4, ("Leave",)),
+    ),
     claims=(Claim(0, 12, (1,), "supported"),),
     used=(UsedPassage(11, 7, 4, 0, 40),),
     cited=(11,),
@@ -105,6 +107,7 @@ def test_list_show_and_export(mine: Conversations) -> None:
                 "version": 4,
                 "uri": "h.md",
                 "title": "Handbook",
+                "headings": ["Leave"],
                 "page": 2,
                 "start": 10,
                 "end": 20,
@@ -125,7 +128,7 @@ def test_list_show_and_export(mine: Conversations) -> None:
     }
     markdown = run("export", "--markdown", str(number))
     assert markdown.startswith("# How long is 假期?\n\nCollection handbook, begun 20")
-    assert "> \\[1\\] 25 days\n>\n> h.md, page 2, characters 10-20, verified\n" in markdown
+    assert "> \\[1\\] 25 days\n>\n> h.md, Leave, page 2, characters 10-20, verified\n" in markdown
 
 
 def test_nothing_in_markdown_is_live(mine: Conversations) -> None:

@@ -1,12 +1,13 @@
 """The doctor finds what is wrong in a real database, and names a remedy."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
+from ragkit import KnowledgeBase, Settings, build
 from ragkit.answer.cutoff import Cutoff
 from ragkit.contracts import Embedder
 from ragkit.doctor import Check, examine
@@ -14,6 +15,7 @@ from ragkit.store.calibration import Calibration, Calibrations
 from ragkit.store.connect import connect
 from ragkit.store.open import open_database
 from ragkit.testing.corpus import fill, new_document
+from tests.core.embed.tiny_model import write_model
 
 
 @pytest.fixture
@@ -41,7 +43,11 @@ def test_nothing_is_wrong_with_what_was_just_written(settings: Settings) -> None
         ("DELETE FROM lexical_segment", "orphans", "1 collections whose word index misses chunks"),
         ("UPDATE chunk SET end_char = 999", "orphans", "1 chunks outside their text"),
         ("DELETE FROM chunk", "orphans", "1 documents without chunks"),
-        ("UPDATE chunk SET tokens = 300", "truncated chunks", "1 longer than the 254 tokens"),
+        (
+            "UPDATE chunk SET tokens = 300",
+            "truncated chunks",
+            "1 in collection 'default' longer than the 254 tokens",
+        ),
         (
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'chunk_pkey'::regclass",
             "indexes",
@@ -57,6 +63,28 @@ def test_damage_is_found(settings: Settings, damage: str, name: str, found: str)
     assert not check.ok
     assert found in check.found
     assert check.remedy
+
+
+@pytest.mark.parametrize("name", ["wide", "宽"])
+def test_each_collections_chunks_are_compared_with_its_own_model(
+    settings: Settings, tmp_path: Path, name: str
+) -> None:
+    model = write_model(tmp_path / "wide", seed=1, max_tokens=400)
+    embedder = build.embedder(settings.model_copy(update={"embed_model": str(model)}))
+    embedder.load()
+    assert embedder.max_tokens > 300
+    document = new_document("b.txt", "A wing lifts.")
+    long = replace(document, chunks=(replace(document.chunks[0], tokens=300),))
+    with open_database(settings) as database:
+        store = database.store("default")
+        fill(store, embedder, [long], collection=name)
+        store.spaces.adopt(name, embedder.space, source=str(model), first=None)
+    check = checks(settings)["truncated chunks"]
+    assert (check.ok, check.found) == (True, "none")
+    shutil.rmtree(model)
+    check = checks(settings)["truncated chunks"]
+    unchecked = f"none; not checked, as the model cannot be loaded here: {name!r}"
+    assert (check.ok, check.found) == (True, unchecked)
 
 
 def test_a_cut_off_of_another_model_is_named(settings: Settings) -> None:

@@ -152,6 +152,13 @@ def test_ids_and_deletion(store: RagkitVectorStore) -> None:
     assert store.similarity_search("wing", k=5) == []
 
 
+def test_a_single_text_or_id_is_not_taken_apart(store: RagkitVectorStore) -> None:
+    assert store.add_texts("风", ids="b") == ["b"]  # type: ignore[arg-type]
+    assert [document.page_content for document in store.get_by_ids("b")] == ["风"]
+    store.delete("b")
+    assert store.get_by_ids(["b"]) == []
+
+
 def test_what_cannot_be_kept_is_refused_and_nothing_of_it_stays(store: RagkitVectorStore) -> None:
     with pytest.raises(UsageError, match="'b' has no text"):
         store.add_texts(["wing", " "], ids=["a", "b"])

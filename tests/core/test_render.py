@@ -46,6 +46,26 @@ def test_a_file_name_keeps_to_its_line(capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("title", "headings", "shown"),
+    [
+        ("handbook", ("Meals", "Canteen"), "handbook (h.md), Meals > Canteen, document 1"),
+        ("Meals", ("Meals", "Canteen"), "Meals (h.md), Canteen, document 1"),
+        ("Meals", ("Meals",), "Meals (h.md), document 1"),
+        ("手册", ("请假",), "手册 (h.md), 请假, document 1"),
+        ("", (), "h.md, document 1"),
+    ],
+)
+def test_a_source_is_shown_with_the_headings_it_stands_under(
+    title: str, headings: tuple[str, ...], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    citation = Citation(1, 1, "/x/h.md", title, None, 0, 5, "quoted", "verified", 1, headings)
+    answer = Answer("text", False, "", (citation,))
+    render.print_citations(answer)
+    assert f"[1] {shown}, characters 0-5" in capsys.readouterr().out
+    assert render.answer_json(answer)["citations"][0]["headings"] == list(headings)
+
+
 def test_nothing_found_says_when_a_cut_off_left_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

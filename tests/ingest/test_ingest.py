@@ -10,11 +10,15 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.embed.local import LocalEmbedder
+from ragkit.embedders import Embedders
 from ragkit.errors import NotFoundError
 from ragkit.settings import Settings
 from ragkit.store.connect import connect
+from ragkit.store.open import open_database
 from ragkit_ingest import pipeline
 from ragkit_ingest.channel import Room
+from ragkit_ingest.preview import preview
+from ragkit_ingest.queueing import enqueue
 from ragkit_ingest.reading import GROUP
 from ragkit_ingest.report import Failure, Progress
 from ragkit_ingest.run import ingest
@@ -80,6 +84,16 @@ def test_a_folder_becomes_documents(settings: Settings, folder: Path) -> None:
         (str(folder / "leave.md"), "Leave", "en", 1, "# Leave\n\nEveryone has 25 days of leave.\n"),
         (str(folder / "制度.txt"), "制度", "zh", 1, "年假为十五天。出差住宿标准为每晚五百元。\n"),
     ]
+
+
+@pytest.mark.parametrize("name", ["leave.md", "制度.txt"])
+def test_one_place_is_a_text_or_a_path(settings: Settings, folder: Path, name: str) -> None:
+    assert ingest(str(folder / name), settings=settings).added == 1
+    assert ingest(folder / name, settings=settings).unchanged == 1
+    assert preview(str(folder / name), settings=settings).unchanged == 1
+    with open_database(settings) as database:
+        queued = enqueue(folder / name, Embedders(settings), database, collection="default")
+    assert (queued.queued, queued.found.unchanged) == (0, 1)
 
 
 def test_a_second_run_embeds_nothing_and_changes_no_row(settings: Settings, folder: Path) -> None:

@@ -252,7 +252,7 @@ def test_queueing_as_it_is_typed(
 
     done = run(str(folder), "--queue")
     assert done.stdout == (
-        "1 queued, 0 unchanged, 0 failed, 0 skipped. 1 wait in collection 'default':"
+        "1 queued, 0 unchanged, 0 failed, 0 skipped. 1 waits in collection 'default':"
         " `ragkit ingest worker` takes them in.\n"
     )
     found = json.loads(run(str(folder), "--queue", "--json").stdout)

@@ -111,7 +111,7 @@ def test_what_was_masked_is_counted_with_the_job(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.exe", b"MZ", ".exe files cannot be read"),
+        ("a.exe", b"MZ", "'a.exe' cannot be read: .exe is none of the formats"),
         ("a.txt", b"", "the file is empty (0 bytes)"),
         ("a.pdf", b"no", "not really a PDF"),
     ],

@@ -141,7 +141,7 @@ def test_uploads_become_documents_and_failures_say_why(
         assert done.document is not None
         assert database.store("default").text(done.document) == "The canary sings at noon."
         assert (unknown.state, unknown.stage) == ("failed", "parse")
-        assert unknown.reason.startswith(".xyz files cannot be read; these can: .txt, .md")
+        assert unknown.reason.startswith("'b.xyz' cannot be read: .xyz is none of the formats")
         assert (broken.state, broken.stage) == ("failed", "parse")
         (again,) = settled(pool, keep(pool, a__txt="The canary sings at noon."))
         (changed,) = settled(pool, keep(pool, a__txt="The canary is silent."))

@@ -76,11 +76,20 @@ def opened(
     collection = collection or collection_for(labelled)
     new = ingest_documents(labelled, settings, collection)
     typer.echo(
-        f"{new} of {len(labelled.documents)} documents ingested into collection {collection!r};"
+        f"{_taken_in(new, len(labelled.documents))} collection {collection!r};"
         f" 'ragkit collections delete {collection}' removes them",
         err=True,
     )
     return labelled, collection
+
+
+def _taken_in(new: int, total: int) -> str:
+    """Say how many of a set's documents were ingested now, and how many were there before."""
+    what = "1 document" if total == 1 else f"{total} documents"
+    if not new:
+        return f"{what}, all unchanged, in" if total > 1 else f"{what}, unchanged, in"
+    before = f", {total - new} unchanged," if new < total else ""
+    return f"{new} of {what} ingested{before} into"
 
 
 def finished(summary: RagSummary, *, out: Path | None, notes: list[str], json: bool) -> None:

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ragkit.errors import IngestError
+from ragkit.formats import MEDIA_TYPES as MEDIA_TYPES
 from ragkit_ingest.parse.formats import CONTAINERS as CONTAINERS
-from ragkit_ingest.parse.formats import MEDIA_TYPES as MEDIA_TYPES
 from ragkit_ingest.parse.formats import MODULES
 from ragkit_ingest.parse.options import MAX_BLOCKS
 from ragkit_ingest.parse.options import ParseOptions as ParseOptions

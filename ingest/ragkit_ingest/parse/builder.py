@@ -36,6 +36,11 @@ class Builder:
             self._pages.pop()  # nothing was on it
         self._pages.append(Page(self._size, number))
 
+    @property
+    def is_empty(self) -> bool:
+        """Say whether nothing was added yet."""
+        return not self._blocks
+
     def heading(self, level: int, text: str, *, mark: bool = True) -> None:
         """Add a heading, with Markdown's #s before it unless `mark` is false."""
         level = min(max(level, 1), _LEVELS)

@@ -73,6 +73,11 @@ class Listing:
         return self._passed.other_formats
 
     @property
+    def left_out(self) -> Sequence[str]:
+        """Name the files in mails and archives whose format nothing here reads."""
+        return self._passed.inside
+
+    @property
     def ignored(self) -> int:
         """How many files and folders an ignore file or the user's patterns left out."""
         return self._passed.ignored

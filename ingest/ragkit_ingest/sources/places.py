@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote
 
@@ -24,6 +25,8 @@ from ragkit_ingest.sources.walk import Folder
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit_ingest.sources.fetch import Access
+
+Places = Sequence[Path | str] | Path | str  # one place, or several
 
 STANDARD_INPUT: Final = "-"
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)(?:::|://)")
@@ -61,6 +64,15 @@ def find(
         else:
             found.append(local(place, options))
     return Listing(found, options)
+
+
+def several(places: Places) -> list[str]:
+    """List places as texts; a single text or path is one place.
+
+    >>> several("docs/leave.md"), several([Path("docs"), "-"])
+    (['docs/leave.md'], ['docs', '-'])
+    """
+    return [str(place) for place in ([places] if isinstance(places, str | Path) else places)]
 
 
 def scheme_of(root: str) -> str:

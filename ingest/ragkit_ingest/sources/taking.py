@@ -78,7 +78,7 @@ class Taking:
         fields = self.options.records
         is_container, is_text = suffix in CONTAINERS, suffix in MEDIA_TYPES
         if not (is_container or is_text or (fields and suffix in RECORD_SUFFIXES)):
-            self.passed.other_format()
+            self.passed.other_format(uri=file.uri)
             return
         metadata = dict(self.options.metadata) | dict(self.metadata)
         if file.sidecar is not None:

@@ -5,12 +5,16 @@ It knows nothing of tokens or chunk sizes.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragkit.text.pages import page_at
-from ragkit.types import ParsedText
+from ragkit.types import Block, ParsedText
+
+# The marks of a heading's level, before it and sometimes behind; the last sign of "C#" is none.
+_MARKS = re.compile(r"\A#{1,6}(?:\s+|\Z)|(?:\A|\s)#+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,22 @@ def _sections(parsed: ParsedText) -> list[Section]:
     heads: list[tuple[int, int, tuple[str, ...], int]] = []
     for block in parsed.blocks:
         if block.kind == "heading":
-            heading = " ".join(parsed.text[block.start : block.end].strip().strip("#").split())
+            heading = heading_text(parsed.text, block)
             path = [*(outer for outer in path if outer[0] < block.level), (block.level, heading)]
             heads.append((block.start, block.end, tuple(text for _, text in path), block.level))
     if not heads or heads[0][0] > 0:
         heads.insert(0, (0, 0, (), 0))
     ends = [*(head[0] for head in heads[1:]), len(parsed.text)]
     return [Section(*head, end) for head, end in zip(heads, ends, strict=True)]
+
+
+def heading_text(text: str, block: Block) -> str:
+    """Return a heading as one line, without the marks of its level.
+
+    >>> heading_text("## About C# ##", Block(0, 14, "heading", 2))
+    'About C#'
+    """
+    return " ".join(_MARKS.sub("", text[block.start : block.end].strip()).split())
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ class CitationOut(BaseModel):
     version: int
     uri: str
     title: str
+    headings: list[str]
     page: int | None
     start: int
     end: int
@@ -58,6 +59,7 @@ class ChatCompletion(BaseModel):
                                             "version": 1,
                                             "uri": "upload:handbook.md",
                                             "title": "Handbook",
+                                            "headings": ["Handbook", "Leave"],
                                             "page": None,
                                             "start": 210,
                                             "end": 251,
@@ -194,6 +196,7 @@ def _cited(citation: Citation, hits: Sequence[Hit]) -> dict[str, Any]:
         version=citation.version,
         uri=citation.uri,
         title=citation.title,
+        headings=list(citation.headings),
         page=citation.page,
         start=citation.start,
         end=citation.end,
@@ -217,6 +220,7 @@ def _passage(n: int, hit: Hit) -> dict[str, Any]:
         version=hit.version,
         uri=hit.uri,
         title=hit.title,
+        headings=list(hit.headings),
         page=hit.page,
         start=hit.start,
         end=hit.end,

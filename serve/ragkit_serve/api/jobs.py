@@ -21,7 +21,8 @@ router = APIRouter(tags=["jobs"])
 class JobItem(BaseModel):
     """An uploaded file on its way; `done` of `total` chunks are embedded, 0 of 0 before it is read.
 
-    A failed one says at which `stage` and for what `reason`; a done one names its `document`.
+    A failed one says at which `stage` and for what `reason`; a done one names its `document`, and
+    in `reason` what was taken out of a mail or archive, what was left out, or why all of it was.
     """
 
     model_config = ConfigDict(

@@ -1,6 +1,6 @@
 """Uploaded files as they come: a multipart form, checked, then kept with a job for each file.
 
-The bound on bodies stands around the routes; this looks at the form and knows nothing of formats.
+The bound on bodies stands around the routes; this looks at the form and at the files' names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
 from ragkit.errors import BusyError
-from ragkit.store.sources import MAX_KEY_CHARS, Sources, Upload
+from ragkit.formats import refusal
+from ragkit.store.sources import MAX_KEY_CHARS, Sources, Upload, clean_name
 from ragkit.store.uploads import UploadJobs
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.jobs import JobItem, job_item
@@ -96,7 +97,15 @@ def _uploads(parts: list[UploadFile | str]) -> list[Upload]:
     ]
     if not uploads or len(uploads) < len(parts):
         raise ApiError(400, "each part named file must be a file with a name", param="file")
+    for upload in uploads:
+        _check_format(clean_name(upload.name))
     return uploads
+
+
+def _check_format(name: str) -> None:
+    """Refuse at once what no worker could read. Raises ApiError."""
+    if reason := refusal(name):
+        raise ApiError(415, reason, code="format", param="file")
 
 
 def _keep(

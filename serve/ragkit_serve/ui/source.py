@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError
+from ragkit.text.headings import heading_path
 from ragkit.types import Citation, Span
 from ragkit_serve.ui.markdown import plain
 from ragkit_serve.ui.turn import name_of, verdict_of
@@ -70,6 +71,8 @@ def _panel(
     places = [words["version"].format(version=first.version)]
     if first.page is not None:
         places.insert(0, words["page"].format(page=first.page))
+    if path := heading_path(name_of(first.title, first.uri), first.headings):
+        places.insert(0, path)
     noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
     return (
         f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'

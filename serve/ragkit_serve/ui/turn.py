@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from ragkit.text.headings import heading_path
 from ragkit.types import Citation
 from ragkit_serve.ui.markdown import plain, to_html
 
@@ -48,8 +49,10 @@ def name_of(title: str, uri: str) -> str:
 
 
 def place(citation: Citation, words: Words) -> str:
-    """Say where a citation stands: document and page."""
+    """Say where a citation stands: document, headings and page."""
     named = name_of(citation.title, citation.uri)
+    if path := heading_path(named, citation.headings):
+        named = f"{named}, {path}"
     if citation.page is None:
         return named
     return f"{named}, {words['page'].format(page=citation.page)}"

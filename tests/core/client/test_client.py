@@ -232,6 +232,23 @@ def test_a_server_that_is_not_there_is_tried_again_and_named(slept: list[float])
     assert len(slept) == 3
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "笔记.txt"])
+def test_one_file_or_text_is_not_taken_apart(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"Nobody knows.")
+    for given in (path, str(path), (name, b"Nobody knows."), [path], [(name, b"Nobody knows.")]):
+        script = Script(httpx.Response(202, json={"data": [JOB]}))
+        assert len(script.client.upload("h", given)) == 1
+        (request,) = script.requests
+        assert request.content.count(b"Nobody knows.") == request.content.count(b'name="file"') == 1
+    script = Script(httpx.Response(200, json={"data": []}), httpx.Response(200, json={}))
+    with pytest.raises(ServerError):
+        script.client.embed(name)
+    script.client.rerank("Who?", name)
+    sent = [json.loads(request.content) for request in script.requests]
+    assert (sent[0]["input"], sent[1]["documents"]) == ([name], [name])
+
+
 def test_an_upload_is_sent_again_whole_under_one_key(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"first")

@@ -27,7 +27,9 @@ TURN = StoredTurn(
     answer="25 days [3].",
     refused=False,
     reason="",
-    citations=(Citation(3, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4),),
+    citations=(
+        Citation(3, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4, ("Leave",)),
+    ),
     claims=(Claim(0, 12, (3,), "supported"),),
     unverified=("31",),
     used=(UsedPassage(chunk=11, document=7, version=4, start=0, end=40),),
@@ -97,6 +99,16 @@ def test_a_turn_comes_back_as_it_was_kept(mine: Conversations) -> None:
     assert listed == mine.get(number)
     assert (listed.id, listed.collection, listed.title) == (number, "handbook", "How long?")
     assert (listed.turns, listed.summary, listed.summarised) == (1, "", 0)
+
+
+def test_citations_that_were_kept_before_they_had_headings_come_back(
+    database: Database, mine: Conversations
+) -> None:
+    number = start(mine)
+    with database.pool.connection() as conn:
+        conn.execute("UPDATE turn SET citations = citations #- '{0,headings}'")
+    (turn,) = mine.turns(number)
+    assert turn.citations == (replace(TURN.citations[0], headings=()),)
 
 
 def test_the_latest_is_listed_first(mine: Conversations) -> None:

@@ -21,7 +21,9 @@ TURN = StoredTurn(
     answer="25 days [1].",
     refused=False,
     reason="",
-    citations=(Citation(1, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4),),
+    citations=(
+        Citation(1, 7, "h.md", "Handbook", 2, 10, 20, "25 days", "verified", 4, ("Leave",)),
+    ),
     claims=(Claim(0, 12, (1,), "supported"),),
     unverified=("31",),
 )
@@ -81,6 +83,7 @@ def test_a_conversation_is_listed_and_read(database: Database, http: httpx.Clien
                 "version": 4,
                 "uri": "h.md",
                 "title": "Handbook",
+                "headings": ["Leave"],
                 "page": 2,
                 "start": 10,
                 "end": 20,

@@ -116,6 +116,25 @@ def error(response: Answer, status: int) -> str:
     return message
 
 
+@pytest.mark.parametrize("name", ["figures.svg", "论文.tex", "logs.gz", "old.doc", "a.RTF"])
+def test_what_nothing_reads_is_refused_at_once(site: Site, client: TestClient, name: str) -> None:
+    refused = upload(client, name=name)
+    message = error(refused, 415)
+    assert message.startswith(f"{name!r} cannot be read: {name[name.rfind('.') :].lower()} is none")
+    listed = message.rpartition("one of ")[2].split(", ")
+    assert {".pdf", ".zip", ".eml", ".md"} <= set(listed)
+    assert not {".svg", ".tex", ".gz", ".doc", ".rtf"} & set(listed)
+    assert client.get("/v1/jobs").json()["data"] == []
+    number = document(site, client)
+    replaced = client.put(f"/v1/documents/{number}/source", files={"file": (name, b"x")})
+    assert error(replaced, 415) == message
+
+
+@pytest.mark.parametrize("name", ["papers.zip", "Offer.EML", "会议.msg"])
+def test_mails_and_archives_are_taken(client: TestClient, name: str) -> None:
+    assert upload(client, name=name).status_code == 202
+
+
 def test_collections_are_made_listed_and_deleted(client: TestClient) -> None:
     for name in ("b", "a", "报告"):
         made = client.post("/v1/collections", json={"id": name})
@@ -220,7 +239,7 @@ def test_a_document_is_replaced_under_another_name(site: Site, client: TestClien
     [
         ("休假 1.txt", "text/plain; charset=utf-8"),
         ("x.html", "application/octet-stream"),
-        ('"; a.svg', "application/octet-stream"),
+        ('"; a.xml', "application/octet-stream"),
     ],
 )
 def test_a_file_comes_back_as_an_attachment(

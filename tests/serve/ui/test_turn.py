@@ -67,6 +67,12 @@ def test_a_source_with_one_quotation_that_was_not_found_is_not_called_verified()
     assert "rk-verified" not in html
 
 
+def test_a_source_is_named_with_the_headings_it_stands_under() -> None:
+    cited = replace(CITED, title="手册", headings=("请假", "<b>产假</b>"), page=None)
+    html = turn_html(replace(TURN, citations=(cited,)), NUMBER, markdown=True, words=ZH)
+    assert "手册, 请假 &gt; &lt;b&gt;产假&lt;/b&gt;" in html
+
+
 def test_a_refusal_says_that_it_is_one_and_why() -> None:
     refused = replace(TURN, refused=True, reason="no <i>passage</i>", citations=(), claims=())
     html = turn_html(refused, NUMBER, markdown=True, words=ZH)

@@ -129,10 +129,13 @@ class _Reader:
         level, text = len(match[1]), self._inline(match[2])
         is_discrete = "discrete" in self._block or "float" in self._block
         self._block = ""
+        is_header = level == 1 and self.builder.is_empty and not is_discrete
         self.builder.heading(level, text)
-        if level == 1 and not self.title and not is_discrete:
+        if is_header:
             self.title = text
             self._header()
+        elif level == 1 and self._values.get("doctype") != "book":  # in a book it is a part
+            self.title = ""
         return True
 
     def _header(self) -> None:

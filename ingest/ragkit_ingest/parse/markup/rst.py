@@ -7,6 +7,7 @@ knows is kept as text: a directive's words and content, a role's text.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ragkit.errors import IngestError
@@ -63,10 +64,10 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     walk.run(document)
     builder = Builder()
     walk.flow.end().write(builder)
-    parsed = builder.result(title=walk.title, metadata=walk.metadata)
+    parsed = builder.result(metadata=walk.metadata)
     left_out = sum(bool(_LEFT_OUT.search(text)) for text in walk.messages)
     notes = {"includes": left_out} if left_out else {}
-    return ParsedText(parsed.text, parsed.blocks, (), parsed.title, parsed.metadata, notes)
+    return replace(parsed, notes=notes)
 
 
 def _document(text: str) -> Any:
@@ -97,7 +98,6 @@ class _Walk:
 
     def __init__(self, document: Any) -> None:
         self.flow = Flow()
-        self.title = ""
         self.metadata: dict[str, str] = {}
         self.messages: list[str] = []
         self._replacements = {
@@ -150,7 +150,6 @@ class _Walk:
         elif name == "system_message":
             self.messages.append(node.astext())
         if name == "title" and parent == "section":
-            self.title = self.title or " ".join(node.astext().split())
             self.flow.open("heading", level=self._depth)
         elif name == "entry":
             columns, rows = int(node.get("morecols", 0)) + 1, int(node.get("morerows", 0)) + 1

@@ -135,11 +135,16 @@ class _Walker:
     def _listening(self) -> list[str]:
         """Name what the open elements' text tells about the document."""
         found = []
-        if not self.title and not HEADINGS.isdisjoint(self._path):
+        if not self.title and self._parts <= 1 and self._is_in_title():
             found.append("title")
         if "author" in self._path or ("contrib" in self._path and "name" in self._path):
             found.append("author")
         return found
+
+    def _is_in_title(self) -> bool:
+        """Say whether a part's own title is open, rather than that of a figure in it."""
+        pairs = zip(self._path, self._path[1:], strict=False)
+        return any(name in HEADINGS and above in PARTS | INFOS for above, name in pairs)
 
     def _start_word(self, name: str, attributes: Mapping[str, str]) -> None:
         parent = self._path[-2] if len(self._path) > 1 else ""

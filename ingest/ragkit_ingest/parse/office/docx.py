@@ -58,7 +58,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     builder = Builder()
     content.write(builder)
     title, metadata = properties(archive)
-    parsed = builder.result(title=title, metadata=metadata)
+    parsed = builder.result(title=title or reader.title, metadata=metadata)
     counted = {
         "tracked changes": changes,
         "comments": said(comments) if options.comments == "drop" else 0,
@@ -78,6 +78,7 @@ class _Reader:
         comments: Element | None,
     ) -> None:
         self.hidden = 0  # runs of text that the document hides
+        self.title = ""  # the first paragraph in the style of a title
         self._styles = styles
         self._numbering = numbering
         self._revisions = revisions
@@ -131,6 +132,8 @@ class _Reader:
         level = number(own, 9) + 1 if own is not None else style.level
         num_id, depth = _list_place(properties, style)
         label = self._numbering.label(num_id, depth) if num_id not in {"", "0"} else None
+        if style.is_title:
+            self.title = self.title or text
         if 1 <= level <= 9:
             lead = "" if label in {None, "-"} else f"{label} "
             content.heading(min(level, 6), lead.lstrip() + text)

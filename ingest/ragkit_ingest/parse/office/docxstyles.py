@@ -22,11 +22,15 @@ _MAX_BASES = 20  # arbitrary; styles are based on each other, and a file may hav
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A heading's level from 1, or 0; the list its paragraphs are in, or ""."""
+    """A heading's level from 1, or 0; the list its paragraphs are in, or "".
+
+    `is_title` is the style of what the whole document is called.
+    """
 
     level: int = 0
     num_id: str = ""
     depth: int = 0
+    is_title: bool = False
 
 
 def styles(root: Element | None) -> dict[str, Style]:
@@ -43,6 +47,7 @@ def _style(style_id: str, elements: dict[str, Element]) -> Style:
     level: int | None = None
     num_id: str | None = None
     depth: int | None = None
+    is_title = False
     for _ in range(_MAX_BASES):
         element = elements.get(style_id)
         if element is None:
@@ -50,13 +55,14 @@ def _style(style_id: str, elements: dict[str, Element]) -> Style:
         properties = child(element, "pPr")
         if level is None:
             level = _level(element, properties)
+            is_title = level is not None and _name(element).casefold() in _TITLES
         num = child(properties, "numPr")
         if num_id is None:
             num_id = attribute(child(num, "numId"), "val")
         if depth is None and (ilvl := attribute(child(num, "ilvl"), "val")) is not None:
             depth = number(ilvl)
         style_id = attribute(child(element, "basedOn"), "val") or ""
-    return Style(level or 0, num_id or "", depth or 0)
+    return Style(level or 0, num_id or "", depth or 0, is_title)
 
 
 def _level(element: Element, properties: Element | None) -> int | None:
@@ -65,8 +71,12 @@ def _level(element: Element, properties: Element | None) -> int | None:
     if outline is not None:
         level = number(outline, 9) + 1
         return level if level <= 9 else 0
-    name = (attribute(child(element, "name"), "val") or "").strip()
+    name = _name(element)
     heading = _HEADING.fullmatch(name)
     if heading:
         return int(heading.group(1))
     return 1 if name.casefold() in _TITLES else None
+
+
+def _name(element: Element) -> str:
+    return (attribute(child(element, "name"), "val") or "").strip()

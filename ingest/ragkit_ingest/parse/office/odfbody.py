@@ -7,6 +7,7 @@ of archives, pages or metadata.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ragkit_ingest.parse.flow import Flow, Kind
@@ -36,6 +37,7 @@ _DROPPED = frozenset(
     " sequence-decls variable-decls user-field-decls settings table-column-group covered-table-cell"
     " header footer date-time bibliography-configuration".split()
 )
+_BESIDE = _DROPPED | {"annotation", "note"}  # in a paragraph, but not of its line
 _MAX_SPACES = 100  # arbitrary; of one element that stands for many
 _MAX_REPEATED = 10_000  # arbitrary; cells of a file that stand for several equal ones
 _MAX_COLUMNS = 1000  # arbitrary, as for HTML
@@ -46,6 +48,7 @@ class Body:
 
     def __init__(self, root: Element, options: ParseOptions) -> None:
         self.notes: Counter[str] = Counter()
+        self.title = ""  # the first paragraph in the style of a title
         self._options = options
         self._styles = Styles(root)
         self._lists: list[str] = []  # styles of the open lists
@@ -83,8 +86,11 @@ class Body:
 
     def _block(self, item: Element, name: str, flow: Flow) -> None:
         """Read an element that holds others."""
-        is_title = name == "frame" and attribute(item, "class") == "title"
-        if name == "h" or is_title:
+        is_slides = name == "frame" and attribute(item, "class") == "title"
+        is_title = self._styles.is_title(item)
+        if is_title:
+            self.title = self.title or " ".join("".join(_own_line(item)).split())
+        if name == "h" or is_title or is_slides:
             flow.open("heading", level=number(attribute(item, "outline-level"), 1))
         elif name == "list":
             self._lists.append(attribute(item, "style-name") or "".join(self._lists[-1:]))
@@ -165,3 +171,12 @@ def _paragraphs(item: Element) -> str:
     """Give the text of the paragraphs and headings in an element, a line each."""
     found = (part for part in item.iter() if local(part) in {"p", "h"})
     return "\n".join("".join(part.itertext()) for part in found)
+
+
+def _own_line(item: Element) -> Iterator[str]:
+    """Yield a paragraph's own line in pieces."""
+    yield item.text or ""
+    for part in item:
+        if local(part) not in _BESIDE:
+            yield from _own_line(part)
+        yield part.tail or ""

@@ -47,7 +47,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
             _add(assembly, reader, part)
     assembly.notes.update(reader.notes)
     title, metadata = _metadata(archive.xml(_META))
-    return assembly.result(title=title, metadata=metadata)
+    return assembly.result(title=title or reader.title, metadata=metadata)
 
 
 def _add(assembly: Assembly, reader: Body, part: Element) -> None:

@@ -36,7 +36,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     people = authors(archive, main)
     dropped = 0
     labels: dict[int, str] = {}
-    builder = Builder()
+    builder, shown = Builder(), ""
     listed = child(archive.xml(main), "sldIdLst")
     for place, item in enumerate(listed if listed is not None else (), 1):
         relation = item.get(next((key for key in item.attrib if "}" in str(key)), "id"))
@@ -45,6 +45,8 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         slide = _Slide(archive, part, builder)
         slide.write()
         labels[place] = slide.title
+        if slide.is_title_slide and place == 1:
+            shown = slide.title
         remarks = list(slide_remarks(archive, part, people))
         if options.comments == "drop":
             dropped += len(remarks)
@@ -52,7 +54,8 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         for remark in remarks:
             builder.paragraph(remark.line())
     title, metadata = properties(archive)
-    return labelled(builder.result(title=title, metadata=metadata), labels, {"comments": dropped})
+    parsed = builder.result(title=title or shown, metadata=metadata)
+    return labelled(parsed, labels, {"comments": dropped})
 
 
 class _Slide:
@@ -64,6 +67,7 @@ class _Slide:
         self._related = archive.related(part)
         self._builder = builder
         self.title = ""
+        self.is_title_slide = False  # by its layout, as the first of a presentation is
 
     def write(self) -> None:
         """Write the title, the shapes, the notes."""
@@ -71,6 +75,7 @@ class _Slide:
         for shape in shapes:
             if _role(shape) in _TITLES:
                 self.title = self.title or _text(shape)
+                self.is_title_slide |= _role(shape) == "ctrTitle"
                 self._builder.heading(1, _text(shape))
         for shape in shapes:
             self._shape(shape)

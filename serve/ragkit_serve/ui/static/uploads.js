@@ -95,7 +95,7 @@ async function patiently(row, work) {
 function learn(row, job) {
   const failed = job.stage ? `${job.stage}: ${job.reason}` : job.reason;
   const progress = job.total ? say("progress", job) : "";
-  const notes = { failed, running: progress };
+  const notes = { failed, running: progress, done: job.reason }; // such as what was in a mail
   Object.assign(row, { job: job.id, state: job.state, note: notes[job.state] ?? "" });
 }
 

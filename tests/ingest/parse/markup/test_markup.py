@@ -7,6 +7,7 @@ import pytest
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.parse import parse_bytes
+from ragkit_ingest.titles import only_heading
 
 
 def parse(text: str, suffix: str) -> ParsedText:
@@ -84,7 +85,7 @@ def test_rst() -> None:
         "```\ndef f():\n    return 1\n```\n\n### Sub\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
         "foo(bar)\n\nDoes foo.\n\n[1] A note here.\n\npicture of y\n"
     )
-    assert (parsed.title, parsed.notes) == ("Title", {})
+    assert (only_heading(parsed, ".rst"), parsed.notes) == ("Title", {})
     assert parsed.metadata == {"author": "Ann Lee", "created": "2026-02-03"}
     assert kinds(parsed) == (
         "heading paragraph paragraph paragraph heading list paragraph paragraph paragraph code"

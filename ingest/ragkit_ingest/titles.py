@@ -1,0 +1,35 @@
+"""The title of a document that does not say itself what it is called: the heading all of it has.
+
+One rule for every format. It knows nothing of what a format has of its own, such as front matter.
+"""
+
+from __future__ import annotations
+
+from ragkit.types import ParsedText
+from ragkit_ingest.parse.builder import title_line
+from ragkit_ingest.parse.formats import MODULES
+from ragkit_ingest.split.outline import heading_text
+
+# What these modules call headings are names of a file's parts: definitions, sheets.
+_PARTS_ONLY = ("code.", "office.xlsx")
+
+
+def only_heading(parsed: ParsedText, suffix: str) -> str:
+    """Return the first heading, if every other one is below it; "" where there is no such heading.
+
+    A file with several top headings has as many subjects, and none of them is its title.
+
+    >>> from ragkit.types import Block
+    >>> text = "# Leave\\n\\nrules\\n\\n# Meals\\n"
+    >>> headings = (Block(0, 7, "heading", 1), Block(16, 23, "heading", 1))
+    >>> only_heading(ParsedText(text, headings), ".md")
+    ''
+    >>> only_heading(ParsedText(text, headings[:1]), ".md")
+    'Leave'
+    """
+    if MODULES.get(suffix, "").startswith(_PARTS_ONLY):
+        return ""
+    headings = [block for block in parsed.blocks if block.kind == "heading"]
+    if not headings or any(other.level <= headings[0].level for other in headings[1:]):
+        return ""
+    return title_line(heading_text(parsed.text, headings[0]))
