@@ -311,7 +311,7 @@ class KnowledgeBase(Closing):
         thanks is answered with a greeting and what can be asked, without a search.
         """
         clock = Clock()
-        if is_greeting(question):
+        if isinstance(question, str) and is_greeting(question):
             text = self._greeting(question)
             yield text
             yield Answer(text, refused=False, reason="", timings=clock.seconds)

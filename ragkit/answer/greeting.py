@@ -21,7 +21,7 @@ _GREETING: Final = re.compile(
     re.IGNORECASE,
 )
 _HELP: Final = re.compile(
-    r"(?:help(?: me)?|who are you|what are you|what can (?:you do|i ask(?: you)?)|how does this work"
+    r"(?:help(?: me)?|(?:who|what) are you|what can (?:you do|i ask(?: you)?)|how does this work"
     r"|what is this|你是谁|你是誰|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
     r"|可以问什么|可以問什麼|你会什么|你會什麼|怎么用|怎麼用|帮助|幫助)",
     re.IGNORECASE,

@@ -76,10 +76,10 @@ class Unit:
 def units(text: str) -> list[Unit]:
     """List what could be quoted of a text, in order; headings and questions are not.
 
-    >>> text = "# Leave\\n\\n**May I carry days over?** Five of them.\\n\\n- Ask early.\\n- Ask Ann."
+    >>> text = "# Leave\\n\\n**May I carry days over?** Five.\\n\\n- Ask early.\\n- Ask Ann."
     >>> for unit in units(text):
     ...     print(unit.kind, unit.headings, unit.question, text[unit.start : unit.end], sep=" | ")
-    sentence | ('Leave',) | May I carry days over? | Five of them.
+    sentence | ('Leave',) | May I carry days over? | Five.
     item | ('Leave',) | May I carry days over? | - Ask early.
     item | ('Leave',) | May I carry days over? | - Ask Ann.
     """

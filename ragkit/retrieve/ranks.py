@@ -61,16 +61,12 @@ def by_words(
     *,
     k1: float = K1,
     b: float = B,
-) -> tuple[Rank | None, Sequence[int]]:
-    """Rank the best of these chunks by BM25, None when none has a word of the query.
-
-    Also return those of them that meet what the query demands (phrases, + and -).
-    """
+) -> Rank | None:
+    """Rank the best of these chunks by BM25, None when none has a word of the query."""
     every = len(reader.matching(collection, Every(()) if where is None else where))
     found = lexical(reader, collection, query, max(every, 1), where, k1=k1, b=b)
     own = set(chunks)
-    permitted = found.permits(chunks)
     for rank, (chunk, score) in enumerate(found.best, start=1):
         if chunk in own:
-            return Rank(chunk, score, rank, len(found.best)), permitted
-    return None, permitted
+            return Rank(chunk, score, rank, len(found.best))
+    return None

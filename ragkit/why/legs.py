@@ -97,7 +97,7 @@ def _by_words(seen: Seen) -> Step:
     terms = list(dict.fromkeys(analyse(query)))
     weights = term_weights(seen.store, seen.collection, terms)
     with seen.store.snapshot() as reader:
-        exact, permitted = by_words(
+        exact = by_words(
             *(reader, seen.collection, query, seen.chunks, seen.where), k1=scoring.k1, b=scoring.b
         )
         text = reader.hits([exact.chunk])[0].text if exact else ""
@@ -105,10 +105,6 @@ def _by_words(seen: Seen) -> Step:
     has = _listed([term for term in terms if term in in_it], weights)
     lacks = _listed([term for term in terms if term not in in_it], weights)
     numbers: dict[str, float | str] = {"has": has, "lacks": lacks}
-    if not permitted:
-        remedy = "Leave the quotation marks, or the + and - before words, out of the question."
-        says = "no chunk of it meets the phrases, required or excluded words of the question"
-        return Step("words", False, says, numbers, remedy)
     if exact is None:
         return Step("words", None, f"no chunk of it has a word of the question: {lacks}", numbers)
     numbers |= _numbers(exact, "bm25")

@@ -49,9 +49,11 @@ BLOCKS_EN = (
     "# Leave\n\nStaff get 25 days of leave a year.",
     "**How do I reset my password?**\nOpen the page. Click the link.",
     "## Who do I call?\n\nCall Ann on 4711.",
-    "To reset the machine:\n\n1. Hold the **green** button.\n2. Wait for 5 seconds.\n   Do not move it.\n3. Let go.",
+    "To reset the machine:\n\n1. Hold the **green** button.\n2. Wait for 5 seconds.\n   Do not move"
+    " it.\n3. Let go.",
     "Bring:\n- a coat\n- two pens\n- your badge",
-    "| Name | Extension | Mail |\n| --- | --- | --- |\n| **Li Wei** | 4711 | li@example.org |\n| Ann Lee | 4712 | |",
+    "| Name | Extension | Mail |\n| --- | --- | --- |\n| **Li Wei** | 4711 | li@example.org |\n"
+    "| Ann Lee | 4712 | |",
     "Phone: 555-0142\nMail: office@example.org\nHours: Monday to Friday, 9:00 to 17:00",
 )
 BLOCKS_ZH = (
@@ -60,7 +62,9 @@ BLOCKS_ZH = (
     "## 找谁修电脑？\n\n请拨打分机4711。",
     "重置机器的步骤：\n\n1. 按住**绿色**按钮。\n2. 等待5秒。\n3. 松开。",
     "请携带：\n- 外套\n- 两支笔\n- 工牌",
-    "| 姓名 | 分机 | 邮箱 |\n| --- | --- | --- |\n| **李伟** | 4711 | li@example.org |\n| 王芳 | 4712 | |",
+    "| 姓名 | 分机 | 邮箱 |\n| --- | --- | --- |\n"
+    "| **李伟** | 4711 | li@example.org |\n"
+    "| 王芳 | 4712 | |",
     "电话：555-0142\n邮箱：office@example.org\n时间：周一至周五9:00到17:00",
 )
 QUESTIONS_EN = (
@@ -207,8 +211,8 @@ def test_every_chinese_answer_is_its_sources_words(
         (
             BLOCKS_EN[3],
             "How do I reset the machine?",
-            "To reset the machine:\n1. Hold the green button.\n2. Wait for 5 seconds. Do not move it.\n"
-            "3. Let go. [1]",
+            "To reset the machine:\n1. Hold the green button.\n2. Wait for 5 seconds. Do not move"
+            " it.\n3. Let go. [1]",
         ),
         (BLOCKS_EN[4], "What should I bring?", "Bring:\n- a coat\n- two pens\n- your badge [1]"),
         (
@@ -253,7 +257,7 @@ def test_an_answer_reads_as_text(text: str, question: str, answer: str) -> None:
             "The sales of 2021 were 7 million euros.",
         ),
         (
-            "The puffin is a small sea bird. It is also known as the sea parrot. The gull is larger.",
+            "The puffin is a sea bird. It is also known as the sea parrot. The gull is larger.",
             "What is the puffin also known as?",
             "It is also known as the sea parrot.",
         ),

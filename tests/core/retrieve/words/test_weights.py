@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.weights import term_weights
+from ragkit.retrieve.words.weights import PRIOR_CHUNKS, term_weights
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 
 
@@ -19,9 +19,9 @@ def store() -> FakeStore:
 def test_a_term_weighs_by_how_few_chunks_have_it(store: FakeStore) -> None:
     weights = term_weights(store, "default", ["wing", "tail", "absent"])
     assert weights == {
-        "wing": pytest.approx(log(1 + 1.5 / 2.5)),
-        "tail": pytest.approx(log(1 + 2.5 / 1.5)),
-        "absent": pytest.approx(log(1 + 3.5 / 0.5)),
+        "wing": pytest.approx(log(1 + (1.5 + PRIOR_CHUNKS) / 2.5)),
+        "tail": pytest.approx(log(1 + (2.5 + PRIOR_CHUNKS) / 1.5)),
+        "absent": pytest.approx(log(1 + (3.5 + PRIOR_CHUNKS) / 0.5)),
     }
     assert term_weights(store, "default", []) == {}
 

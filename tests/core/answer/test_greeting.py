@@ -1,0 +1,61 @@
+"""A greeting or thanks gets a greeting and what can be asked, without a search."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragkit.answer.greeting import is_greeting
+from ragkit.answer.llm import ChatGenerator
+from ragkit.knowledge import KnowledgeBase
+from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hi", "Hello!", "hey there", "Good morning.", "Hi, how are you?", "thanks a lot", "ok thanks",
+     "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
+     "谢谢", "好的，谢谢您！", "謝謝", "你能做什么？", "在吗？", "再见"],
+)  # fmt: skip
+def test_greetings(text: str) -> None:
+    assert is_greeting(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hi, when does the lease end?", "hello world program", "help desk phone", "你好，租金多少？",
+     "谢谢卡怎么写", "good morning routine", "who are you allowed to invite", "早班几点",
+     "", "!", "ok button",      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
+)  # fmt: skip
+def test_questions_are_no_greetings(text: str) -> None:
+    assert not is_greeting(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("hello", "Hello! Ask me what your 2 documents say, for example about “Lease”"
+                  " or “a.md”."),
+        ("thanks!", "You are welcome. Ask me what your 2 documents say, for example about"
+                    " “Lease” or “a.md”."),
+        ("你好", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
+        ("謝謝", "不客氣！您可以就這2份文檔的內容提問，例如關於《Lease》、《a.md》。"),
+    ],
+)  # fmt: skip
+def test_a_reply_names_documents_and_nothing_is_searched(text: str, reply: str) -> None:
+    store = FakeStore()
+    documents = [new_document("x/lease.md", "Rent.", title="Lease"), new_document("y/a.md", "A.")]
+    fill(store, FakeEmbedder(), documents)
+    model = FakeLanguageModel("never asked")
+    shown: list[object] = []
+    kb = KnowledgeBase(store, FakeEmbedder(), ChatGenerator(model), collection="default")
+    answer = kb.adapted(on_found=shown.append).ask(text)
+    assert (answer.text, answer.refused, answer.citations, answer.claims) == (reply, False, (), ())
+    assert (model.asked, shown, answer.hits) == ([], [], ())
+
+
+def test_an_empty_collection_says_what_to_do() -> None:
+    kb = KnowledgeBase(
+        FakeStore(), FakeEmbedder(), ChatGenerator(FakeLanguageModel("")), collection="mine"
+    )
+    assert kb.ask("hi").text == "Hello! The collection “mine” has no documents yet: add some first."
+    assert kb.ask("你好").text == "您好！文档集“mine”里还没有文档，请先添加。"
