@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ragkit.render import printable, printable_line
+from ragkit.render import VERDICTS, printable, printable_line
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
@@ -39,6 +39,6 @@ def print_sources(turn: StoredTurn) -> None:
     for citation in turn.citations:
         page = f", page {citation.page}" if citation.page is not None else ""
         place = f"document {citation.document}, characters {citation.start}-{citation.end}"
-        head = f"[{citation.n}] {citation.uri}{page}, {place}  {citation.verdict}"
+        head = f"[{citation.n}] {citation.uri}{page}, {place}  {VERDICTS[citation.verdict]}"
         typer.echo(printable_line(head))
         typer.echo(textwrap.indent(printable(citation.quote), "    "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from ragkit.contracts import Embedder
 from ragkit.library import Caller
 from ragkit.store.conversations import StoredTurn
 from ragkit.testing.corpus import fill, new_document
-from ragkit.types import Citation, Claim
+from ragkit.types import Citation, Claim, Support
 from ragkit_serve.services import Services
 from ragkit_serve.ui.source import source_html, surrounded
 from ragkit_serve.ui.turn import turn_html
@@ -65,6 +66,26 @@ def test_a_source_with_one_quotation_that_was_not_found_is_not_called_verified()
     html = turn_html(replace(TURN, citations=citations), NUMBER, markdown=True, words=EN)
     assert "rk-unverified" in html
     assert "rk-verified" not in html
+
+
+@pytest.mark.parametrize(
+    ("support", "word"), [("quoted", "quoted"), ("supported", "supported"), ("partly", "partly")]
+)
+@pytest.mark.parametrize("words", [EN, ZH])
+def test_the_mark_of_a_source_says_what_was_checked(
+    support: Support, word: str, words: Mapping[str, str]
+) -> None:
+    turn = replace(TURN, claims=(Claim(0, 11, (1,), "quoted"), Claim(16, 23, (1,), support)))
+    html = turn_html(turn, NUMBER, markdown=True, words=words)
+    sign = "?" if support == "partly" else "✓"
+    assert f">{sign} {words['mark_' + word]}</span></button>" in html
+
+
+def test_a_source_of_an_answer_without_judged_sentences_is_only_quoted() -> None:
+    html = turn_html(replace(TURN, claims=()), NUMBER, markdown=True, words=ZH)
+    assert ">✓ 原文引用</span></button>" in html
+    missing = replace(TURN, claims=(), citations=(replace(CITED, verdict="unverified"),))
+    assert ">? 原文中没有</span></button>" in turn_html(missing, NUMBER, markdown=True, words=ZH)
 
 
 def test_a_refusal_says_that_it_is_one_and_why() -> None:
