@@ -39,7 +39,7 @@ def turn_html(turn: StoredTurn, conversation: UUID, *, markdown: bool, words: Wo
         f'<div class="rk-question">{plain(turn.question)}</div></div>'
         f'<div class="{kind}">{_refusal(turn, words)}<div class="rk-text">{text}</div>'
         f"{_reason(turn)}{_weak_note(text, words)}{_sources(turn, words)}"
-        f"{_footer(turn, words)}</div></article>"
+        f"{_searched(turn, words)}{_footer(turn, words)}</div></article>"
     )
 
 
@@ -112,6 +112,14 @@ def _mark(n: int, cited: Sequence[Citation], claims: Sequence[Claim]) -> Mark:
     return "quoted" if all(claim.support == "quoted" for claim in citing) else "supported"
 
 
+def _searched(turn: StoredTurn, words: Words) -> str:
+    """Say what was searched for where that is not the question."""
+    if turn.query in {"", turn.question}:
+        return ""
+    searched = words["searched_for"].format(query=turn.query)
+    return f'<p class="rk-searched">{plain(searched)}</p>'
+
+
 def _footer(turn: StoredTurn, words: Words) -> str:
     buttons = "".join(_button(act, words) for act in ("copy", "again", "good", "bad"))
     return f'<footer class="rk-acts">{buttons}{_measured(turn, words)}</footer>'
@@ -126,19 +134,16 @@ def _button(act: str, words: Words) -> str:
 
 
 def _measured(turn: StoredTurn, words: Words) -> str:
-    """Write what was searched for and how long each stage took, folded away."""
+    """Write how long each stage took, folded away."""
     rows = "".join(
         f"<tr><th>{escape(words.get(f'stage_{stage}', stage))}</th>"
         f"<td>{escape(words['seconds'].format(seconds=f'{seconds:.2f}'))}</td></tr>"
         for stage, seconds in turn.timings.items()
     )
-    query = ""
-    if turn.query and turn.query != turn.question:
-        query = f"<p>{plain(words['searched_for'].format(query=turn.query))}</p>"
-    if not rows and not query:
+    if not rows:
         return ""
     total = words["seconds"].format(seconds=f"{sum(turn.timings.values()):.1f}")
     return (
         f'<details class="rk-times"><summary title="{escape(words["timings"])}">{escape(total)}'
-        f"</summary>{query}<table>{rows}</table></details>"
+        f"</summary><table>{rows}</table></details>"
     )

@@ -47,7 +47,17 @@ def test_a_turn_has_question_answer_sources_and_times() -> None:
     assert "A &amp; &lt;b&gt;B&lt;/b&gt;, page 3" in html
     assert EN["weak_note"] in html
     assert "1.2 s" in html
-    assert "Searched for: What is it?" in html
+
+
+@pytest.mark.parametrize("words", [EN, ZH])
+def test_what_was_searched_for_stands_under_the_answer_and_not_behind_a_click(
+    words: Mapping[str, str],
+) -> None:
+    html = turn_html(TURN, NUMBER, markdown=True, words=words)
+    shown = words["searched_for"].format(query="What is it?")
+    assert f'<p class="rk-searched">{shown}</p>' in html.partition("<details")[0]
+    same = replace(TURN, query=TURN.question)
+    assert "rk-searched" not in turn_html(same, NUMBER, markdown=True, words=words)
 
 
 def test_each_turn_has_the_buttons_of_the_last_outside_of_its_text() -> None:
