@@ -27,6 +27,7 @@ SECTIONS = {
     "readers": "Readers beside a writer",
     "rerank": "Reranking",
     "answers": "Extractive answers",
+    "conversations": "Conversations",
     "packing": "Prompts",
     "serving": "Serving",
     "http": "HTTP API",
