@@ -28,6 +28,7 @@ SECTIONS = {
     "rerank": "Reranking",
     "answers": "Extractive answers",
     "everyday_answers": "Everyday questions",
+    "conversations": "Conversations",
     "packing": "Prompts",
     "serving": "Serving",
     "http": "HTTP API",

@@ -208,6 +208,17 @@ class KnowledgeBase(Closing):
             other.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
         return other
 
+    def showing_nobody(self) -> Self:
+        """Return this knowledge base for a try that may not count: `on_found` is shown nothing."""
+        other = copy(self)
+        other._owns_database = False
+        other._on_found = lambda hits: None
+        return other
+
+    def show(self, hits: Sequence[Hit]) -> None:
+        """Show `on_found` the passages of the try that counts."""
+        self._on_found(hits)
+
     def search(
         self, query: str, *, k: int | None = None, mode: Mode | None = None
     ) -> Sequence[Hit]:

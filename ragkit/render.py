@@ -4,20 +4,24 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 from ragkit.errors import IncompleteAnswerError
 from ragkit.text.headings import heading_path
-from ragkit.types import Answer, Citation, Hit, Stage
+from ragkit.types import Answer, Citation, Hit, Stage, Verdict
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+VERDICTS: Final[Mapping[Verdict, str]] = {  # of citations, as people read them
+    "verified": "quoted word for word",
+    "unverified": "not in the document",
+}
 _SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
 
 
@@ -194,14 +198,21 @@ def print_citations(answer: Answer) -> None:
     if answer.citations:
         typer.echo("\nSources")
     for citation in answer.citations:
-        typer.echo(f"[{citation.n}] {_place(citation)}  {citation.verdict}")
+        typer.echo(f"[{citation.n}] {_place(citation)}  {VERDICTS[citation.verdict]}")
         typer.echo(textwrap.indent(printable(" ".join(citation.quote.split())), "    "))
     if answer.unverified:
         listed = ", ".join(repr(piece) for piece in answer.unverified)
         typer.echo(f"\nUnverified: in no cited source: {listed}")
-    weak = [claim for claim in answer.claims if claim.support != "supported"]
+    _print_claims(answer)
+
+
+def _print_claims(answer: Answer) -> None:
+    """Print the sentences that are not supported, else that all are; quoted ones need no word."""
+    weak = [claim for claim in answer.claims if not claim.is_supported]
     if weak:
         typer.echo("\nNot supported by what they cite")
+    elif any(claim.support == "supported" for claim in answer.claims):
+        typer.echo("\nEvery sentence is quoted or supported by what it cites")
     for claim in weak:
         said = printable(" ".join(answer.text[claim.start : claim.end].split()))
         typer.echo(textwrap.indent(f"{claim.support}: {said}", "    "))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Verdict = Literal["verified", "unverified"]
-Support = Literal["supported", "partly", "not found"]
+Support = Literal["quoted", "supported", "partly", "not found"]
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 
@@ -271,6 +271,7 @@ class Citation:
 class Claim:
     """A sentence `start:end` of an answer's text, the source numbers it cites, and their support.
 
+    "quoted": it is a source's own words, and says no more than that these stand there;
     "supported": what can be checked of it stands in the cited sources; "partly": some of it does
     not; "not found": nothing of it does, or it cites nothing.
     """
@@ -279,6 +280,11 @@ class Claim:
     end: int
     cites: tuple[int, ...]
     support: Support
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the cited sources hold the whole sentence: it is quoted, or supported."""
+        return self.support in {"quoted", "supported"}
 
 
 @dataclass(frozen=True, slots=True)

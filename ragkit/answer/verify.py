@@ -47,8 +47,9 @@ def verify(
     number or name of the draft's text must occur in the passage of a verified citation that its
     own sentence makes; those that do not, and markers that name no source, come back in the order
     of the text, exactly as they stand there, each once. `entails` gives the probability that a
-    premise entails a sentence, for each such pair; `ragkit.answer.support` says how sentences are
-    judged. Of a text in JSON only the citations are checked.
+    premise entails a sentence, for each such pair; a sentence that is wholly a
+    verified quotation is "quoted", and `ragkit.answer.support` says how the others are judged. Of a
+    text in JSON only the citations are checked.
     """
     if draft.refused:
         return Verified()
@@ -147,7 +148,7 @@ def _claims(
         if not evidence:
             yield Claim(sentence.start, sentence.end, cites, "not found")
         elif sentence.quoted:
-            yield Claim(sentence.start, sentence.end, cites, "supported")
+            yield Claim(sentence.start, sentence.end, cites, "quoted")
         else:
             missing = bisect_left(starts, sentence.end) - bisect_left(starts, sentence.start)
             missing += misplaced(text, evidence)

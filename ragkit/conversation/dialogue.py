@@ -6,21 +6,20 @@ No transaction is open while a model is at work.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid4
 
-from ragkit.answer.question import read
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.conversation import memory
-from ragkit.conversation.follow_up import expanded
+from ragkit.conversation.follow_up import answered, rewritten
 from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
-from ragkit.conversation.rewrite import Standalone, rewrite
+from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
 from ragkit.conversation.shown import shown
 from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
 from ragkit.knowledge import KnowledgeBase
@@ -31,7 +30,7 @@ from ragkit.store.conversations import (
     storable,
     title_of,
 )
-from ragkit.types import Answer, Hit, Reasoning
+from ragkit.types import Answer, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.templates import Templates
@@ -41,11 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What a question is asked with: its query, the history, and passages that were cited."""
+    """What a question is asked with: its query, the history, and passages that were cited.
+
+    Without a model the query is chosen while it is answered, by the turn `before`.
+    """
 
     query: Standalone
     memory: Memory
     cited: tuple[Hit, ...] = ()
+    before: Turn | None = None
 
 
 class Conversation(Closing):
@@ -195,25 +198,27 @@ class Conversation(Closing):
             raise nothing_to_replace()
         prepared = self._prepare(question, turns if replaced is None else turns[:-1], clock)
         renewed = self._renew(token, 0.0)
-        for piece in self._stream(question, prepared):
+        queries: list[Standalone] = []
+        for piece in self._stream(question, prepared, queries.append):
             renewed = self._renew(token, renewed)
             if not isinstance(piece, Answer):
                 yield piece
                 continue
             answer = replace(piece, timings=clock.seconds | dict(piece.timings))
-            turn = turn_of(question, prepared.query, prepared.memory, answer)
+            turn = turn_of(question, queries[-1], prepared.memory, answer)
             ordinal, created_at = self.conversations.finish(self.id, token, turn, replaces=replaced)
             self.last = replace(turn, ordinal=ordinal, created_at=created_at)
             yield answer
 
-    def _stream(self, question: str, prepared: _Prepared) -> Iterator[str | Reasoning | Answer]:
-        query = prepared.query.text
-        if self._model is None:
-            # Sentences are chosen by the question's own words, where it has any.
-            asked = question if read(question).content else query
-            return self.kb.stream(asked, query=query, candidates=prepared.cited)
+    def _stream(
+        self, question: str, prepared: _Prepared, on_query: Callable[[Standalone], None]
+    ) -> Iterator[str | Reasoning | Answer]:
+        query, cited = prepared.query, prepared.cited
+        if prepared.before is not None:
+            return answered(self.kb, question, prepared.before, cited=cited, on_query=on_query)
+        on_query(query)
         return self.kb.stream(
-            question, query=query, history=prepared.memory.turns, candidates=prepared.cited
+            question, query=query.text, history=prepared.memory.turns, candidates=cited
         )
 
     def _prepare(self, question: str, turns: Sequence[StoredTurn], clock: Clock) -> _Prepared:
@@ -228,9 +233,11 @@ class Conversation(Closing):
         passages = shown(kb.store, kb.collection, used, cited_last, where=kb.where)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
-            query = expanded(self.kb, question, turns[-1].query)
             clock.stop("history")
-            return _Prepared(query, Memory((), "not shown"), cited)
+            alone = Standalone(question, STANDS_ALONE)
+            return _Prepared(
+                alone, Memory((), "not shown"), cited, Turn(turns[-1].query, turns[-1].answer)
+            )
         remembered = memory.recall(
             stored,
             turns,
@@ -239,9 +246,10 @@ class Conversation(Closing):
             budget_tokens=self._history_tokens,
         )
         clock.stop("history")
-        rewritten = rewrite(self._model, self._templates, question, remembered.turns)
+        query = rewritten(self._model, self._templates, question, remembered.turns)
         clock.stop("rewrite")
-        return _Prepared(rewritten, remembered, cited)
+        # What was cited before is no source of an answer about something else.
+        return _Prepared(query, remembered, () if query.made == STANDS_ALONE else cited)
 
     def _renew(self, token: UUID, renewed: float) -> float:
         now = monotonic()

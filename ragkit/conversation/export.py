@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ragkit.errors import UsageError
-from ragkit.render import printable
+from ragkit.render import VERDICTS, printable
 from ragkit.store.conversations import StoredConversation, StoredTurn
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation
@@ -91,7 +91,7 @@ def _turn_json(turn: StoredTurn) -> dict[str, Any]:
 
 def _source(citation: Citation) -> str:
     page = f", page {citation.page}" if citation.page is not None else ""
-    place = f"characters {citation.start}-{citation.end}, {citation.verdict}"
+    place = f"characters {citation.start}-{citation.end}, {VERDICTS[citation.verdict]}"
     quote = _inert(" ".join(citation.quote.split()))
     path = heading_path(citation.title, citation.headings)
     section = f", {_inert(path)}" if path else ""

@@ -1,6 +1,8 @@
-"""Follow-ups to turns that somebody tells, such as a request's messages: nothing of them is kept.
+"""Questions with turns before them: what is searched for, and the answer.
 
-`ragkit.conversation.dialogue` is for conversations that the database keeps.
+A question is searched for as it stands. What was asked before is added where it cannot stand alone,
+or where it may have left something out and is refused as it stands (decision 35). Nothing is kept
+here; `ragkit.conversation.dialogue` is for conversations that the database keeps.
 """
 
 from __future__ import annotations
@@ -8,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ragkit.answer.question import read
-from ragkit.conversation.expand import standalone
-from ragkit.conversation.rewrite import Standalone, rewrite
-from ragkit.knowledge import PASSAGES, KnowledgeBase
-from ragkit.text.analyse import analyse
-from ragkit.types import Answer, Reasoning, Turn
+from ragkit.conversation.alone import follows_on, may_follow, surely_alone
+from ragkit.conversation.expand import expanded
+from ragkit.conversation.rewrite import STANDS_ALONE, Standalone, rewrite
+from ragkit.conversation.tries import Piece, Tries, answer_of
 
 if TYPE_CHECKING:
     from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
+    from ragkit.knowledge import KnowledgeBase
+    from ragkit.types import Hit, Turn
 
 
 def stream(
@@ -29,41 +31,60 @@ def stream(
     templates: Templates,
     history_tokens: int,
     on_query: Callable[[str], None] = lambda query: None,
-) -> Iterator[str | Reasoning | Answer]:
+) -> Iterator[Piece]:
     """Answer a question in the light of turns before it, oldest first, of `history_tokens` at most.
 
-    `model` rewrites follow-ups; without one, what a follow-up leaves out is taken from the question
-    before. `on_query` is shown the question as it stands alone, before anything is searched for.
-    Yields and raises what `KnowledgeBase.stream` does.
+    `model` rewrites follow-ups; without one see `answered`. `on_query` is shown what is searched
+    for, before the answer's first piece. Yields and raises what `KnowledgeBase.stream` does.
     """
     if not turns:
         on_query(question)
         yield from kb.stream(question)
     elif model is None:
-        query = expanded(kb, question, turns[-1].question).text
-        on_query(query)
-        # Sentences are chosen by the question's own words, where it has any.
-        yield from kb.stream(question if read(question).content else query, query=query)
+        yield from answered(kb, question, turns[-1], on_query=lambda query: on_query(query.text))
     else:
         recent = _recent(turns, model, history_tokens)
-        query = rewrite(model, templates, question, recent).text
+        query = rewritten(model, templates, question, recent).text
         on_query(query)
         yield from kb.stream(question, query=query, history=recent)
 
 
-def expanded(kb: KnowledgeBase, question: str, before: str) -> Standalone:
-    """Expand a follow-up, unless what it then finds has nothing of what it asks itself.
+def answered(
+    kb: KnowledgeBase,
+    question: str,
+    before: Turn,
+    *,
+    cited: Sequence[Hit] = (),
+    on_query: Callable[[Standalone], None],
+) -> Iterator[Piece]:
+    """Answer a question without a language model, with words of the one before if it needs them.
 
-    Without that test the answer to the question before would be given once more.
+    `before` is that one as it was searched for, and its answer; `cited` are the passages that the
+    answer cites: they are considered only where such words are added. Otherwise as `stream`. A
+    short question may be tried twice: nothing is yielded until it is known which try counts.
     """
-    query = standalone(question, before)
-    if query == question:
-        return Standalone(question, "as asked")
-    own = read(question).content
-    found = kb.retriever().search(query, k=PASSAGES)
-    if own and not any(own.intersection(analyse(hit.text)) for hit in found):
-        return Standalone(question, "as asked: with words of the question before its own are lost")
-    return Standalone(query, "with words of the question before")
+    query = expanded(question, before.question)
+    tries = Tries(kb.showing_nobody(), question, before, cited)
+    if follows_on(question):
+        searched, pieces = tries.as_follow_up(query)
+    elif may_follow(question):
+        searched, pieces = tries.alone_first(query)
+    else:
+        on_query(Standalone(question, STANDS_ALONE))
+        yield from kb.stream(question)
+        return
+    on_query(searched)
+    kb.show(answer_of(pieces).hits)
+    yield from pieces
+
+
+def rewritten(
+    model: LanguageModel, templates: Templates, question: str, history: Sequence[Turn]
+) -> Standalone:
+    """Let a model rewrite a question, unless it plainly stands alone. Raises SettingsError."""
+    if surely_alone(question):
+        return Standalone(question, STANDS_ALONE)
+    return rewrite(model, templates, question, history)
 
 
 def _recent(turns: Sequence[Turn], model: LanguageModel, budget_tokens: int) -> Sequence[Turn]:

@@ -26,6 +26,8 @@ MAX_TOKENS: Final = 512  # a question is far shorter: the rest is for a thinking
 TIMEOUT_S: Final = 30.0  # arbitrary; the user waits for it
 MAX_CHARS: Final = 300  # arbitrary, or twice the question's length: longer is no question
 
+STANDS_ALONE: Final = "as asked: it stands alone"
+
 _LABEL = re.compile(
     r"(?:(?:the )?(?:rewritten|standalone|next) question|(?:改写后的?|接下来的)?问题)\s*[:：]\s*",
     re.IGNORECASE,
@@ -65,7 +67,7 @@ def rewrite(
     if fault:
         return Standalone(question, f"as asked: the model's rewriting {fault}")
     same = rewritten.casefold() == question.strip().casefold()
-    return Standalone(rewritten, "as asked: it stands alone" if same else "rewritten by the model")
+    return Standalone(rewritten, STANDS_ALONE if same else "rewritten by the model")
 
 
 def _shown(turn: Turn) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ragkit.render import printable, printable_line
+from ragkit.render import VERDICTS, printable, printable_line
 from ragkit.text.headings import heading_path
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def print_sources(turn: StoredTurn) -> None:
         place = f"document {citation.document}, characters {citation.start}-{citation.end}"
         path = heading_path(citation.title, citation.headings)
         section = f", {path}" if path else ""
-        head = f"[{citation.n}] {citation.uri}{section}{page}, {place}  {citation.verdict}"
+        verdict = VERDICTS[citation.verdict]
+        head = f"[{citation.n}] {citation.uri}{section}{page}, {place}  {verdict}"
         typer.echo(printable_line(head))
         typer.echo(textwrap.indent(printable(citation.quote), "    "))

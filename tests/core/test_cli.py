@@ -79,7 +79,7 @@ def test_ask_for_people_lists_numbered_sources(ragkit: Commands) -> None:
     out = ragkit("ask", "How many days of annual leave?").stdout
     assert out.startswith("Every employee has 26 days of annual leave. [1]")
     assert "[1] Leave (leave.md)" in out
-    assert "verified" in out
+    assert "quoted word for word" in out
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])

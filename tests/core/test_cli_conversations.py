@@ -128,7 +128,10 @@ def test_list_show_and_export(mine: Conversations) -> None:
     }
     markdown = run("export", "--markdown", str(number))
     assert markdown.startswith("# How long is 假期?\n\nCollection handbook, begun 20")
-    assert "> \\[1\\] 25 days\n>\n> h.md, Leave, page 2, characters 10-20, verified\n" in markdown
+    assert (
+        "> \\[1\\] 25 days\n>\n> h.md, Leave, page 2, characters 10-20, quoted word for word\n"
+        in markdown
+    )
 
 
 def test_nothing_in_markdown_is_live(mine: Conversations) -> None:

@@ -39,10 +39,10 @@ def test_a_file_name_keeps_to_its_line(capsys: pytest.CaptureFixture[str]) -> No
     assert [line.strip() for line in lines] == [
         f"1. {shown}, document 1, characters 0-5  score 1.000 ()",
         f"The same text: {shown}",
-        f"[1] {shown}, page 3, document 1, characters 0-5  verified",
+        f"[1] {shown}, page 3, document 1, characters 0-5  quoted word for word",
         shown,
         f"[1] {shown}",
-        f"[1] /x/{shown}, page 3, document 1, characters 0-5  verified",
+        f"[1] /x/{shown}, page 3, document 1, characters 0-5  quoted word for word",
     ]
 
 
@@ -107,3 +107,17 @@ def test_what_its_sources_do_not_support_stands_below_an_answer(
     assert shown["used"] == [
         {"document": 1, "version": 1, "uri": "a", "page": 3, "start": 0, "end": 5}
     ]
+
+
+def test_a_quotation_that_is_not_there_and_sentences_that_are_supported_are_called_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "It is grey [1]. 桥是灰色的。[2]"
+    cited = Citation(1, 1, "a.txt", "", None, 0, 5, "grey", "unverified")
+    supported, quoted = Claim(0, 15, (1,), "supported"), Claim(16, 25, (2,), "quoted")
+    render.print_citations(Answer(text, False, "", (cited,), claims=(supported, quoted)))
+    out = capsys.readouterr().out
+    assert "[1] a.txt, document 1, characters 0-5  not in the document\n" in out
+    assert "Every sentence is quoted or supported by what it cites" in out
+    render.print_citations(Answer(text, False, "", (cited,), claims=(quoted,)))
+    assert "supported" not in capsys.readouterr().out

@@ -30,7 +30,8 @@ from ragkit.answer.reading import read_answer
 from ragkit.answer.strays import Sieve, is_json
 from ragkit.answer.support import Evidence, coverage, has_content, misplaced
 from ragkit.answer.verify import verify
-from ragkit.conversation.expand import follows_on, standalone
+from ragkit.conversation.alone import follows_on, may_follow, surely_alone
+from ragkit.conversation.expand import expanded
 from ragkit.embed.find import DEFAULT_MODEL, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
@@ -145,7 +146,12 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "inferred": lambda text: inferred(text, _FIELDS),
     "filter_text": filtered,
     "demands": read_marks,
-    "follow-ups": lambda text: (follows_on(text), standalone(text, "Who is she?")),
+    "follow-ups": lambda text: (
+        follows_on(text),
+        may_follow(text),
+        surely_alone(text),
+        expanded(text, "Who is she?"),
+    ),
 }
 
 

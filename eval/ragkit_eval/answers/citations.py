@@ -86,11 +86,11 @@ def citation_recall(answer: Mapping[str, Any]) -> float | None:
     """Return the share of an answer's sentences that are held by what they cite themselves.
 
     Only sentences with content words count; None where there is none, as in a refusal. Like the
-    core's claims, of which it counts those that are "supported". Raises UsageError for JSON that is
-    no such answer.
+    core's claims, of which it counts those that are "quoted" or "supported". Raises UsageError for
+    JSON that is no such answer.
     """
     claims = _verified(read_given(answer)).claims
-    held = sum(claim.support == "supported" for claim in claims)
+    held = sum(claim.is_supported for claim in claims)
     return held / len(claims) if claims else None
 
 

@@ -14,7 +14,7 @@ from ragkit.answer.question import read
 from ragkit.answer.quotations import fold, locate
 from ragkit.answer.support import SUPPORTED, Evidence, coverage
 from ragkit.answer.templates import PromptLanguage
-from ragkit.conversation.expand import follows_on
+from ragkit.conversation.alone import follows_on
 from ragkit.text.analyse import analyse
 from ragkit.text.language import language
 from ragkit.types import Span

@@ -94,7 +94,7 @@ class Question:
         self.collection = state.services.library.name(caller, self._wanted(name))
         self.completion = Completion(asked.model)
         self._found: list[tuple[Hit, ...]] = []
-        self._queries: list[str] = []  # of each choice: the question as it stands alone
+        self._queries: list[str] = []  # of each choice: what was searched for
         self._talk: Conversation | None = None
 
     def _wanted(self, name: Named) -> str | None:

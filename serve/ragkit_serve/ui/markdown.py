@@ -171,7 +171,7 @@ def _with_sentinels(text: str, claims: Sequence[Claim], unverified: Sequence[str
     places: list[tuple[int, int, str]] = []
     for claim in claims:
         start = claim.start + _leading(text, claim.start, claim.end)
-        if claim.support != "supported" and start < claim.end:
+        if not claim.is_supported and start < claim.end:
             opening = _PARTLY if claim.support == "partly" else _NOT_FOUND
             places += [(start, 1, opening), (claim.end, 0, _CLAIM_END)]
     found = [

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from ragkit.text.headings import heading_path
-from ragkit.types import Citation
+from ragkit.types import Citation, Claim
 from ragkit_serve.ui.markdown import plain, to_html
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
 
 Words = Mapping[str, str]
+Mark = Literal["quoted", "supported", "partly", "missing"]
 
 
 def turn_html(turn: StoredTurn, conversation: UUID, *, markdown: bool, words: Words) -> str:
@@ -38,8 +39,8 @@ def turn_html(turn: StoredTurn, conversation: UUID, *, markdown: bool, words: Wo
         f'<div class="rk-asked">{_button("edit", words)}'
         f'<div class="rk-question">{plain(turn.question)}</div></div>'
         f'<div class="{kind}">{_refusal(turn, words)}<div class="rk-text">{text}</div>'
-        f"{_reason(turn)}{_weak_note(text, words)}{_sources(turn.citations, words)}"
-        f"{_footer(turn, words)}</div></article>"
+        f"{_reason(turn)}{_weak_note(text, words)}{_sources(turn, words)}"
+        f"{_searched(turn, words)}{_footer(turn, words)}</div></article>"
     )
 
 
@@ -75,25 +76,51 @@ def _weak_note(text: str, words: Words) -> str:
     return f'<p class="rk-note">{escape(words["weak_note"])}</p>' if "<mark " in text else ""
 
 
-def _sources(citations: Sequence[Citation], words: Words) -> str:
-    """List the sources, each once; one whose every quotation was found is marked so."""
-    if not citations:
+def _sources(turn: StoredTurn, words: Words) -> str:
+    """List the sources, each once, with what was checked of the sentences that cite it."""
+    if not turn.citations:
         return ""
     by_number: dict[int, list[Citation]] = {}
-    for citation in citations:
+    for citation in turn.citations:
         by_number.setdefault(citation.n, []).append(citation)
-    items = "".join(_source(n, cited, words) for n, cited in sorted(by_number.items()))
+    items = "".join(
+        _source(n, cited, _mark(n, cited, turn.claims), words)
+        for n, cited in sorted(by_number.items())
+    )
     return f'<ol class="rk-sources" aria-label="{escape(words["sources"])}">{items}</ol>'
 
 
-def _source(n: int, cited: Sequence[Citation], words: Words) -> str:
-    verdict = verdict_of(cited)
-    sign = "✓" if verdict == "verified" else "?"
+def _source(n: int, cited: Sequence[Citation], mark: Mark, words: Words) -> str:
+    good = mark in {"quoted", "supported"}
+    checked = f"{'✓' if good else '?'} {escape(words[f'mark_{mark}'])}"
+    shown_as = "rk-verified" if good else "rk-unverified"
+    title = escape(words[verdict_of(cited)])
     return (
         f'<li><button type="button" class="rk-source" data-n="{n}"><span class="rk-n">{n}</span>'
         f" {plain(place(cited[0], words))} "
-        f'<span class="rk-{verdict}" title="{escape(words[verdict])}">{sign}</span></button></li>'
+        f'<span class="{shown_as}" title="{title}">{checked}</span></button></li>'
     )
+
+
+def _mark(n: int, cited: Sequence[Citation], claims: Sequence[Claim]) -> Mark:
+    """Say what holds of everything that cites a source.
+
+    Sentences quoted word for word are only "quoted"; "supported" is what somebody else wrote.
+    """
+    if verdict_of(cited) == "unverified":
+        return "missing"
+    citing = [claim for claim in claims if n in claim.cites]
+    if not all(claim.is_supported for claim in citing):
+        return "partly"
+    return "quoted" if all(claim.support == "quoted" for claim in citing) else "supported"
+
+
+def _searched(turn: StoredTurn, words: Words) -> str:
+    """Say what was searched for where that is not the question."""
+    if turn.query in {"", turn.question}:
+        return ""
+    searched = words["searched_for"].format(query=turn.query)
+    return f'<p class="rk-searched">{plain(searched)}</p>'
 
 
 def _footer(turn: StoredTurn, words: Words) -> str:
@@ -110,19 +137,16 @@ def _button(act: str, words: Words) -> str:
 
 
 def _measured(turn: StoredTurn, words: Words) -> str:
-    """Write what was searched for and how long each stage took, folded away."""
+    """Write how long each stage took, folded away."""
     rows = "".join(
         f"<tr><th>{escape(words.get(f'stage_{stage}', stage))}</th>"
         f"<td>{escape(words['seconds'].format(seconds=f'{seconds:.2f}'))}</td></tr>"
         for stage, seconds in turn.timings.items()
     )
-    query = ""
-    if turn.query and turn.query != turn.question:
-        query = f"<p>{plain(words['searched_for'].format(query=turn.query))}</p>"
-    if not rows and not query:
+    if not rows:
         return ""
     total = words["seconds"].format(seconds=f"{sum(turn.timings.values()):.1f}")
     return (
         f'<details class="rk-times"><summary title="{escape(words["timings"])}">{escape(total)}'
-        f"</summary>{query}<table>{rows}</table></details>"
+        f"</summary><table>{rows}</table></details>"
     )

@@ -133,7 +133,7 @@ def check(draft: Draft, verified: Verified, texts: Sequence[str]) -> None:
         assert citation.verdict == "verified"
     assert verified.unverified == ()
     assert verified.claims
-    assert {claim.support for claim in verified.claims} == {"supported"}, draft.text
+    assert {claim.support for claim in verified.claims} == {"quoted"}, draft.text
     assert all(claim.cites for claim in verified.claims)
     assert not re.search(
         r"(?<!\d)\*\*|^#|^\s*\|(?!\|)|\]\(|(?<![A-Za-z0-9])__", draft.text, re.MULTILINE

@@ -196,6 +196,26 @@ def test_footnotes_inside_a_quoted_sentence_are_not_markers() -> None:
     assert [(c.start, c.end, c.cites) for c in found.claims] == [(0, 19, (1,))]
 
 
+@pytest.mark.parametrize(
+    ("text", "support"),
+    [
+        ("It needs 230 volts. [3]", ["quoted"]),
+        ("员工每年享有二十五天年假。[2]", ["quoted"]),
+        ("It needs 230 volts. [3] 员工每年享有二十五天年假。[2]", ["quoted", "quoted"]),
+        ("The pump needs 230 volts [3].", ["supported"]),
+        ("每年员工享有25天年假[2]。", ["supported"]),
+        ("It needs 230 volts. [3] The pump still weighs 40 kg [3].", ["quoted", "supported"]),
+        ("It needs 110 volts. [3]", ["partly"]),
+    ],
+)
+def test_only_what_stands_in_the_source_word_for_word_is_quoted(
+    text: str, support: list[str]
+) -> None:
+    claims = check(text).claims
+    assert [claim.support for claim in claims] == support
+    assert [claim.is_supported for claim in claims] == [one != "partly" for one in support]
+
+
 def test_refusal_needs_no_evidence() -> None:
     draft = Draft("None of 5 passages answers it.", refused=True, reason="none")
     assert verify(draft, TEXTS.__getitem__, PASSAGES) == Verified((), ())

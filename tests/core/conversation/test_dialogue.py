@@ -108,6 +108,25 @@ def test_a_prompt_begins_as_the_one_before_did(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["How long did the first flight of the Otter last?", "国内航班一律乘坐什么舱位等级？"],
+)
+def test_a_question_that_plainly_stands_alone_is_not_rewritten_and_drags_nothing_along(
+    talk: Talk, question: str
+) -> None:
+    model = Scripted()
+    conversation = talk(model)
+    conversation.kb = conversation.kb.adapted(passages=1)
+    conversation.ask(HOLIDAY)
+    answer = conversation.ask(question)
+    assert model.asked_for("rewrite") == []
+    assert conversation.last is not None
+    assert conversation.last.query == question
+    assert conversation.last.trace["query"] == "as asked: it stands alone"
+    assert len(answer.hits) == 1, "what was cited before is no candidate"
+
+
+@pytest.mark.parametrize(
     ("said", "why"),
     [
         (ModelServerError("it is down"), "could not be rewritten: it is down"),

@@ -118,9 +118,8 @@ DIALOGUES = (
     ),
 )
 REWRITTEN = {dialogue.follow_up: dialogue.rewritten for dialogue in DIALOGUES}
-# Without a model no mark tells that these two lean on the question before, or what of it: they are
-# refused, which is honest.
-REFUSED_WITHOUT_MODEL = ("How heavy is it?", "最长可以住多久？")
+# Without a model this one is refused, which is honest: the manual does not say "heavy".
+REFUSED_WITHOUT_MODEL = ("How heavy is it?",)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -125,7 +125,7 @@ def test_what_is_quoted_from_around_a_hit_is_verified(store: FakeStore) -> None:
     answered = Draft(f"“{quote}” [1]", (cited,))
     checked = verify(answered, store.text, shown)
     assert checked.citations[0].verdict == "verified"
-    assert (checked.unverified, checked.claims[0].support) == ((), "supported")
+    assert (checked.unverified, checked.claims[0].support) == ((), "quoted")
 
 
 def test_in_the_database(fresh_database: str) -> None:

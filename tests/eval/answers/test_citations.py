@@ -41,6 +41,11 @@ def test_citations_that_hold() -> None:
     assert citation_recall(answer(said, VOLTS, DAYS)) == 1.0
 
 
+def test_a_sentence_quoted_word_for_word_counts_like_a_supported_one() -> None:
+    said = "The pump needs 230 volts when it runs. [1] 员工每年享有二十五天年假。[2]"
+    assert citation_recall(answer(said, VOLTS, DAYS)) == 1.0
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -107,7 +107,7 @@ def test_ask_and_stream_give_the_same_answer(client: Client) -> None:
     assert first.verdict == "verified"
     assert first.quote in answer.text
     assert client.text(first.document)[first.start : first.end] == first.quote
-    assert answer.claims[0].support == "supported"
+    assert answer.claims[0].support == "quoted"
     assert set(answer.timings) >= {"retrieve", "generate", "verify"}
     *pieces, streamed = client.stream(QUESTION)
     assert isinstance(streamed, ServedAnswer)

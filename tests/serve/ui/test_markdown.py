@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.types import Claim
+from ragkit.types import Claim, Support
 from ragkit_serve.ui.markdown import plain, to_html
 from ragkit_serve.ui.words import WORDS
 
@@ -197,9 +197,10 @@ def test_a_sentence_without_support_is_marked_across_its_markup() -> None:
     assert html.startswith('<p>Fine <span class="rk-cites">1</span>. <strong>')
 
 
-def test_what_is_supported_is_not_marked() -> None:
+@pytest.mark.parametrize("support", ["quoted", "supported"])
+def test_what_is_quoted_or_supported_is_not_marked(support: Support) -> None:
     text = "It is so."
-    html = to_html(text, claims=[Claim(0, 9, (1,), "supported")], words=EN)
+    html = to_html(text, claims=[Claim(0, 9, (1,), support)], words=EN)
     assert html == "<p>It is so.</p>"
 
 

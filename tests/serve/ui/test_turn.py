@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from ragkit.contracts import Embedder
 from ragkit.library import Caller
 from ragkit.store.conversations import StoredTurn
 from ragkit.testing.corpus import fill, new_document
-from ragkit.types import Citation, Claim
+from ragkit.types import Citation, Claim, Support
 from ragkit_serve.services import Services
 from ragkit_serve.ui.source import source_html, surrounded
 from ragkit_serve.ui.turn import turn_html
@@ -46,7 +47,17 @@ def test_a_turn_has_question_answer_sources_and_times() -> None:
     assert "A &amp; &lt;b&gt;B&lt;/b&gt;, page 3" in html
     assert EN["weak_note"] in html
     assert "1.2 s" in html
-    assert "Searched for: What is it?" in html
+
+
+@pytest.mark.parametrize("words", [EN, ZH])
+def test_what_was_searched_for_stands_under_the_answer_and_not_behind_a_click(
+    words: Mapping[str, str],
+) -> None:
+    html = turn_html(TURN, NUMBER, markdown=True, words=words)
+    shown = words["searched_for"].format(query="What is it?")
+    assert f'<p class="rk-searched">{shown}</p>' in html.partition("<details")[0]
+    same = replace(TURN, query=TURN.question)
+    assert "rk-searched" not in turn_html(same, NUMBER, markdown=True, words=words)
 
 
 def test_each_turn_has_the_buttons_of_the_last_outside_of_its_text() -> None:
@@ -71,6 +82,26 @@ def test_a_source_is_named_with_the_headings_it_stands_under() -> None:
     cited = replace(CITED, title="手册", headings=("请假", "<b>产假</b>"), page=None)
     html = turn_html(replace(TURN, citations=(cited,)), NUMBER, markdown=True, words=ZH)
     assert "手册, 请假 &gt; &lt;b&gt;产假&lt;/b&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("support", "word"), [("quoted", "quoted"), ("supported", "supported"), ("partly", "partly")]
+)
+@pytest.mark.parametrize("words", [EN, ZH])
+def test_the_mark_of_a_source_says_what_was_checked(
+    support: Support, word: str, words: Mapping[str, str]
+) -> None:
+    turn = replace(TURN, claims=(Claim(0, 11, (1,), "quoted"), Claim(16, 23, (1,), support)))
+    html = turn_html(turn, NUMBER, markdown=True, words=words)
+    sign = "?" if support == "partly" else "✓"
+    assert f">{sign} {words['mark_' + word]}</span></button>" in html
+
+
+def test_a_source_of_an_answer_without_judged_sentences_is_only_quoted() -> None:
+    html = turn_html(replace(TURN, claims=()), NUMBER, markdown=True, words=ZH)
+    assert ">✓ 原文引用</span></button>" in html
+    missing = replace(TURN, claims=(), citations=(replace(CITED, verdict="unverified"),))
+    assert ">? 原文中没有</span></button>" in turn_html(missing, NUMBER, markdown=True, words=ZH)
 
 
 def test_a_refusal_says_that_it_is_one_and_why() -> None:

@@ -36,6 +36,7 @@ def test_every_word_is_used_and_every_used_word_is_there() -> None:
         "column_",
         "export_",
         "claim_",
+        "mark_",
         "error_",
     )  # by putting parts together
     unused = [
