@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid4
 
+from ragkit.answer.greeting import is_greeting
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.conversation import memory
@@ -222,6 +223,9 @@ class Conversation(Closing):
         )
 
     def _prepare(self, question: str, turns: Sequence[StoredTurn], clock: Clock) -> _Prepared:
+        if is_greeting(question):
+            return _Prepared(Standalone(question, "as asked"), Memory((), "not shown"))
+        turns = [turn for turn in turns if not is_greeting(turn.question)]
         if not turns or not self._history_tokens:
             return _Prepared(Standalone(question, "as asked"), Memory((), "no turns before"))
         stored = self.conversations.get(self.id)

@@ -116,11 +116,13 @@ def _mark(n: int, cited: Sequence[Citation], claims: Sequence[Claim]) -> Mark:
 
 
 def _searched(turn: StoredTurn, words: Words) -> str:
-    """Say what was searched for where that is not the question."""
-    if turn.query in {"", turn.question}:
-        return ""
-    searched = words["searched_for"].format(query=turn.query)
-    return f'<p class="rk-searched">{plain(searched)}</p>'
+    """Say what was searched for where that is not the question, and which phrase stands nowhere."""
+    said = []
+    if turn.query not in {"", turn.question}:
+        said.append(words["searched_for"].format(query=turn.query))
+    if phrase := turn.trace.get("search phrase"):
+        said.append(words["phrase_nowhere"].format(phrase=phrase))
+    return "".join(f'<p class="rk-searched">{plain(line)}</p>' for line in said)
 
 
 def _footer(turn: StoredTurn, words: Words) -> str:

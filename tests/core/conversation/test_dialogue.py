@@ -531,3 +531,23 @@ def test_passages_that_were_widened_are_shown_again_as_wide(talk: Talk, store: F
     conversation.ask(LAPSE)
     first = next(m for m in model.asked_for("answer")[-1] if m.role == "user").content
     assert CORPUS[1].text in first  # with the number that the answer before cites it by
+
+
+@pytest.mark.parametrize("greeting", ["hi", "谢谢！"])
+def test_a_greeting_is_answered_in_turn_and_nothing_follows_on_from_it(
+    talk: Talk, greeting: str
+) -> None:
+    model = FakeLanguageModel("never asked")
+    with_model = talk(model)
+    assert not with_model.ask(greeting).refused
+    assert model.asked == []
+    plain = talk()
+    plain.ask("What keeps the wing of a gull up?")
+    asked = plain.ask("And of a swift?")
+    again = talk()
+    again.ask("What keeps the wing of a gull up?")
+    again.ask(greeting)
+    assert again.ask("And of a swift?").text == asked.text
+    assert again.last is not None
+    assert plain.last is not None
+    assert again.last.query == plain.last.query != "And of a swift?"

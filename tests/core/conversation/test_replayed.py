@@ -44,7 +44,7 @@ DIALOGUES = (
         "And in Dublin?",
         "What is the hotel limit in Dublin?",
         "en/travel-and-expenses.md",
-        "Dublin | €150 | €165",
+        "€165",
     ),
     Dialogue(
         "How many weeks of leave do parents who give birth receive?",

@@ -71,6 +71,14 @@ def test_without_markdown_the_answer_is_shown_as_it_is() -> None:
     assert "It *is* so" in turn_html(TURN, NUMBER, markdown=False, words=EN)
 
 
+@pytest.mark.parametrize("words", [EN, ZH])
+def test_a_phrase_that_stands_nowhere_is_named_under_the_answer(words: Mapping[str, str]) -> None:
+    turn = replace(TURN, trace={"search phrase": "dog <b>friendly</b>"})
+    html = turn_html(turn, NUMBER, markdown=True, words=words)
+    told = words["phrase_nowhere"].format(phrase="dog &lt;b&gt;friendly&lt;/b&gt;")
+    assert f'<p class="rk-searched">{told}</p>' in html
+
+
 def test_a_source_with_one_quotation_that_was_not_found_is_not_called_verified() -> None:
     citations = (CITED, replace(CITED, verdict="unverified"))
     html = turn_html(replace(TURN, citations=citations), NUMBER, markdown=True, words=EN)
