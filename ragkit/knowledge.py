@@ -293,8 +293,10 @@ class KnowledgeBase(Closing):
 
         `query` is searched for in the question's place. `history` are the turns before, and
         `candidates` passages that are considered after those that the search finds. When these
-        cannot be answered from, the generator is not asked: the answer is a refusal.
+        cannot be answered from, the generator is not asked: the answer is a refusal. Raises what
+        `search` does, and ModelError, before anything is generated, for a model that is not there.
         """
+        self.load_entailment()
         clock = Clock()
         mode = mode or self.mode
         found = self._found(query or question, self.passages if k is None else k, mode)
@@ -313,6 +315,15 @@ class KnowledgeBase(Closing):
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
         yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+
+    def load_entailment(self) -> None:
+        """Load the model that an answer's claims are checked with; nothing where none is set.
+
+        Raises ModelError when it cannot be had. `stream` does it before anything else.
+        """
+        from ragkit.answer.entailment import load_entailment
+
+        load_entailment(self._entails)
 
     def why(
         self,

@@ -65,6 +65,7 @@ def rag(
     model = build.language_model(settings)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode, passages=passages)
+        kb.load_entailment()  # one line now, not an error for each question
         uris = locate(labelled, kb.store, kb.collection)
         task: Task = rag_task(labelled.limited(limit), metrics=metric or (), uris=uris)
         ask = knowledge_ask(kb)

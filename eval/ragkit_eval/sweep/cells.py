@@ -72,6 +72,8 @@ class Cells:
         uris = locate(labelled, kb.store, kb.collection)
         task, ask = self._task(labelled, uris, kb)
         answers = self.grid.task == "answers"
+        if answers:
+            kb.load_entailment()  # one line now, not an error for each question
         writer = build.language_model(settings) if answers else None
         cutoff = fitted_cutoff(kb, settings.tenant)
         if cell.values.get("refusal_threshold") and cutoff is None:

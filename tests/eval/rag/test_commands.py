@@ -43,6 +43,19 @@ def write(path: Path, *lines: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def test_a_missing_entailment_model_is_one_line_before_any_question(ragkit: Commands) -> None:
+    ragkit("ingest", "documents")
+    asked = ("eval", "rag", "set.jsonl", "--out", "run.jsonl")
+    line = ragkit.error(*asked, code=1, RAGKIT_NLI_MODEL="nobody/nothing")
+    assert "RAGKIT_NLI_MODEL names cannot be loaded: it is not on this machine: fetch it" in line
+    assert not (ragkit.folder / "run.jsonl").exists()
+    for question in ("How much honey does a hive yield?", "灯塔建于哪一年？"):
+        assert "RAGKIT_NLI_MODEL" in ragkit.error(
+            "ask", question, code=1, RAGKIT_NLI_MODEL="nobody/nothing"
+        )
+    ragkit("eval", "retrieval", "set.jsonl", RAGKIT_NLI_MODEL="nobody/nothing")
+
+
 def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> None:
     ragkit("ingest", "documents")
     done = ragkit("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--metric", "rouge-l")
