@@ -43,6 +43,35 @@ def write(path: Path, *lines: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize("english", [True, False])
+def test_a_set_in_another_language_than_the_documents_is_told(
+    ragkit: Commands, english: bool
+) -> None:
+    kept, names = (CHINESE, ("English", "Chinese")) if english else (BEE, ("Chinese", "English"))
+    for file in (ragkit.folder / "documents").iterdir():
+        if file.read_text(encoding="utf-8") != kept:
+            file.unlink()
+    asked = "How high is the lighthouse of the harbour?" if english else "蜂箱每年产多少蜂蜜？"
+    name = "灯塔" if english else "bee"
+    write(
+        ragkit.folder / "other.jsonl", {"question": asked, "answers": ["x"], "relevant": {name: 1}}
+    )
+    ragkit("ingest", "documents")
+    said = "1 of 1 questions are asked in another language than that of the documents: 1 in"
+    said += f" {names[0]}"
+    for command in ("rag", "retrieval"):
+        run = f"{command}.jsonl"
+        done = ragkit("eval", command, "other.jsonl", "--out", run, "--json")
+        assert done.stderr.startswith(f"ragkit: note: {said} of documents in {names[1]} (")
+        assert "was not trained for all of these languages" in done.stderr
+        assert json.loads(done.stdout)["notes"][0].startswith(said)
+        assert f"**note**: {said}" in ragkit("eval", "report", run).stdout
+        ragkit("eval", "report", run, "--out", f"{command}.html")
+        assert said in (ragkit.folder / f"{command}.html").read_text(encoding="utf-8")
+    ragkit("eval", "rag", "other.jsonl", "--out", "words.jsonl", "--mode", "lexical")
+    assert f": {said}" in ragkit("eval", "compare", "rag.jsonl", "words.jsonl").stdout
+
+
 def test_a_missing_entailment_model_is_one_line_before_any_question(ragkit: Commands) -> None:
     ragkit("ingest", "documents")
     asked = ("eval", "rag", "set.jsonl", "--out", "run.jsonl")
