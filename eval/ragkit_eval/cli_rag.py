@@ -91,4 +91,4 @@ def rag(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, notes=told, json=json)
+    o.finished(sum_up(run), out=out, told=told, json=json)

@@ -70,7 +70,7 @@ def retrieval(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, notes=[*told, *_notes(task)], json=json)
+    o.finished(sum_up(run), out=out, told=told, notes=_notes(task), json=json)
 
 
 def _notes(task: RetrievalTask) -> list[str]:

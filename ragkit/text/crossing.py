@@ -13,6 +13,8 @@ from typing import Final
 from ragkit.text.language import language
 
 NAMES: Final = {"en": "English", "zh": "Chinese", "ja": "Japanese", "ko": "Korean"}
+# Of the questions; fewer may well ask about a page in another language than its document's most.
+LEAST: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def crossing_note(
     model: str,
     reads: Callable[[str], bool | None],
 ) -> str:
-    """Say how many questions ask documents in another language; "" where none does.
+    """Say how many questions ask documents in another language; "" where hardly any does.
 
     A question counts when its language is known, none of its documents is in it, and most of them
     are in a language that is known. `documents` has the language of each of the collection's.
@@ -51,7 +53,7 @@ def crossing_note(
     trained for a language, None where that is not known.
     """
     pairs = _pairs(asked)
-    if not pairs:
+    if pairs.total() < LEAST * len(asked) or not pairs:
         return ""
     parts = [
         f"{count} in {_named(of)} of documents in {_named(there)}"
