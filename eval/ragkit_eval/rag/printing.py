@@ -13,6 +13,12 @@ from ragkit_eval.rag.summary import RagSummary
 from ragkit_eval.record import Record
 from ragkit_eval.run.summary import Score, Summary, coverage_line
 
+# Why fifty questions about eight documents have such wide ones.
+_INTERVALS = (
+    "Intervals take questions about one document together: more documents narrow them, more"
+    " questions about the same ones hardly do."
+)
+_SAID = {"risk_area": "area under risk by share answered", "least_risk_area": "at best"}
 _COUNTS = frozenset({"answerable", "unanswerable"})
 _SHOWN_NAMES = 5
 _SHOWN_CHARS = 160  # of a question or an answer; about two lines of a terminal
@@ -46,7 +52,8 @@ def print_summary(summary: RagSummary, *, out: Path | None, notes: list[str]) ->
 
 def _metrics(scores: Summary) -> list[str]:
     rows = [(name, *_cells(score), meaning(name)) for name, score in scores.scores.items()]
-    return _table([("metric", "score", "95% interval", "items", "what it is the share of"), *rows])
+    table = _table([("metric", "score", "95% interval", "items", "meaning"), *rows])
+    return [*table, _INTERVALS]
 
 
 def _groups(scores: Summary) -> list[str]:
@@ -103,7 +110,7 @@ def _refusals(refusals: Mapping[str, Any]) -> str:
     without, answerable = refusals["unanswerable"], refusals["answerable"]
     rightly = round((refusals["recall"] or 0) * without)
     wrongly = round((refusals["false_refusals"] or 0) * answerable)
-    told = {name: value for name, value in refusals.items() if name not in _COUNTS}
+    told = {_SAID.get(name, name): one for name, one in refusals.items() if name not in _COUNTS}
     return (
         f"\nRefused: {rightly} of {without} unanswerable questions, {wrongly} of {answerable}"
         f" answerable ones\nRefusals: {_told(told)}"

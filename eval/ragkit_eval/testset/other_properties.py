@@ -1,4 +1,4 @@
-"""Questions for what is said of nobody and nothing in a collection: a birthday, a colour, a price.
+"""Questions for what is said of nobody and nothing in a collection: a birthday, a colour.
 
 They ask about a person or a type that the documents do name. A property is asked for only where
 none of the words that speak of it is in any passage of the collection, in either language.
@@ -76,11 +76,6 @@ OF_THINGS: Final = (
         ("colour", "color", "coloured", "black", "white", "grey", "颜色", "黑色", "白色", "灰色"),
     ),
     Property(
-        "How much does the {} cost to buy?",
-        "买一台{}要多少钱？",
-        ("price", "prices", "purchase", "buy", "售价", "价格", "单价", "购买"),
-    ),
-    Property(
         "How loud is the {}?",
         "{}的噪音有多大？",
         ("loud", "noise", "decibel", "decibels", "噪音", "噪声", "分贝"),
@@ -111,11 +106,11 @@ def other_property_questions(
     """Yield questions for properties that the collection never speaks of, in a drawn order."""
     subjects = _subjects(source)
     if not subjects:
-        yield "no person or type to ask about"
+        yield "unanswerable: a document that names no person and no type"
     pairs = [(who, one) for who, of in subjects.items() for one in of[1]]
     for who, asked in sorted(pairs, key=lambda pair: drawn(seed, pair[0], pair[1].en)):
         if not collected.lacks_words(asked.words):
-            yield "the collection speaks of that"
+            yield "unanswerable: the collection speaks of that property"
             continue
         language = subjects[who][0]
         text = (asked.zh if language == "zh" else asked.en).format(who)

@@ -67,15 +67,15 @@ def _of_cell(collected: Collected, cell: Cell, cells: Sequence[Cell], seed: int)
         other = _absent(collected, (str(int(year) - n) for n in range(3, TRIES)))
         text = _asked(cell, header=other and cell.header.replace(year, other))
     elif not cell.table.is_closed:
-        return "a row that stands for all others"
+        return "unanswerable: a table with a row for all others"
     elif cell.row.key in _CITIES:
         text = _asked(cell, key=_absent(collected, _of_script(cell.row.key, chance)))
     elif len(DESIGNATION.findall(cell.row.key)) == 1:
         text = _asked(cell, key=_renamed(collected, cell.row.key, chance))
     else:
-        return "nothing in the row that could be another"
+        return "unanswerable: a row without a person, type, city or year"
     if not text:
-        return "every change is there too"
+        return "unanswerable: every other name is there, too"
     return made.unanswerable(
         cell.source.document.uri, text, language=cell.language, kind="other-thing"
     )
@@ -111,12 +111,12 @@ def _of_sentence(collected: Collected, place: Place, seed: int) -> Question | st
     words = Words(collected.store, collected.name, analyse(place.text))
     pair = _designation_and_blank(place, words)
     if pair is None:
-        return "no designation beside a fact"
+        return "unanswerable: a sentence without a type such as RL-400 beside a fact"
     designation, blank = pair
     chance = random.Random(drawn(seed, place.text))  # noqa: S311  repeatable, no secret
     other = _renamed(collected, designation, chance)
     if not other:
-        return "every change is there too"
+        return "unanswerable: every other name is there, too"
     text = _of_amount(place, words, designation, other) or _gapped(place, designation, blank, other)
     return made.unanswerable(
         place.source.document.uri, text, language=place.language, kind="other-thing"

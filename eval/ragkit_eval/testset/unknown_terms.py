@@ -98,7 +98,7 @@ def unknown_term_questions(
     )
     for term in order:
         if not collected.lacks_words(terms[term]):
-            yield "the collection has the term"
+            yield "unanswerable: the collection has the term"
             continue
         yield made.unanswerable(
             source.document.uri, _asked(term, language), language=language, kind="unknown-term"

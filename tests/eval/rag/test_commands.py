@@ -72,6 +72,19 @@ def test_a_set_in_another_language_than_the_documents_is_told(
     assert f": {said}" in ragkit("eval", "compare", "rag.jsonl", "words.jsonl").stdout
 
 
+def test_the_worst_answers_are_shown_beside_what_was_expected(ragkit: Commands) -> None:
+    ragkit("ingest", "documents")
+    write(
+        ragkit.folder / "wrong.jsonl",
+        {"question": "How much honey does a hive yield?", "answers": ["forty tons"]},
+        {"question": "灯塔高多少米？", "answerable": False},
+    )
+    told = ragkit("eval", "rag", "wrong.jsonl").stdout
+    assert "       expected: forty tons\n       got: " in told
+    assert "       expected: a refusal, for no document answers this\n       got: 灯塔" in told
+    assert "Refused: 0 of 1 unanswerable questions, 0 of 1 answerable ones" in told
+
+
 def test_a_missing_entailment_model_is_one_line_before_any_question(ragkit: Commands) -> None:
     ragkit("ingest", "documents")
     asked = ("eval", "rag", "set.jsonl", "--out", "run.jsonl")
@@ -89,7 +102,10 @@ def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> No
     ragkit("ingest", "documents")
     done = ragkit("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--metric", "rouge-l")
     assert "rag:set: 3 of 3 items answered (100%), 0 errors" in done.stdout
+    assert "Refused: 1 of 1 unanswerable questions, 0 of 2 answerable ones" in done.stdout
     assert "Refusals: precision 1.000, recall 1.000" in done.stdout
+    assert "right: the expected words are there; refused where no document answers" in done.stdout
+    assert "Intervals take questions about one document together" in done.stdout
     assert "rouge-l" in done.stdout
     run = read_run(ragkit.folder / "run.jsonl")
     scores = {record.id: record.scores for record in run.records}

@@ -151,8 +151,8 @@ def test_what_any_document_speaks_of_is_not_asked_as_if_none_did() -> None:
     fill(store, FakeEmbedder(max_tokens=2000), [*DOCUMENTS, told])
     made = make(store, "default", questions=60, unanswerable=1.0)
     assert set(made.kinds) == {"other-thing"}
-    assert made.rejected["the collection speaks of that"] > 0
-    assert made.rejected["the collection has the term"] > 0
+    assert made.rejected["unanswerable: the collection speaks of that property"] > 0
+    assert made.rejected["unanswerable: the collection has the term"] > 0
 
 
 def test_a_row_that_stands_for_all_others_answers_for_what_has_none() -> None:
