@@ -51,7 +51,7 @@ _WH_HEADERS: Final = {
     "where": "Where {be} {key}?",
 }
 _DONE_BY = re.compile(r"([a-z]{2,20}(?:ed|en|ne|pt|nt|ld|ght)) by", re.IGNORECASE)
-_TO_DO = re.compile(r"[A-Z][a-z]+ (?:the|an?|all|to|your)\b")  # "Clean the lens"
+_TO_DO = re.compile(r"[A-Za-z][a-z]+ (?:the|an?|all|to|your)\b")  # "Clean the lens"
 _MEANS = re.compile(r"meaning|means|definition|含义|含義|意思|定义|定義", re.IGNORECASE)
 _VALUE = re.compile(r"values?|数值|數值|值|参数|參數|指标|要求|内容|內容", re.IGNORECASE)
 _ZH_WHERE = re.compile(

@@ -194,6 +194,7 @@ def test_a_table_of_two_rows_of_one_name_is_not_asked_for_them() -> None:
         ("Security briefing", "Who", "Officer", "Who is responsible for Security briefing?"),
         ("billing", "Answer within", "10 days", ""),
         ("Clean the lens", "Interval", "6 months", ""),
+        ("replace the seal", "Interval", "24 months", ""),
         ("billing", "Remarks", "not on Fridays", ""),
     ],
 )
