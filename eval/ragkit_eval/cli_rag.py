@@ -68,7 +68,7 @@ def rag(
         kb = opened.adapted(mode=mode, passages=passages)
         kb.load_entailment()  # one line now, not an error for each question
         uris = locate(labelled, kb.store, kb.collection)
-        told = tell(language_notes(labelled.limited(limit), uris, kb))
+        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
         task: Task = rag_task(labelled.limited(limit), metrics=metric or (), uris=uris)
         ask = knowledge_ask(kb)
         if judging is not None:
@@ -83,7 +83,7 @@ def rag(
                 cutoff=fitted_cutoff(kb, settings.tenant),
                 decoding=asdict(build.decoding(settings)) if model else None,
                 nli_model=settings.nli_model,
-                notes=told,
+                notes=warnings,
             ),
             out,
             concurrency=concurrency or (8 if model else 1),
@@ -91,4 +91,4 @@ def rag(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, told=told, json=json)
+    o.finished(sum_up(run), out=out, warnings=warnings, json=json)

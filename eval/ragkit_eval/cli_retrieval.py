@@ -58,19 +58,19 @@ def retrieval(
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode)
         uris = locate(labelled, kb.store, kb.collection)
-        told = tell(language_notes(labelled.limited(limit), uris, kb))
+        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
         task = retrieval_task(labelled.limited(limit), measure or (), uris=uris)
         run = run_task(
             task,
             search_ask(kb, k=k),
-            model_of(kb, generator="search", passages=k, notes=told),
+            model_of(kb, generator="search", passages=k, notes=warnings),
             out,
             concurrency=concurrency or 1,
             label=label,
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, told=told, notes=_notes(task), json=json)
+    o.finished(sum_up(run), out=out, warnings=warnings, notes=_notes(task), json=json)
 
 
 def _notes(task: RetrievalTask) -> list[str]:

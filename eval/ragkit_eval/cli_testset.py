@@ -131,7 +131,7 @@ def _json(made: TestSet, out: Path) -> dict[str, Any]:
         "answerable": len(made.questions) - made.unanswerable,
         "unanswerable": made.unanswerable,
         "kinds": made.kinds,
-        "documents": len({one.group for one in made.questions}),
+        "documents": len({question.group for question in made.questions}),
         "stopped": made.stopped,
         "rejected": dict(sorted(made.rejected.items(), key=lambda item: -item[1])),
     }
@@ -144,7 +144,7 @@ def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) 
     if not made.questions:
         typer.echo("No question could be made; nothing was written.")
     else:
-        asked = len({one.group for one in made.questions})
+        asked = len({question.group for question in made.questions})
         typer.echo(
             f"{len(made.questions)} questions about {asked} of {made.documents} documents"
             f" ({_BY[method]}), {made.unanswerable} of them unanswerable: {printable(str(out))}"
@@ -152,9 +152,9 @@ def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) 
         for kind, count in made.kinds.items():
             typer.echo(f"  {count:5}  {kind:<15} {SHOWS[kind]}")
         typer.echo("For example:")
-        for one in _examples(made.questions):
-            answer = one.answers[0] if one.answers else "no document answers this"
-            typer.echo(f"  {printable(one.text)}\n    → {printable(answer)}")
+        for question in _examples(made.questions):
+            answer = question.answers[0] if question.answers else "no document answers this"
+            typer.echo(f"  {printable(question.text)}\n    → {printable(answer)}")
     if made.rejected:
         typer.echo("Places that gave no question, and why:")
         for reason, count in sorted(made.rejected.items(), key=lambda item: -item[1]):
@@ -166,11 +166,11 @@ def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) 
 def _examples(questions: Sequence[Question]) -> list[Question]:
     """Choose the first question of each of some kinds, and one that no document answers."""
     first: dict[str, Question] = {}
-    for one in questions:
-        if one.answers or one.answerable is False:
-            first.setdefault(one.tags["kind"], one)
-    answered = [one for one in first.values() if one.answers]
-    without = [one for one in first.values() if one.answerable is False]
+    for question in questions:
+        if question.answers or question.answerable is False:
+            first.setdefault(question.tags["kind"], question)
+    answered = [question for question in first.values() if question.answers]
+    without = [question for question in first.values() if question.answerable is False]
     return answered[:SHOWN] + without[:1]
 
 
@@ -183,7 +183,7 @@ def _notes(made: TestSet, wanted: int, without: int, method: Method) -> Iterator
         yield f"the documents gave {answerable} answerable questions of {wanted - without}."
     if made.unanswerable < without:
         yield f"{made.unanswerable} unanswerable questions of {without} passed the checks."
-    if 0 < len({one.group for one in made.questions}) < 2:
+    if 0 < len({question.group for question in made.questions}) < 2:
         yield (
             "all questions are about one document: they are not independent, and no interval can"
             " be told from them."

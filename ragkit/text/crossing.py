@@ -74,11 +74,11 @@ def _named(language: str) -> str:
 
 
 def _pairs(asked: Sequence[Asked]) -> Counter[tuple[str, str]]:
-    told = languages_of([one.text for one in asked])
+    told = languages_of([question.text for question in asked])
     return Counter(
         (name, there)
-        for one, name in zip(asked, told, strict=True)
-        if name and (there := _other(name, one.documents))
+        for question, name in zip(asked, told, strict=True)
+        if name and (there := _other(name, question.documents))
     )
 
 

@@ -25,11 +25,11 @@ def language_notes(
     A question is held against the documents that its labels name (`uris`, see `locate`), and
     without labels against all. Loads the embedding model where the mode searches with it.
     """
-    languages = {one.uri: one.language for one in kb.store.documents(kb.collection)}
+    languages = {document.uri: document.language for document in kb.store.documents(kb.collection)}
     everything = list(languages.values())
     asked = []
     for question in labelled.questions:
-        names = [*question.relevant, *(one.document for one in question.excerpts)]
+        names = [*question.relevant, *(document.document for document in question.excerpts)]
         own = {uris[name] for name in names if name in uris}
         named = [languages[uri] for uri in own if uri in languages]
         asked.append(Asked(question.text, named or everything))

@@ -89,18 +89,18 @@ def finished(
     out: Path | None,
     json: bool,
     notes: Sequence[str] = (),
-    told: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> None:
     """Print the summary; exit code 3 when some questions ended in an error, 1 when all did.
 
-    `told` are notes that standard error has had already: only the JSON repeats them.
+    `warnings` are notes that standard error has had already: only the JSON repeats them.
     """
     from ragkit import render
     from ragkit_eval.rag.printing import print_summary
 
     if json:
         run = None if out is None else str(out)
-        render.print_json({"run": run, "notes": [*told, *notes], **summary.as_json()})
+        render.print_json({"run": run, "notes": [*warnings, *notes], **summary.as_json()})
     else:
         print_summary(summary, out=out, notes=list(notes))
     if summary.scores.errors:

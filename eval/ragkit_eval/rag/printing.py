@@ -18,7 +18,7 @@ _INTERVALS = (
     "Intervals take questions about one document together: more documents narrow them, more"
     " questions about the same ones hardly do."
 )
-_SAID = {"risk_area": "area under risk by share answered", "least_risk_area": "at best"}
+_NAMED = {"risk_area": "area under risk by share answered", "least_risk_area": "at best"}
 _COUNTS = frozenset({"answerable", "unanswerable"})
 _SHOWN_NAMES = 5
 _SHOWN_CHARS = 160  # of a question or an answer; about two lines of a terminal
@@ -110,7 +110,7 @@ def _refusals(refusals: Mapping[str, Any]) -> str:
     without, answerable = refusals["unanswerable"], refusals["answerable"]
     rightly = round((refusals["recall"] or 0) * without)
     wrongly = round((refusals["false_refusals"] or 0) * answerable)
-    told = {_SAID.get(name, name): one for name, one in refusals.items() if name not in _COUNTS}
+    told = {_NAMED.get(name, name): one for name, one in refusals.items() if name not in _COUNTS}
     return (
         f"\nRefused: {rightly} of {without} unanswerable questions, {wrongly} of {answerable}"
         f" answerable ones\nRefusals: {_told(told)}"

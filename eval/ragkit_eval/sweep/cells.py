@@ -55,14 +55,14 @@ class Cells:
     overwrite: bool = False
     quiet: bool = True
     embedders: dict[tuple[str, int | None], Embedder] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)  # notes that were printed: once for all cells
+    notes_printed: set[str] = field(default_factory=set)  # once for all cells
 
     def _notes(
         self, labelled: LabelledSet, uris: Mapping[str, str], kb: KnowledgeBase
     ) -> tuple[str, ...]:
         notes = language_notes(labelled, uris, kb)
-        tell([note for note in notes if note not in self.told])
-        self.told.update(notes)
+        tell([note for note in notes if note not in self.notes_printed])
+        self.notes_printed.update(notes)
         return notes
 
     def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:

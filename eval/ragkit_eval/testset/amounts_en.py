@@ -28,8 +28,8 @@ _MORE = re.compile(
 _BE: Final = frozenset("is are was were".split())
 _MODAL: Final = frozenset("must may can should will".split())
 _DO: Final = {
-    one + ("es" if one.endswith(("s", "ch", "sh")) else "s"): one
-    for one in (
+    verb + ("es" if verb.endswith(("s", "ch", "sh")) else "s"): verb
+    for verb in (
         "cost weigh last hold take need receive contain cover return deliver close open begin end"
         " start expire meet run measure report pay use employ produce stop serve keep offer consume"
         " change get allow support charge deduct store repeat"
@@ -207,7 +207,7 @@ def _time(parts: _Parts, answer: str, after: list[str]) -> tuple[str, list[str],
     if base in {"have", "get", "receive", "need", "cover", "offer"} and not parts.between:
         unit = answer.split()[1:]
         if after[:1] == ["of"]:  # days of annual leave
-            end = next((n for n, one in enumerate(after) if n and one in _NOUN_ENDS), len(after))
+            end = next((n for n, word in enumerate(after) if n and word in _NOUN_ENDS), len(after))
             unit, after = [*unit, *after[:end]], after[end:]
         return f"How many {' '.join(unit)}", after, answer
     return None

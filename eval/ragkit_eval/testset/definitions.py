@@ -107,45 +107,45 @@ def definition_questions(
     if language is None:
         return
     inside = definitions(source, language)
-    for one in sorted(inside, key=lambda one: drawn(seed, "term", one.term)):
-        text = term_question(one, language, source.text)
+    for definition in sorted(inside, key=lambda definition: drawn(seed, "term", definition.term)):
+        text = term_question(definition, language, source.text)
         if not is_in(language, text):
             continue
         yield (
-            _question(source, one, text, language)
-            if _is_only(collected, source, one)
+            _question(source, definition, text, language)
+            if _is_only(collected, source, definition)
             else "another place says nearly the same"
         )
 
 
 def _question(
-    source: Source, one: Definition, text: str, language: PromptLanguage
+    source: Source, definition: Definition, text: str, language: PromptLanguage
 ) -> Question | str:
-    if set(analyse(one.meaning)) <= set(analyse(text)):
+    if set(analyse(definition.meaning)) <= set(analyse(text)):
         return "the question gives the answer away"
     return made.answerable(
         source.document.uri,
         text,
-        answer=one.meaning,
-        span=Span(one.start, one.end),
-        quote=source.text[one.start : one.end],
+        answer=definition.meaning,
+        span=Span(definition.start, definition.end),
+        quote=source.text[definition.start : definition.end],
         language=language,
         kind="definition",
     )
 
 
-def _is_only(collected: Collected, source: Source, one: Definition) -> bool:
+def _is_only(collected: Collected, source: Source, definition: Definition) -> bool:
     """Tell whether no other sentence of the collection begins with the term and says what it is."""
-    terms = frozenset(analyse(one.term))
+    terms = frozenset(analyse(definition.term))
     begins = re.compile(
-        rf"(?:^|[.。!！?？\n*-])\s{{0,3}}(?:\*\*)?(?:An? |The )?{re.escape(one.term)}"
+        rf"(?:^|[.。!！?？\n*-])\s{{0,3}}(?:\*\*)?(?:An? |The )?{re.escape(definition.term)}"
         r"(?:\*\*)?(?: is | are | means |[:：]|是|指)",
         re.IGNORECASE,
     )
     for hit in collected.passages_with(terms):
         for match in begins.finditer(hit.text):
             at = hit.start + match.end()
-            if hit.document != source.document.id or not one.start <= at <= one.end:
+            if hit.document != source.document.id or not definition.start <= at <= definition.end:
                 return False
     return True
 
@@ -172,7 +172,10 @@ def _running(sentence: str, language: PromptLanguage) -> tuple[str, str, str, st
     rest = sentence[match.end() :]
     if verb in {"is", "are"}:
         # "Charging is limited to ...": what a thing is begins with an article.
-        named = any(sentence[one.start : one.end] in term for one in names(f"So {sentence}"))
+        named = any(
+            sentence[definition.start : definition.end] in term
+            for definition in names(f"So {sentence}")
+        )
         if not _ARTICLE.match(rest) or not (article or named or " " not in term):
             return None
     return term, rest, verb, article

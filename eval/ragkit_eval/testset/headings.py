@@ -61,27 +61,29 @@ _ZH_NO_DO = re.compile(
 def heading_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
     """Yield questions for sections whose heading no other document has, in a drawn order."""
     title = title_of(source)
-    for one in sorted(sections(source.text), key=lambda one: drawn(seed, "section", one.heading)):
-        own = source.text[one.start : one.end].strip()
-        language = language_of(f"{one.heading}. {own}", source.document)
+    for section in sorted(
+        sections(source.text), key=lambda section: drawn(seed, "section", section.heading)
+    ):
+        own = source.text[section.start : section.end].strip()
+        language = language_of(f"{section.heading}. {own}", source.document)
         if language is None or not SHORTEST[language] <= len(own) <= MOST_CHARS:
             yield "a section that is too short or too long"
             continue
-        text = heading_question(one, title, language, source.text)
+        text = heading_question(section, title, language, source.text)
         if not text:
             yield "a heading that cannot be asked for well"
-        elif not _is_only(collected, source, one):
+        elif not _is_only(collected, source, section):
             yield "another heading says the same"
         else:
             start = (
-                one.start
-                + len(source.text[one.start : one.end])
-                - len(source.text[one.start : one.end].lstrip())
+                section.start
+                + len(source.text[section.start : section.end])
+                - len(source.text[section.start : section.end].lstrip())
             )
             yield _question(source, Span(start, start + len(own)), text, language)
 
 
-def heading_question(one: Section, title: str, language: PromptLanguage, text: str) -> str:
+def heading_question(section: Section, title: str, language: PromptLanguage, text: str) -> str:
     """Turn a section's heading into a question; "" where that cannot be done well.
 
     >>> heading_question(Section("When the refrigerator fails", (), 0, 0), "", "en", "")
@@ -89,10 +91,10 @@ def heading_question(one: Section, title: str, language: PromptLanguage, text: s
     >>> heading_question(Section("逾期和赔偿", ("借阅规则",), 0, 0), "借阅规则", "zh", "")
     '按照借阅规则，逾期和赔偿是怎么规定的？'
     """
-    heading = one.heading
+    heading = section.heading
     if _DULL.fullmatch(heading) or len(heading) > 60 or not is_in(language, heading):
         return ""
-    if not one.above and heading == title:
+    if not section.above and heading == title:
         return ""  # the document's own title names no part of it
     return _chinese(heading, title) if language == "zh" else _english(heading, title, text)
 

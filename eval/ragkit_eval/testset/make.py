@@ -146,7 +146,7 @@ class _Keeping:
         if folded in self._known:
             return "the same question again"
         if question.tags["kind"] in _OF_SENTENCES:
-            places = {(one.document, one.start, one.end) for one in question.excerpts}
+            places = {(place.document, place.start, place.end) for place in question.excerpts}
             if places & self._sentences:
                 return "the sentence was asked about already"
             self._sentences |= places

@@ -33,7 +33,7 @@ def number_questions(collected: Collected, source: Source, seed: int) -> Iterato
         words = Words(collected.store, collected.name, analyse(place.text))
         asked = sorted(
             amounts(place.text, words.weight, source.text),
-            key=lambda one: drawn(seed, one.question),
+            key=lambda amount: drawn(seed, amount.question),
         )
         if not asked:
             yield "no amount that can be asked for well"

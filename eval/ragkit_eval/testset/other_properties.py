@@ -107,7 +107,7 @@ def other_property_questions(
     subjects = _subjects(source)
     if not subjects:
         yield "unanswerable: a document that names no person and no type"
-    pairs = [(who, one) for who, of in subjects.items() for one in of[1]]
+    pairs = [(who, property_) for who, of in subjects.items() for property_ in of[1]]
     for who, asked in sorted(pairs, key=lambda pair: drawn(seed, pair[0], pair[1].en)):
         if not collected.lacks_words(asked.words):
             yield "unanswerable: the collection speaks of that property"

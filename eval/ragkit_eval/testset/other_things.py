@@ -61,7 +61,7 @@ def _of_cell(collected: Collected, cell: Cell, cells: Sequence[Cell], seed: int)
     chance = random.Random(drawn(seed, cell.asked()))  # noqa: S311  repeatable, no secret
     year = year_of(cell.header)
     if cell.people:
-        others = [one.row.key for one in cells if one.people]
+        others = [other.row.key for other in cells if other.people]
         text = _asked(cell, key=_absent(collected, _mixed(cell.row.key, others, chance)))
     elif year:
         other = _absent(collected, (str(int(year) - n) for n in range(3, TRIES)))
@@ -88,7 +88,8 @@ def _asked(cell: Cell, *, key: str = "", header: str = "") -> str:
 def _absent(collected: Collected, candidates: Iterator[str]) -> str:
     """Return the first that stands nowhere in the collection; "" when none of the first does."""
     return next(
-        (one for _, one in zip(range(TRIES), candidates, strict=False) if collected.lacks(one)), ""
+        (name for _, name in zip(range(TRIES), candidates, strict=False) if collected.lacks(name)),
+        "",
     )
 
 
@@ -103,7 +104,7 @@ def _mixed(name: str, others: Sequence[str], chance: random.Random) -> Iterator[
 
 
 def _of_script(city: str, chance: random.Random) -> Iterator[str]:
-    yield from chance.sample([one for one in _CITIES if has_cjk(one) == has_cjk(city)], 10)
+    yield from chance.sample([other for other in _CITIES if has_cjk(other) == has_cjk(city)], 10)
 
 
 def _of_sentence(collected: Collected, place: Place, seed: int) -> Question | str:

@@ -36,7 +36,7 @@ def sections(text: str) -> Sequence[Section]:
     path: list[tuple[int, str]] = []
     for match, following in zip_longest(headings, headings[1:]):
         level = len(match[1])
-        path = [one for one in path if one[0] < level]
+        path = [parent for parent in path if parent[0] < level]
         heading = heading_text(match[2])
         end = following.start() if following else len(text)
         made.append(Section(heading, tuple(name for _, name in path), match.end(), end))

@@ -68,8 +68,8 @@ def _in_turn(
     waiting = deque(offer(collected, source, seed) for offer in offers[first:] + offers[:first])
     while waiting:
         kind = waiting.popleft()
-        for one in kind:
-            yield one
-            if not isinstance(one, str):
+        for question in kind:
+            yield question
+            if not isinstance(question, str):
                 waiting.append(kind)
                 break

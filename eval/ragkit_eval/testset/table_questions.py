@@ -84,7 +84,7 @@ def _by_script(source: Source, text: str) -> PromptLanguage | None:
         return None
     if has_cjk(text):
         return "zh"
-    return "en" if all(one.isascii() for one in text if one.isalpha()) else None
+    return "en" if all(letter.isascii() for letter in text if letter.isalpha()) else None
 
 
 def _topic(source: Source, table: Table, start: int) -> str:
