@@ -110,6 +110,20 @@ def data_hash(labelled: Sequence[Labelled]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def language_note(kb: KnowledgeBase, questions: Sequence[Labelled], mode: Mode) -> str:
+    """Say that questions are in another language than all documents are; "" when they are not."""
+    from ragkit.embed.models import model_card
+    from ragkit.text.crossing import Asked, crossing_note
+
+    documents = [one.language for one in kb.store.documents(kb.collection)]
+    model = ""
+    if mode != "lexical":
+        kb.embedder.load()
+        model = kb.embedder.space.model
+    asked = [Asked(one.question, documents) for one in questions]
+    return crossing_note(asked, documents, model=model, reads=model_card(model).reads)
+
+
 def fit(
     kb: KnowledgeBase,
     labelled: Sequence[Labelled],

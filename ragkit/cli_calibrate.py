@@ -46,7 +46,7 @@ def calibrate(
     if (labelled is not None) + show + reset != 1:
         raise typer.BadParameter("give one: a file of labelled questions, or --show, or --reset")
     from ragkit import render
-    from ragkit.calibrate import calibration, fit, read_labelled
+    from ragkit.calibrate import calibration, fit, language_note, read_labelled
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
     from ragkit.store.calibration import Calibrations
@@ -60,6 +60,8 @@ def calibrate(
             _show(kb, known, json=json) if show else _reset(kb, kept, json=json)
             return
         questions = read_labelled(labelled)
+        if note := language_note(kb, questions, mode):
+            typer.echo(f"ragkit: note: {note}", err=True)
         with _progress(len(questions)) as progress:
             fitted = fit(
                 kb,

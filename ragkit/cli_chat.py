@@ -63,6 +63,7 @@ def chat(
             talk.kb = talk.kb.adapted(where=where, as_of=then)
         if where is not None:
             check_where(talk.kb, where)
+        talk.kb.load_entailment()  # or every answer would end in the same error
         chatting = _Chat(talk, show_reasoning=show_reasoning)
         chatting.greet()
         for line in _lines(chatting):

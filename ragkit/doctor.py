@@ -36,6 +36,8 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield from _database(settings, embedder if model.ok else None)
     if settings.reranker is not None:
         yield _reranker(settings, embedder)
+    if settings.nli_model is not None:
+        yield _entailment(settings)
     yield _language_model(settings)
 
 
@@ -60,6 +62,16 @@ def _reranker(settings: Settings, embedder: Embedder) -> Check:
     except RagkitError as error:
         return Check("reranker", False, str(error), "see RAGKIT_RERANKER")
     return Check("reranker", True, reranker.name)
+
+
+def _entailment(settings: Settings) -> Check:
+    from ragkit.answer.entailment import load_entailment
+
+    try:
+        load_entailment(build.entailment(settings))
+    except RagkitError as error:
+        return Check("entailment model", False, str(error), "see RAGKIT_NLI_MODEL")
+    return Check("entailment model", True, f"{settings.nli_model}, checks answers' sentences")
 
 
 def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:

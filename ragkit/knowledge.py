@@ -319,8 +319,10 @@ class KnowledgeBase(Closing):
         `query` is searched for in the question's place. `history` are the turns before, and
         `candidates` passages that are considered after those that the search finds. When these
         cannot be answered from, the generator is not asked: the answer is a refusal. A greeting or
-        thanks is answered with a greeting and what can be asked, without a search.
+        thanks is answered with a greeting and what can be asked, without a search. Raises what
+        `search` does, and ModelError, before anything is generated, for a model that is not there.
         """
+        self.load_entailment()
         clock = Clock()
         if isinstance(question, str) and is_greeting(question):
             text = self._greeting(question)
@@ -355,6 +357,15 @@ class KnowledgeBase(Closing):
             documents = self.store.documents(self.collection)
             titles = [found.title or PurePath(found.uri).name for found in documents]
         return reply(question, self.collection, list(dict.fromkeys(titles)), count)
+
+    def load_entailment(self) -> None:
+        """Load the model that an answer's claims are checked with; nothing where none is set.
+
+        Raises ModelError when it cannot be had. `stream` does it before anything else.
+        """
+        from ragkit.answer.entailment import load_entailment
+
+        load_entailment(self._entails)
 
     def why(
         self,

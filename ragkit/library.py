@@ -93,13 +93,16 @@ class Library:
         return None if own else build.reranker(self.settings, self.embedder)
 
     def load(self) -> None:
-        """Load the models that a search needs, so that the first one need not wait.
+        """Load the models in this process, so that the first question need not wait.
 
         Raises ModelError.
         """
+        from ragkit.answer.entailment import load_entailment
+
         self.embedder.load()
         if self.reranker is not None:
             self.reranker.load()
+        load_entailment(self.entails)
 
     def name(self, caller: Caller, collection: str | None) -> str:
         """Say which collection a caller means; None: his only one, or the settings'.

@@ -46,6 +46,8 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_eval.tasks.task": "names of files",
     "ragkit_eval.tasks.template": "a task's own fields, by its own pattern",
     "ragkit_eval.testset.blanks": "any: the escaped answer is all that is sought",
+    "ragkit_eval.testset.definitions": "any: the escaped term, and so many marks around it",
+    "ragkit_eval.testset.wording": "any: the escaped word is all that is sought",
     "ragkit_ingest.clean.kinds.iban": "any: as many characters as a country's number has",
     "ragkit_ingest.clean.unicode": "any: so many marks in a row",
     "ragkit_ingest.parse.code.patterns": "a line that may define something",

@@ -53,6 +53,7 @@ def rag(
     from ragkit_eval.rag.answers import rag_task
     from ragkit_eval.rag.asking import knowledge_ask
     from ragkit_eval.rag.labels import locate
+    from ragkit_eval.rag.languages import language_notes, tell
     from ragkit_eval.rag.model import fitted_cutoff, model_of
     from ragkit_eval.rag.running import run_task
     from ragkit_eval.rag.summary import sum_up
@@ -65,7 +66,9 @@ def rag(
     model = build.language_model(settings)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode, passages=passages)
+        kb.load_entailment()  # one line now, not an error for each question
         uris = locate(labelled, kb.store, kb.collection)
+        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
         task: Task = rag_task(labelled.limited(limit), metrics=metric or (), uris=uris)
         ask = knowledge_ask(kb)
         if judging is not None:
@@ -80,6 +83,7 @@ def rag(
                 cutoff=fitted_cutoff(kb, settings.tenant),
                 decoding=asdict(build.decoding(settings)) if model else None,
                 nli_model=settings.nli_model,
+                notes=warnings,
             ),
             out,
             concurrency=concurrency or (8 if model else 1),
@@ -87,4 +91,4 @@ def rag(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, notes=[], json=json)
+    o.finished(sum_up(run), out=out, warnings=warnings, json=json)

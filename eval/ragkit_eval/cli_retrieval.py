@@ -45,6 +45,7 @@ def retrieval(
     from ragkit_eval.rag.asking import search_ask
     from ragkit_eval.rag.found import retrieval_task
     from ragkit_eval.rag.labels import locate
+    from ragkit_eval.rag.languages import language_notes, tell
     from ragkit_eval.rag.model import model_of
     from ragkit_eval.rag.passages import check_depths, check_measures
     from ragkit_eval.rag.running import run_task
@@ -57,18 +58,19 @@ def retrieval(
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode)
         uris = locate(labelled, kb.store, kb.collection)
+        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
         task = retrieval_task(labelled.limited(limit), measure or (), uris=uris)
         run = run_task(
             task,
             search_ask(kb, k=k),
-            model_of(kb, generator="search", passages=k),
+            model_of(kb, generator="search", passages=k, notes=warnings),
             out,
             concurrency=concurrency or 1,
             label=label,
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, notes=_notes(task), json=json)
+    o.finished(sum_up(run), out=out, warnings=warnings, notes=_notes(task), json=json)
 
 
 def _notes(task: RetrievalTask) -> list[str]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,13 +14,16 @@ import typer
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import Settings
+    from ragkit_eval.sets import Question
     from ragkit_eval.testset.make import TestSet
     from ragkit_eval.testset.written import Writer
 
 MANY = 50  # questions when nobody says; arbitrary
-SHOWN = 3
-Method = Literal["llm", "cloze"]
+SHOWN = 4
+UNANSWERABLE = 0.2  # of them; fewer say little of when a collection refuses, arbitrary
+Method = Literal["llm", "rules", "cloze"]
 Language = Literal["en", "zh"]
+_BY = {"llm": "by the language model", "rules": "by rules", "cloze": "cloze alone"}
 
 
 def testset(
@@ -34,13 +37,16 @@ def testset(
     ] = None,
     unanswerable: Annotated[
         float, typer.Option(min=0, max=1, help="The share that the documents do not answer.")
-    ] = 0.0,
+    ] = UNANSWERABLE,
     language: Annotated[
         Language | None, typer.Option(help="Only documents in this language.")
     ] = None,
     method: Annotated[
         Method | None,
-        typer.Option(help="By the language model of the settings (if there is one), or by cloze."),
+        typer.Option(
+            help="By the language model of the settings (if there is one), or by rules, or by rules"
+            " with sentences to complete alone."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other questions.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -66,12 +72,13 @@ def testset(
                 language=language,
                 seed=seed,
                 writer=writer,
+                only_cloze=method == "cloze",
                 progress=progress,
             )
         name = kb.collection
     if made.questions:
         write(out, made.questions)
-    chosen: Method = "llm" if writer else "cloze"
+    chosen: Method = "llm" if writer else "cloze" if method == "cloze" else "rules"
     if json:
         told = {"collection": name, "method": chosen, **_of_writer(writer), "seed": seed}
         render.print_json(_json(made, out) | told)
@@ -93,20 +100,20 @@ def _writer(
     from ragkit.model.open import LOCAL
     from ragkit_eval.testset.written import Writer
 
-    if method == "cloze":
+    if method in {"rules", "cloze"}:
         return None
     model = build.language_model(settings)
     if model is not None:
         if (settings.llm_url or "").startswith(LOCAL):
             raise SettingsError(
                 "a model in ragkit's own process cannot be bound to a schema: serve it with"
-                " `ragkit model serve`, or use --method cloze"
+                " `ragkit model serve`, or use --method rules"
             )
         return Writer(model, lambda question: kb.search(question, k=10), seed)
     if method == "llm":
         raise SettingsError(
             "no language model is set: set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL, or use"
-            " --method cloze"
+            " --method rules"
         )
     return None
 
@@ -123,7 +130,8 @@ def _json(made: TestSet, out: Path) -> dict[str, Any]:
         "questions": len(made.questions),
         "answerable": len(made.questions) - made.unanswerable,
         "unanswerable": made.unanswerable,
-        "documents": len({one.group for one in made.questions}),
+        "kinds": made.kinds,
+        "documents": len({question.group for question in made.questions}),
         "stopped": made.stopped,
         "rejected": dict(sorted(made.rejected.items(), key=lambda item: -item[1])),
     }
@@ -131,23 +139,39 @@ def _json(made: TestSet, out: Path) -> dict[str, Any]:
 
 def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) -> None:
     from ragkit.render import printable
+    from ragkit_eval.testset.kinds import SHOWS
 
     if not made.questions:
         typer.echo("No question could be made; nothing was written.")
     else:
-        asked = len({one.group for one in made.questions})
+        asked = len({question.group for question in made.questions})
         typer.echo(
             f"{len(made.questions)} questions about {asked} of {made.documents} documents"
-            f" ({method}), {made.unanswerable} of them unanswerable: {printable(str(out))}"
+            f" ({_BY[method]}), {made.unanswerable} of them unanswerable: {printable(str(out))}"
         )
-        for one in [one for one in made.questions if one.answers][:SHOWN]:
-            typer.echo(f"  {printable(one.text)}\n    → {printable(one.answers[0])}")
+        for kind, count in made.kinds.items():
+            typer.echo(f"  {count:5}  {kind:<15} {SHOWS[kind]}")
+        typer.echo("For example:")
+        for question in _examples(made.questions):
+            answer = question.answers[0] if question.answers else "no document answers this"
+            typer.echo(f"  {printable(question.text)}\n    → {printable(answer)}")
     if made.rejected:
-        typer.echo("Rejected:")
+        typer.echo("Places that gave no question, and why:")
         for reason, count in sorted(made.rejected.items(), key=lambda item: -item[1]):
             typer.echo(f"  {count:5}  {reason}")
     for note in _notes(made, wanted, without, method):
         typer.echo(f"Note: {note}")
+
+
+def _examples(questions: Sequence[Question]) -> list[Question]:
+    """Choose the first question of each of some kinds, and one that no document answers."""
+    first: dict[str, Question] = {}
+    for question in questions:
+        if question.answers or question.answerable is False:
+            first.setdefault(question.tags["kind"], question)
+    answered = [question for question in first.values() if question.answers]
+    without = [question for question in first.values() if question.answerable is False]
+    return answered[:SHOWN] + without[:1]
 
 
 def _notes(made: TestSet, wanted: int, without: int, method: Method) -> Iterator[str]:
@@ -157,21 +181,20 @@ def _notes(made: TestSet, wanted: int, without: int, method: Method) -> Iterator
     answerable = len(made.questions) - made.unanswerable
     if answerable < wanted - without:
         yield f"the documents gave {answerable} answerable questions of {wanted - without}."
-    if made.unanswerable < without and method == "cloze":
-        yield (
-            f"{made.unanswerable} unanswerable questions of {without}: without a language model"
-            " they need designations such as RL-400 in the documents; write more by hand, or use"
-            " --method llm."
-        )
-    elif made.unanswerable < without:
+    if made.unanswerable < without:
         yield f"{made.unanswerable} unanswerable questions of {without} passed the checks."
-    if 0 < len({one.group for one in made.questions}) < 2:
+    if 0 < len({question.group for question in made.questions}) < 2:
         yield (
             "all questions are about one document: they are not independent, and no interval can"
             " be told from them."
         )
     if made.unanswerable:
-        yield "read the unanswerable ones before you rely on them (docs/howto/testset.md)."
+        yield "read the unanswerable ones before you rely on them: only words were compared."
+    if made.questions:
+        yield (
+            "the set shows what breaks and what is refused, kind by kind; how good answers to your"
+            " users' own questions are, only those can show (docs/howto/testset.md)."
+        )
 
 
 @contextmanager

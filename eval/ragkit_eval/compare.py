@@ -255,6 +255,7 @@ def _notes(
         others = [task.name for task in run.header.tasks if task.name not in compared]
         if others:
             notes.append(f"{name} has other tasks, which are left out: {', '.join(others)}")
+        notes += [f"{name}: {note}" for note in run.header.notes]
     for run, name in zip(runs[1:], names[1:], strict=True):
         if dict(run.header.sampling) != dict(runs[0].header.sampling):
             notes.append(

@@ -108,13 +108,15 @@ def coverage_lines(comparison: Comparison) -> Iterator[str]:
         said = ", ".join(_missing(counted))
         if said:
             yield f"{counted.run}, {counted.task}: of {counted.items} items {said}"
-    told = {(row.task, row.metric, row.candidate): row.undefined for row in comparison.rows}
-    for (task, metric, candidate), undefined in told.items():
-        if undefined:
-            yield (
-                f"{candidate}, {task}: {metric} cannot be told of {_counted(undefined)} in one run"
-                " or both, left out of it"
-            )
+    untold: dict[tuple[str, str, int], dict[str, None]] = {}
+    for row in comparison.rows:
+        if row.undefined:
+            untold.setdefault((row.candidate, row.task, row.undefined), {})[row.metric] = None
+    for (candidate, task, undefined), metrics in untold.items():
+        yield (
+            f"{candidate}, {task}: {', '.join(metrics)} cannot be told of {_counted(undefined)} in"
+            " one run or both, left out there"
+        )
 
 
 def ratio_sentence(ratio: Ratio, level: float = 0.95) -> str:

@@ -57,6 +57,12 @@ class Header:
         """Return what a table calls this run."""
         return self.label or str(self.model.get("name", "?"))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what should be known before its scores are believed, a line each."""
+        notes = self.model.get("notes")
+        return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
+
     def task(self, name: str) -> TaskHeader:
         """Return one task's header. Raises NotFoundError."""
         for task in self.tasks:

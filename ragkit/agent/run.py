@@ -81,9 +81,11 @@ class Agent:
         """Yield each step as it is done, then the verified Answer.
 
         Raises QueryError for a question without a word, NotFoundError for an unknown collection,
-        ModelServerError.
+        ModelServerError, and ModelError before anything is asked when claims cannot be checked.
         """
         from langchain_core.messages import AIMessage
+
+        self._knowledge.load_entailment()
 
         clock = Clock()
         tool = SearchTool(self._knowledge, max_searches=2 * self._max_steps)

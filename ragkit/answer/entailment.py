@@ -53,6 +53,15 @@ class EntailmentModel:
         return [likely for batch in batches for likely in loaded.entailed(batch)]
 
 
+def load_entailment(entails: Entails | None) -> None:
+    """Load what claims are to be checked with, where that has to be loaded; None needs nothing.
+
+    Raises ModelError when it cannot be had: nothing should be written then that nobody could check.
+    """
+    if isinstance(entails, EntailmentModel):
+        entails.load()
+
+
 def open_entailment(model: str | None) -> Entails | None:
     """Return the model that the settings name, not yet loaded; None when they name none."""
     return None if model is None else EntailmentModel(model)
@@ -86,14 +95,7 @@ class _Loaded:
             )
             self._tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=True)
         except (OSError, ValueError, KeyError) as error:
-            remedy = (
-                "see what is in it"
-                if Path(name).is_dir()
-                else f"fetch it with `hf download {name}`"
-            )
-            raise ModelError(
-                f"entailment model {name!r} cannot be loaded: {_line(error)}: {remedy}"
-            ) from error
+            raise ModelError(_unusable(name, error)) from error
         self._entailment = entailment_label(model.config.id2label, name)
         self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._model = model.eval().to(self._device)
@@ -117,6 +119,22 @@ class _Loaded:
         with torch.inference_mode():
             logits = self._model(**encoded).logits
         return [float(p) for p in torch.softmax(logits.float(), dim=1)[:, self._entailment]]
+
+
+def _unusable(name: str, error: Exception) -> str:
+    """Say in one line why the model of the setting cannot be used, and what to do."""
+    if Path(name).is_dir():
+        why, remedy = _line(error), "put such a model there"
+    elif Path(name).is_absolute() or name.startswith((".", "~")):
+        why, remedy = "there is no such folder", "name one that is there"
+    elif isinstance(error, OSError):  # its own text speaks of a network that was never asked
+        why, remedy = "it is not on this machine", f"fetch it with `hf download {name}`"
+    else:
+        why, remedy = _line(error), f"fetch it again with `hf download {name}`"
+    return (
+        f"the entailment model {name!r} that RAGKIT_NLI_MODEL names cannot be loaded: {why}:"
+        f" {remedy}, or unset RAGKIT_NLI_MODEL, and answers are checked by words alone"
+    )
 
 
 def _line(error: Exception) -> str:

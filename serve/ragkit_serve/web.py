@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
 import socket
 import threading
@@ -21,10 +22,15 @@ import uvicorn
 
 from ragkit import logs
 from ragkit.ending import END_S, exit_after
+from ragkit.errors import RagkitError
 from ragkit_serve.connections import server_config
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from ragkit.library import Library
+
+log = logging.getLogger("ragkit.serve")
 
 
 class DrainingServer(uvicorn.Server):
@@ -95,8 +101,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         services = Services(settings, database, Library(settings, database), status)
         app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
         # The first question should not wait for the models.
-        threading.Thread(target=services.library.load, daemon=True).start()
+        threading.Thread(target=load_or_log, args=(services.library,), daemon=True).start()
         DrainingServer(app, settings.serve_grace_s, partial(exit_after, code=0)).run(sockets)
+
+
+def load_or_log(library: Library) -> None:
+    """Load the models; what cannot be had is a line in the log now, and a request's error later."""
+    try:
+        library.load()
+    except RagkitError as error:
+        log.warning("%s", error)
 
 
 if __name__ == "__main__":

@@ -238,6 +238,20 @@ def test_the_command_fits_keeps_shows_and_forgets(ragkit: Commands, tmp_path: Pa
     assert "none.jsonl" in ragkit.error("calibrate", "none.jsonl", code=2)
 
 
+def test_questions_in_another_language_than_the_documents_are_told(
+    ragkit: Commands, tmp_path: Path
+) -> None:
+    lines = [
+        {"question": f"{'东西' * n}放在哪里？", "answerable": n % 2 == 0} for n in range(1, 42)
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "chinese.jsonl").write_text(text, encoding="utf-8")
+    done = ragkit("calibrate", "chinese.jsonl", "--dry-run")
+    assert done.stderr.startswith("ragkit: note: 41 of 41 questions are asked in another language")
+    assert "(the collection has 20 in English, 0 in Chinese)" in done.stderr
+    assert "note" not in ragkit("calibrate", "labelled.jsonl", "--dry-run").stderr
+
+
 @pytest.mark.long
 def test_clapnqs_questions_are_told_apart_better_than_by_words_alone(
     data: Path, fresh_database: str, tmp_path: Path

@@ -266,3 +266,10 @@ def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_chat(
         assert len(server.disconnects) == 1
     (kept,) = mine.all()
     assert [turn.question for turn in mine.turns(kept.id)] == ["How many days of holiday?"]
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_missing_entailment_model_ends_the_chat_before_a_question() -> None:
+    out, error = chat(HOLIDAY.encode(), code=1, RAGKIT_NLI_MODEL="nobody/nothing")
+    assert out == ""
+    assert "or unset RAGKIT_NLI_MODEL" in error

@@ -120,3 +120,11 @@ def test_a_reranker_that_cannot_be_had_is_named(settings: Settings, tmp_path: Pa
     assert check.remedy == "see RAGKIT_RERANKER"
     assert "reranker" not in checks(settings)
     assert checks(settings.model_copy(update={"reranker": "cosine"}))["reranker"].ok
+
+
+def test_an_entailment_model_that_cannot_be_had_is_named(settings: Settings) -> None:
+    check = checks(settings.model_copy(update={"nli_model": "nobody/nothing"}))["entailment model"]
+    assert not check.ok
+    assert "`hf download nobody/nothing`" in check.found
+    assert check.remedy == "see RAGKIT_NLI_MODEL"
+    assert "entailment model" not in checks(settings)

@@ -10,11 +10,12 @@ from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
 from ragkit.answer.cutoff import Cutoff
+from ragkit.answer.entailment import EntailmentModel
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Gate
 from ragkit.answer.llm import ChatGenerator
 from ragkit.contracts import Generator
-from ragkit.errors import NotFoundError, SettingsError
+from ragkit.errors import ModelError, NotFoundError, SettingsError
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.open import Database
 from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new_document
@@ -54,6 +55,24 @@ def test_a_citation_names_the_page_of_its_quotation_not_of_its_passage(store: Fa
     first = answer.citations[0]
     assert (first.quote, first.page, first.verdict) == (SECOND, 2, "verified")
     assert store.text(first.document)[first.start : first.end] == SECOND
+
+
+@pytest.mark.parametrize("question", ["When was the bridge opened?", "这座桥是哪一年开放的？"])
+def test_nothing_is_generated_that_a_missing_model_could_not_check(
+    store: FakeStore, question: str
+) -> None:
+    model = FakeLanguageModel("It was opened in 1932 [1].")
+    kb = KnowledgeBase(
+        store,
+        FakeEmbedder(),
+        ChatGenerator(model),
+        collection="default",
+        entails=EntailmentModel("nobody/nothing"),
+    )
+    with pytest.raises(ModelError, match="that RAGKIT_NLI_MODEL names cannot be loaded"):
+        next(kb.stream(question))
+    assert model.asked == []
+    assert kb.search(question)  # which checks nothing
 
 
 class Once(FakeStore):

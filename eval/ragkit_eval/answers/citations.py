@@ -12,7 +12,7 @@ from ragkit.answer.strays import is_json
 from ragkit.answer.support import SUPPORTED, Evidence, coverage, has_content
 from ragkit.answer.verify import Verified, verify
 from ragkit.errors import NotFoundError
-from ragkit.types import Citation, Draft
+from ragkit.types import Citation, Draft, Hit
 from ragkit_eval.answers.evidence import evidence_of, missing
 from ragkit_eval.answers.given import Given, read_given
 
@@ -24,11 +24,11 @@ _NOWHERE = -1
 class CitationProblem:
     """Why the source number n, cited by the sentence `start:end`, does not hold there.
 
-    "no source": the answer lists no such source; "not retrieved": its place is in no passage that
-    was retrieved; "misquoted": its quotation is not what stands there; "words": the sources cited
-    hold less than three quarters of the sentence's content words; "details": they lack a number,
-    name or quotation of it, or say the number of something else. A source that no sentence cites
-    has the place 0:0.
+    "no source": the answer lists no such source; "not retrieved": its place is not in what the
+    retrieved passages cover together; "misquoted": its quotation is not what stands there; "words":
+    the sources cited hold less than three quarters of the sentence's content words; "details": they
+    lack a number, name or quotation of it, or say the number of something else. A source that no
+    sentence cites has the place 0:0.
     """
 
     n: int
@@ -97,32 +97,42 @@ def citation_recall(answer: Mapping[str, Any]) -> float | None:
 def _verified(given: Given) -> Verified:
     """Let the core check the answer against its passages, each taken as a document by itself."""
 
+    stretches = _stretches(given)
+
     def text(number: int) -> str:
         if number == _NOWHERE:
             raise NotFoundError("the citation's place was not retrieved")
-        return given.passages[number].text
+        return stretches[number].text
 
     alone = [
-        replace(hit, document=i, start=0, end=len(hit.text)) for i, hit in enumerate(given.passages)
+        replace(hit, document=i, start=0, end=len(hit.text)) for i, hit in enumerate(stretches)
     ]
     citations = tuple(copy for one in given.citations for copy in _copies(one, given))
     draft = Draft(given.text, citations, refused=given.refused)
     return verify(draft, text, alone)
 
 
+def _stretches(given: Given) -> tuple[Hit, ...]:
+    """List the passages, and after them what several of them make up together."""
+    return (*given.passages, *given.joined)
+
+
 def _copies(citation: Citation, given: Given) -> Iterator[Citation]:
-    """Put a citation into every passage that it lies in."""
-    found = False
-    for i, hit in enumerate(given.passages):
-        if (
-            hit.document == citation.document
-            and hit.start <= citation.start <= citation.end <= hit.end
-        ):
-            found = True
-            start, end = citation.start - hit.start, citation.end - hit.start
-            yield replace(citation, document=i, start=start, end=end)
-    if not found:
+    """Put a citation into every passage that it lies in; only without one, where several join."""
+    stretches = _stretches(given)
+    holding = [i for i, hit in enumerate(stretches) if _holds(hit, citation)]
+    alone = [i for i in holding if i < len(given.passages)]
+    for i in alone or holding:
+        start, end = (at - stretches[i].start for at in (citation.start, citation.end))
+        yield replace(citation, document=i, start=start, end=end)
+    if not holding:
         yield replace(citation, document=_NOWHERE)
+
+
+def _holds(hit: Hit, citation: Citation) -> bool:
+    return (
+        hit.document == citation.document and hit.start <= citation.start <= citation.end <= hit.end
+    )
 
 
 def _flaws(given: Given, verified: Verified) -> dict[int, list[Reason]]:
@@ -152,8 +162,9 @@ def _lacks(reading: Reading, sentence: Sentence, given: Given, verified: Verifie
 
 
 def _source(sentence: Sentence, given: Given, verified: Verified) -> Evidence:
+    stretches = _stretches(given)
     cited = [
-        given.passages[citation.document]
+        stretches[citation.document]
         for citation in verified.citations
         if citation.n in sentence.cites and citation.verdict == "verified"
     ]

@@ -3,8 +3,8 @@
 It reads the shape and knows nothing of what makes an answer good.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragkit.errors import UsageError
@@ -18,12 +18,15 @@ class Given:
     """An answer's text, its citations, and the passages that were retrieved for it.
 
     Documents are numbered anew, and a citation's verdict is none that anybody gave before.
+    `joined` has each stretch of a document that several passages make up together, overlapping or
+    end to end.
     """
 
     text: str
     refused: bool
     citations: tuple[Citation, ...]
     passages: tuple[Hit, ...]
+    joined: tuple[Hit, ...] = ()
 
 
 def read_given(answer: Mapping[str, Any]) -> Given:
@@ -44,12 +47,42 @@ def read_given(answer: Mapping[str, Any]) -> Given:
         _citation(found, f"citations[{i}]", numbers)
         for i, found in enumerate(_list(answer, "citations"))
     )
+    given = tuple(hit for hit in passages.values() if hit is not None)
     return Given(
         text=_field(answer, "answer", str, "answer"),
         refused=_field(answer, "refused", bool, "refused", default=False),
         citations=citations,
-        passages=tuple(hit for hit in passages.values() if hit is not None),
+        passages=given,
+        joined=tuple(_joined(given)),
     )
+
+
+def _joined(passages: Iterable[Hit]) -> Iterator[Hit]:
+    """Join passages of a document that overlap or touch; what one of them already holds is none.
+
+    Passages that say different things of the same place are not joined.
+    """
+    whole: Hit | None = None
+    last: Hit | None = None
+    for hit in sorted(passages, key=lambda hit: (hit.document, hit.start, -hit.end)):
+        if whole is not None and hit.document == whole.document and hit.end <= whole.end:
+            continue
+        wider = None if whole is None else _wider(whole, hit)
+        if wider is None and whole is not last and whole is not None:
+            yield whole
+        whole, last = (hit, hit) if wider is None else (wider, last)
+    if whole is not last and whole is not None:
+        yield whole
+
+
+def _wider(whole: Hit, hit: Hit) -> Hit | None:
+    """Lengthen a stretch by a passage that begins in it or at its end; None where it does not."""
+    shared = whole.end - hit.start
+    if hit.document != whole.document or shared < 0:
+        return None
+    if whole.text[len(whole.text) - shared :] != hit.text[:shared]:
+        return None
+    return replace(whole, end=hit.end, text=whole.text + hit.text[shared:])
 
 
 def _passages(

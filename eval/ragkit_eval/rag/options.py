@@ -92,15 +92,25 @@ def _taken_in(new: int, total: int) -> str:
     return f"{new} of {what} ingested{before} into"
 
 
-def finished(summary: RagSummary, *, out: Path | None, notes: list[str], json: bool) -> None:
-    """Print the summary; exit code 3 when some questions ended in an error, 1 when all did."""
+def finished(
+    summary: RagSummary,
+    *,
+    out: Path | None,
+    json: bool,
+    notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> None:
+    """Print the summary; exit code 3 when some questions ended in an error, 1 when all did.
+
+    `warnings` are notes that standard error has had already: only the JSON repeats them.
+    """
     from ragkit import render
     from ragkit_eval.rag.printing import print_summary
 
     if json:
         run = None if out is None else str(out)
-        render.print_json({"run": run, "notes": notes, **summary.as_json()})
+        render.print_json({"run": run, "notes": [*warnings, *notes], **summary.as_json()})
     else:
-        print_summary(summary, out=out, notes=notes)
+        print_summary(summary, out=out, notes=list(notes))
     if summary.scores.errors:
         raise typer.Exit(3 if summary.scores.answered else 1)

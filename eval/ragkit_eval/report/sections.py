@@ -150,6 +150,8 @@ def latency(speed: Speed) -> str:
 def verdicts(task: TaskFigures, made: Report) -> Iterator[Verdict]:
     """Say what the comparison found of a task's first metric, and what it noted."""
     if made.comparison is None:
+        for run in made.runs:
+            yield from (Verdict("note", line(note, 600)) for note in run.header.notes)
         return
     for row in made.comparison.rows:
         if (row.task, row.metric) == (task.header.name, task.header.metric):

@@ -24,7 +24,7 @@ def report_json(made: Report) -> dict[str, Any]:
             "shown": len(made.choice.pairs),
             "left_out": made.choice.left_out,
         },
-        "notes": list(made.comparison.notes) if made.comparison else [],
+        "notes": _notes(made),
     }
 
 
@@ -73,3 +73,9 @@ def _speed(speed: Speed | None) -> dict[str, Any] | None:
         return None
     times = {f"{name}_s": value for name, value in asdict(speed.times).items() if name != "items"}
     return {**times, "tokens": speed.tokens, "cost_of_1000": speed.thousand}
+
+
+def _notes(made: Report) -> list[str]:
+    if made.comparison is not None:
+        return list(made.comparison.notes)
+    return [note for run in made.runs for note in run.header.notes]

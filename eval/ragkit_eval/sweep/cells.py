@@ -15,6 +15,7 @@ from ragkit_eval.rag.answers import MEASURES, TEXT_METRICS, rag_task
 from ragkit_eval.rag.asking import DEPTH, knowledge_ask, search_ask
 from ragkit_eval.rag.found import retrieval_task
 from ragkit_eval.rag.labels import locate
+from ragkit_eval.rag.languages import language_notes, tell
 from ragkit_eval.rag.model import fitted_cutoff, model_of
 from ragkit_eval.rag.running import run_task
 from ragkit_eval.sets import LabelledSet
@@ -54,6 +55,15 @@ class Cells:
     overwrite: bool = False
     quiet: bool = True
     embedders: dict[tuple[str, int | None], Embedder] = field(default_factory=dict)
+    notes_printed: set[str] = field(default_factory=set)  # once for all cells
+
+    def _notes(
+        self, labelled: LabelledSet, uris: Mapping[str, str], kb: KnowledgeBase
+    ) -> tuple[str, ...]:
+        notes = language_notes(labelled, uris, kb)
+        tell([note for note in notes if note not in self.notes_printed])
+        self.notes_printed.update(notes)
+        return notes
 
     def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:
         """Ask a cell all questions, or what its run file lacks, and return the run."""
@@ -72,6 +82,8 @@ class Cells:
         uris = locate(labelled, kb.store, kb.collection)
         task, ask = self._task(labelled, uris, kb)
         answers = self.grid.task == "answers"
+        if answers:
+            kb.load_entailment()  # one line now, not an error for each question
         writer = build.language_model(settings) if answers else None
         cutoff = fitted_cutoff(kb, settings.tenant)
         if cell.values.get("refusal_threshold") and cutoff is None:
@@ -87,6 +99,7 @@ class Cells:
             cutoff=cutoff,
             decoding=asdict(build.decoding(settings)) if writer else None,
             nli_model=settings.nli_model if answers else None,
+            notes=self._notes(labelled, uris, kb),
         )
         return run_task(
             task,

@@ -6,7 +6,6 @@ what breaks, poor for comparing search by words with search by meaning (docs/how
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -20,19 +19,16 @@ from ragkit_eval.testset.blanks import Blank, blanks
 from ragkit_eval.testset.places import Place, flat, places
 from ragkit_eval.testset.rivals import Words, has_rival
 from ragkit_eval.testset.sources import Source, drawn
+from ragkit_eval.testset.wording import heading_text, searchable
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Store
+    from ragkit_eval.testset.absent import Collected
 
 GAP: Final = "____"
 _MARK = "\ue000"  # stands for the gap while the sentence is made flat
 
-_EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__")
 
-
-def cloze_questions(
-    store: Store, collection: str, source: Source, seed: int
-) -> Iterator[Question | str]:
+def cloze_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
     """Yield questions about a document, facts first, in an order that the seed draws.
 
     A sentence that gives no question yields the reason, in a few words.
@@ -40,7 +36,7 @@ def cloze_questions(
     ordered = sorted(places(source), key=lambda place: drawn(seed, place.text))
     later: list[tuple[Place, Words, Blank]] = []
     for place in ordered:
-        words = Words(store, collection, analyse(place.text))
+        words = Words(collected.store, collected.name, analyse(place.text))
         found = blanks(place.text, words.weight)
         if not found:
             yield "nothing in the sentence to ask for"
@@ -55,20 +51,23 @@ def cloze_questions(
 def gapped(text: str, blank: Blank) -> str:
     """Write a sentence on one line with a gap in the blank's place."""
     marked = text[: blank.start] + _MARK + text[blank.end :]
-    return flat(_EMPHASIS.sub("", marked)).replace(_MARK, GAP)
+    return searchable(marked).replace(_MARK, GAP)
 
 
 def asked(sentence: str, language: PromptLanguage, *, under: str = "") -> str:
     """Word the question for a sentence with a gap; `under` names the heading it stands under.
 
+    There are no quotation marks in it: a search would take what they hold for a phrase that must
+    stand in a passage.
+
     >>> asked("The lab is kept at ____ °C.", "en", under="Climate")
-    'Complete the sentence from “Climate”: The lab is kept at ____ °C.'
+    'Complete the sentence on Climate: The lab is kept at ____ °C.'
     >>> asked("实验室温度为____℃。", "zh", under="环境条件")
-    '填空（见“环境条件”）：实验室温度为____℃。'
+    '填空（见环境条件）：实验室温度为____℃。'
     """
     if language == "zh":
-        return f"填空（见“{under}”）：{sentence}" if under else f"填空：{sentence}"
-    origin = f" from “{under}”" if under else ""
+        return f"填空（见{under}）：{sentence}" if under else f"填空：{sentence}"
+    origin = f" on {under}" if under else ""
     return f"Complete the sentence{origin}: {sentence}"
 
 
@@ -76,7 +75,7 @@ def heading_of(place: Place) -> str:
     """Return what a reader would call the place: title and innermost heading, or the file."""
     document = place.source.document
     names = [document.title, *place.headings[-1:]] if document.title else [*place.headings[-2:]]
-    flat_names = dict.fromkeys(flat(_EMPHASIS.sub("", name)).strip("# ") for name in names)
+    flat_names = dict.fromkeys(map(heading_text, names))
     joined = " – ".join(name for name in flat_names if name)
     return joined[:120] or PurePath(document.uri).stem
 
@@ -97,5 +96,5 @@ def _question(place: Place, words: Words, blank: Blank) -> Question | str:
         span=Span(place.start, place.end),
         quote=text,
         language=place.language,
-        method="cloze",
+        kind="cloze",
     )

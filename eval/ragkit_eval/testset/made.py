@@ -7,15 +7,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from ragkit.answer.templates import PromptLanguage
 from ragkit.errors import UsageError
 from ragkit.types import Span
 from ragkit_eval.files import check_folder
 from ragkit_eval.sets import Excerpt, LabelledSet, Question, write_set
-
-Method = Literal["llm", "cloze"]
+from ragkit_eval.testset.kinds import Kind
 
 
 def answerable(
@@ -26,29 +24,32 @@ def answerable(
     span: Span,
     quote: str,
     language: PromptLanguage,
-    method: Method,
+    kind: Kind,
 ) -> Question:
-    """Label a question that the place `span` of a document answers; `quote` stands there."""
+    """Label a question that the place `span` of a document answers; `quote` stands there.
+
+    `answer` and `quote` are "" where the place as a whole answers, and no short text does.
+    """
     return Question(
         identity(uri, question),
         question,
         relevant={uri: 1},
-        answers=(answer,),
+        answers=(answer,) if answer else (),
         excerpts=(Excerpt(uri, span.start, span.end, quote),),
         answerable=True,
         group=uri,
-        tags={"language": language, "method": method},
+        tags={"kind": kind, "language": language},
     )
 
 
-def unanswerable(uri: str, question: str, *, language: PromptLanguage, method: Method) -> Question:
+def unanswerable(uri: str, question: str, *, language: PromptLanguage, kind: Kind) -> Question:
     """Label a question that was made from a document and that no document answers."""
     return Question(
         identity(uri, question),
         question,
         answerable=False,
         group=uri,
-        tags={"language": language, "method": method},
+        tags={"kind": kind, "language": language},
     )
 
 

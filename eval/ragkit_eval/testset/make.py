@@ -18,8 +18,11 @@ from ragkit.contracts import Store
 from ragkit.errors import ModelServerError, UsageError
 from ragkit.types import Document, Hit
 from ragkit_eval.sets import Question
+from ragkit_eval.testset.absent import Collected
 from ragkit_eval.testset.cloze import cloze_questions
+from ragkit_eval.testset.kinds import SHOWS, Kind
 from ragkit_eval.testset.made import named
+from ragkit_eval.testset.rules import Offer, answerable_steps, unanswerable_steps
 from ragkit_eval.testset.sources import (
     Source,
     drawn,
@@ -28,7 +31,6 @@ from ragkit_eval.testset.sources import (
     read_source,
     short_names,
 )
-from ragkit_eval.testset.swapped import unanswerable_questions
 from ragkit_eval.testset.written import Writer
 
 TRIES: Final = 3  # passages asked about for each question wanted; arbitrary
@@ -36,6 +38,10 @@ MOST_READ: Final = 2000  # documents, where each gives little; arbitrary
 AT_ONCE: Final = 8  # requests to a language model; arbitrary
 # Shorter passages hold no fact worth a question. Arbitrary.
 PASSAGE_CHARS: Final[Mapping[PromptLanguage, int]] = {"en": 200, "zh": 80}
+
+_OF_SENTENCES: Final = frozenset(
+    {"number", "definition", "cloze"}
+)  # the same fact would be asked for twice
 
 Progress = Callable[[int], None]
 T = TypeVar("T")
@@ -57,6 +63,12 @@ class TestSet:
     stopped: str = ""
 
     @property
+    def kinds(self) -> Mapping[Kind, int]:
+        """Count the questions of each kind, in the order in which kinds are described."""
+        counted = Counter(question.tags["kind"] for question in self.questions)
+        return {kind: counted[kind] for kind in SHOWS if counted[kind]}
+
+    @property
     def unanswerable(self) -> int:
         """Count the questions that the documents do not answer."""
         return sum(not question.answerable for question in self.questions)
@@ -71,14 +83,16 @@ def make(
     language: PromptLanguage | None = None,
     seed: int = 0,
     writer: Writer | None = None,
+    only_cloze: bool = False,
     progress: Progress = lambda done: None,
 ) -> TestSet:
     """Make questions about a collection's documents, a share of them unanswerable.
 
-    `writer` writes them; without one they are made by cloze, always the same for a seed and the
-    same documents. There are fewer where the documents give no more, or where the model's server
-    fails after the first. Raises UsageError for a collection without documents, or without any in
-    English or Chinese; ModelError when the model cannot be asked at all.
+    `writer` writes them; without one they are made by rules, of several kinds unless `only_cloze`,
+    always the same for a seed and the same documents. There are fewer where the documents give no
+    more, or where the model's server fails after the first. Raises UsageError for a collection
+    without documents, or without any in English or Chinese; ModelError when the model cannot be
+    asked at all.
     """
     stored = store.documents(collection)
     names = short_names([document.uri for document in stored])
@@ -88,8 +102,13 @@ def make(
     stopped = ""
     try:
         for wanted, answerable in ((questions - without, True), (without, False)):
-            offered = _offered(store, collection, documents, wanted, answerable, seed, writer)
-            keeping.take(offered, wanted)
+            if writer is not None:
+                keeping.take(_by_model(store, documents, wanted, answerable, seed, writer), wanted)
+                continue
+            steps = answerable_steps(wanted) if answerable else unanswerable_steps(wanted)
+            if answerable and only_cloze:
+                steps = [(cloze_questions, wanted)]
+            _by_rules(Collected(store, collection), documents, steps, wanted, seed, keeping)
     except ModelServerError as error:
         if not keeping.kept:
             raise
@@ -107,6 +126,7 @@ class _Keeping:
         self._language = language
         self._progress = progress
         self._known: set[str] = set()
+        self._sentences: set[tuple[str, int, int]] = set()
 
     def take(self, offered: Iterator[Question | str], wanted: int) -> None:
         """Keep as many more of what is offered."""
@@ -125,6 +145,11 @@ class _Keeping:
         folded = fold(question.text).text
         if folded in self._known:
             return "the same question again"
+        if question.tags["kind"] in _OF_SENTENCES:
+            places = {(place.document, place.start, place.end) for place in question.excerpts}
+            if places & self._sentences:
+                return "the sentence was asked about already"
+            self._sentences |= places
         self._known.add(folded)
         return ""
 
@@ -150,25 +175,43 @@ def _fit(
     return fit
 
 
-def _offered(
+def _by_model(
     store: Store,
-    collection: str,
     documents: Sequence[Document],
     wanted: int,
     answerable: bool,
     seed: int,
-    writer: Writer | None,
+    writer: Writer,
 ) -> Iterator[Question | str]:
-    """Yield questions and reasons, one document after the other, round after round."""
+    """Yield what the model writes about passages, one document after the other, in rounds."""
     if wanted <= 0:
         return iter(())  # and no thread is started
     ordered = documents[: max(MOST_READ, wanted)]
-    if writer is None:
-        ask = cloze_questions if answerable else unanswerable_questions
-        return _in_turn(store, ordered, lambda source: ask(store, collection, source, seed))
     write = writer.answerable if answerable else writer.unanswerable
     jobs = _in_turn(store, ordered, partial(_passages, seed=seed))
     return _written(jobs, write, most=TRIES * wanted + TRIES)
+
+
+def _by_rules(
+    collected: Collected,
+    documents: Sequence[Document],
+    steps: Sequence[tuple[Offer, int]],
+    wanted: int,
+    seed: int,
+    keeping: _Keeping,
+) -> None:
+    """Take what each step offers up to its own number, all of them together `wanted`."""
+    ordered = documents[: max(MOST_READ, wanted)]
+    end = len(keeping.kept) + wanted
+    offers: dict[Offer, Iterator[Question | str]] = {}
+    for offer, most in steps:
+        if offer not in offers:  # a step that comes again goes on where it was
+
+            def of(source: Source, offer: Offer = offer) -> Iterator[Question | str]:
+                return offer(collected, source, seed)
+
+            offers[offer] = _in_turn(collected.store, ordered, of)
+        keeping.take(offers[offer], min(most, end - len(keeping.kept)))
 
 
 def _in_turn(

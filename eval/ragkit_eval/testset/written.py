@@ -51,7 +51,7 @@ class Writer:
             span=span,
             quote=quote,
             language=language,
-            method="llm",
+            kind="written",
         )
 
     def unanswerable(self, passage: Hit, language: PromptLanguage) -> Question | str:
@@ -77,7 +77,7 @@ class Writer:
             return "the reply is not the JSON that was asked for"
         if checked["answered"]:
             return "the documents answer it after all"
-        return made.unanswerable(passage.uri, question, language=language, method="llm")
+        return made.unanswerable(passage.uri, question, language=language, kind="written")
 
     def _decoding(self) -> Decoding:
         return Decoding(max_tokens=MAX_TOKENS, seed=self.seed)

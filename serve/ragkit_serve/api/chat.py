@@ -129,6 +129,7 @@ class Question:
     def _adapted(self, choice: int) -> KnowledgeBase:
         services, options = self.state.services, self.asked.options
         kb = services.library.open(self.caller, self.collection)
+        kb.load_entailment()  # before a follow-up is made standalone, which asks the model
         return kb.adapted(
             passages=options.top_k,
             mode=options.mode,

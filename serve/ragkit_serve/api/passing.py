@@ -122,6 +122,7 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
     kb = kb.adapted(
         passages=options.top_k, mode=options.mode, where=options.filter, as_of=options.as_of
     )
+    kb.load_entailment()  # before the model is asked: its answer could not be checked
     hits = kb.search(questions[-1], k=kb.passages)
     model = services.library.model
     assert model is not None, "there is a served model"

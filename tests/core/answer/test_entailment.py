@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from ragkit.answer.citations import cite
-from ragkit.answer.entailment import EntailmentModel, entailment_label, open_entailment
+from ragkit.answer.entailment import (
+    EntailmentModel,
+    entailment_label,
+    load_entailment,
+    open_entailment,
+)
 from ragkit.answer.verify import verify
 from ragkit.errors import ModelError
 from ragkit.types import Claim, Draft, Hit
@@ -91,11 +96,18 @@ def test_a_text_that_is_too_long_is_cut(tiny: Path) -> None:
 
 
 def test_what_cannot_be_had_is_said_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="hf download nobody/nothing"):
-        EntailmentModel("nobody/nothing").load()
-    with pytest.raises(ModelError, match="see what is in it"):
-        EntailmentModel(str(tmp_path)).load()
+    for name, said in (
+        ("nobody/nothing", "not on this machine: fetch it with `hf download nobody/nothing`"),
+        (str(tmp_path), "put such a model there"),
+        (str(tmp_path / "nowhere"), "there is no such folder: name one that is there"),
+    ):
+        with pytest.raises(ModelError) as error:
+            load_entailment(open_entailment(name))
+        assert said in str(error.value)
+        assert "or unset RAGKIT_NLI_MODEL" in str(error.value)
+        assert "\n" not in str(error.value)
     assert open_entailment(None) is None
+    load_entailment(None)
 
 
 def test_the_label_is_read_from_the_configuration() -> None:

@@ -82,6 +82,44 @@ def test_a_place_that_was_not_retrieved() -> None:
 
 
 @pytest.mark.parametrize(
+    ("uri", "quote", "said", "pieces"),
+    [
+        # overlapping, touching, and three in a row
+        ("pump.md", "230 volts when it runs. Its dry weight is 40 kg", None, [(0, 40), (30, 95)]),
+        ("pump.md", "230 volts when it runs. Its dry weight is 40 kg", None, [(0, 35), (35, 95)]),
+        ("pump.md", PUMP, None, [(0, 35), (30, 60), (60, 200)]),
+        ("年假.md", "二十五天年假。申请须提前三个工作日", None, [(0, 16), (10, 40)]),
+        (
+            "年假.md",
+            LEAVE,
+            "员工每年享有二十五天年假，申请须提前三个工作日提交",
+            [(0, 12), (12, 40)],
+        ),
+    ],
+)
+def test_a_quotation_over_several_passages_was_retrieved(
+    uri: str, quote: str, said: str | None, pieces: list[tuple[int, int]]
+) -> None:
+    hits = [passage(uri, start, min(end, len(DOCUMENTS[uri]))) for start, end in pieces]
+    text = (said or quote.rstrip(".。")) + (" [1]." if uri == "pump.md" else "[1]。")
+    for order in (hits, hits[::-1]):
+        validity = citation_validity(answer(text, cite(1, uri, quote), hits=order))
+        assert validity.problems == ()
+        assert validity.valid == validity.cited >= 1
+
+
+def test_what_lies_between_passages_was_not_retrieved() -> None:
+    apart = [passage("pump.md", 0, 36), passage("pump.md", 40, 95)]
+    said = answer("The pump needs 230 volts [1].", VOLTS, hits=apart)
+    assert [p.reason for p in citation_validity(said).problems] == ["not retrieved"]
+    torn = passage("pump.md", 30, 95)
+    torn["text"] = torn["text"].replace("runs", "rusts")[: 95 - 30]
+    torn["end"] = torn["start"] + len(torn["text"])
+    other = answer("The pump needs 230 volts [1].", VOLTS, hits=[passage("pump.md", 0, 36), torn])
+    assert [p.reason for p in citation_validity(other).problems] == ["not retrieved"]
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         {"quote": "The pump needs 231 volts when it runs."},

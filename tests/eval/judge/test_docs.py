@@ -44,5 +44,5 @@ def test_the_line_of_a_labelled_set_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "set.jsonl"
     path.write_text(block, encoding="utf-8")
     (question,) = read_set(path).questions
-    assert question.answers == ("周二",)
-    assert (question.excerpts[0].start, question.excerpts[0].end) == (377, 399)
+    assert question.answers == ("36米",)
+    assert (question.excerpts[0].start, question.excerpts[0].end) == (211, 242)

@@ -43,11 +43,69 @@ def write(path: Path, *lines: Mapping[str, Any]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize("english", [True, False])
+def test_a_set_in_another_language_than_the_documents_is_told(
+    ragkit: Commands, english: bool
+) -> None:
+    kept, names = (CHINESE, ("English", "Chinese")) if english else (BEE, ("Chinese", "English"))
+    for file in (ragkit.folder / "documents").iterdir():
+        if file.read_text(encoding="utf-8") != kept:
+            file.unlink()
+    asked = "How high is the lighthouse of the harbour?" if english else "蜂箱每年产多少蜂蜜？"
+    name = "灯塔" if english else "bee"
+    write(
+        ragkit.folder / "other.jsonl", {"question": asked, "answers": ["x"], "relevant": {name: 1}}
+    )
+    ragkit("ingest", "documents")
+    said = "1 of 1 questions are asked in another language than that of the documents: 1 in"
+    said += f" {names[0]}"
+    for command in ("rag", "retrieval"):
+        run = f"{command}.jsonl"
+        done = ragkit("eval", command, "other.jsonl", "--out", run, "--json")
+        assert done.stderr.startswith(f"ragkit: note: {said} of documents in {names[1]} (")
+        assert "was not trained for all of these languages" in done.stderr
+        assert json.loads(done.stdout)["notes"][0].startswith(said)
+        assert f"**note**: {said}" in ragkit("eval", "report", run).stdout
+        ragkit("eval", "report", run, "--out", f"{command}.html")
+        assert said in (ragkit.folder / f"{command}.html").read_text(encoding="utf-8")
+    ragkit("eval", "rag", "other.jsonl", "--out", "words.jsonl", "--mode", "lexical")
+    assert f": {said}" in ragkit("eval", "compare", "rag.jsonl", "words.jsonl").stdout
+
+
+def test_the_worst_answers_are_shown_beside_what_was_expected(ragkit: Commands) -> None:
+    ragkit("ingest", "documents")
+    write(
+        ragkit.folder / "wrong.jsonl",
+        {"question": "How much honey does a hive yield?", "answers": ["forty tons"]},
+        {"question": "灯塔高多少米？", "answerable": False},
+    )
+    told = ragkit("eval", "rag", "wrong.jsonl").stdout
+    assert "       expected: forty tons\n       got: " in told
+    assert "       expected: a refusal, for no document answers this\n       got: 灯塔" in told
+    assert "Refused: 0 of 1 unanswerable questions, 0 of 1 answerable ones" in told
+
+
+def test_a_missing_entailment_model_is_one_line_before_any_question(ragkit: Commands) -> None:
+    ragkit("ingest", "documents")
+    asked = ("eval", "rag", "set.jsonl", "--out", "run.jsonl")
+    line = ragkit.error(*asked, code=1, RAGKIT_NLI_MODEL="nobody/nothing")
+    assert "RAGKIT_NLI_MODEL names cannot be loaded: it is not on this machine: fetch it" in line
+    assert not (ragkit.folder / "run.jsonl").exists()
+    for question in ("How much honey does a hive yield?", "灯塔建于哪一年？"):
+        assert "RAGKIT_NLI_MODEL" in ragkit.error(
+            "ask", question, code=1, RAGKIT_NLI_MODEL="nobody/nothing"
+        )
+    ragkit("eval", "retrieval", "set.jsonl", RAGKIT_NLI_MODEL="nobody/nothing")
+
+
 def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> None:
     ragkit("ingest", "documents")
     done = ragkit("eval", "rag", "set.jsonl", "--out", "run.jsonl", "--metric", "rouge-l")
     assert "rag:set: 3 of 3 items answered (100%), 0 errors" in done.stdout
+    assert "Refused: 1 of 1 unanswerable questions, 0 of 2 answerable ones" in done.stdout
     assert "Refusals: precision 1.000, recall 1.000" in done.stdout
+    assert "right: the expected words are there; refused where no document answers" in done.stdout
+    assert "Intervals take questions about one document together" in done.stdout
     assert "rouge-l" in done.stdout
     run = read_run(ragkit.folder / "run.jsonl")
     scores = {record.id: record.scores for record in run.records}

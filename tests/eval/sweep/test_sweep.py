@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from ragkit import build
 from ragkit.errors import SettingsError, UsageError
 from ragkit.settings import Settings
 from ragkit.store.open import open_database
-from ragkit.testing import CORPUS, fill
+from ragkit.testing import CORPUS, fill, new_document
 from ragkit_eval.cli import app
+from ragkit_eval.record import read_run
 from ragkit_eval.sets import LabelledSet, Question
 from ragkit_eval.sweep import stored
-from ragkit_eval.sweep.grid import Grid
+from ragkit_eval.sweep.grid import Grid, read_grid
 from ragkit_eval.sweep.run import sweep
 from tests.commands import run
 from tests.eval.endpoint.scripted import ScriptedServer, error
@@ -66,6 +68,28 @@ def test_the_command_tries_cells_and_goes_on_where_it_was(
     again = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert again["says"] == kept["says"]
     assert {path.name: path.read_bytes() for path in sorted(out.glob("*.jsonl"))} == runs
+
+
+def test_questions_in_another_language_are_told_once(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_database(settings) as database:
+        chinese = replace(
+            new_document("灯塔.md", "灯塔建于1903年。灯塔高三十二米。"), language="zh"
+        )
+        fill(database.store("default"), build.embedder(settings), [chinese], collection="zh")
+    texts = ["How high is the tower?", "Who paid for it?", "Is the tower open?", "Is it of stone?"]
+    labelled = LabelledSet(
+        "tower", {}, tuple(Question(one, one, answerable=False, group=one) for one in texts)
+    )
+    (tmp_path / "grid.toml").write_text("[grid]\npassages = [1, 2]\n", encoding="utf-8")
+    grid = read_grid(tmp_path / "grid.toml")
+    sweep(grid, labelled, tmp_path / "out", settings, collection="zh", samples=100)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(set(lines)) == 1
+    assert lines[0].startswith("ragkit: note: 2 of 2 questions are asked in another language")
+    for path in (tmp_path / "out").glob("*.jsonl"):
+        assert read_run(path).header.notes == (lines[0].removeprefix("ragkit: note: "),)
 
 
 def test_answers_written_at_another_temperature_are_another_run(

@@ -1,6 +1,7 @@
 """`ragkit eval testset` as a user types it, on a real database."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,27 +45,43 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_set_is_made_that_the_other_commands_read(ragkit: Commands) -> None:
-    done = ragkit.json("eval", "testset", "--out", "set.jsonl", "--unanswerable", "0.02")
-    assert (done["questions"], done["unanswerable"], done["documents"]) == (4, 1, 2)
-    assert (done["method"], done["collection"], done["out"]) == ("cloze", "default", "set.jsonl")
+    done = ragkit.json("eval", "testset", "--out", "set.jsonl", "--unanswerable", "0.04")
+    assert (done["unanswerable"], done["documents"]) == (2, 2)
+    assert (done["method"], done["collection"], done["out"]) == ("rules", "default", "set.jsonl")
+    assert sum(done["kinds"].values()) == done["questions"]
     path = ragkit.folder / "set.jsonl"
     questions = read_set(path).questions
-    assert {(q.answers, q.answerable) for q in questions} == {
-        (("42",), True),
-        (("90",), True),
-        (("22",), True),
-        ((), False),
-    }
+    asked = {q.text: q.answers for q in questions if q.answerable}
+    assert asked["机房温度应保持在多少℃？"] == ("22℃",)
+    assert {q.answerable for q in questions} == {True, False}
     labelled = read_labelled(path)  # as `ragkit calibrate` does
-    assert sorted(one.answerable for one in labelled) == [False, True, True, True]
+    assert sum(not one.answerable for one in labelled) == 2
     assert {one.group for one in labelled} == set(DOCUMENTS)
-    (room,) = [row for row in _rows(path) if row.get("answers") == ["22"]]
-    assert (
-        room["question"] == "填空（见“机房”）：机房温度应保持在____℃，相对湿度不得超过百分之六十。"
-    )
+    (room,) = [row for row in _rows(path) if row.get("answers") == ["22℃"]]
+    assert room["tags"] == {"kind": "number", "language": "zh"}
     (place,) = room["spans"]
     shown = ragkit.json("documents", "show", str(_id(ragkit, place["document"])))
     assert shown["text"][place["start"] : place["end"]] == place["text"]
+
+
+def test_the_result_is_broken_down_by_kind(ragkit: Commands) -> None:
+    made = ragkit("eval", "testset", "--out", "kinds.jsonl").stdout
+    assert re.search(r"\n +\d+  number +how many, how long, when", made)
+    assert "→ no document answers this" in made
+    assert "how good answers to your users' own questions are, only those can show" in made
+    told = ragkit("eval", "rag", "kinds.jsonl", "--out", "kinds-run.jsonl").stdout
+    assert "answer_score by kind" in told
+    for kind in ("number, zh, answerable", "number, en, answerable", "unknown-term, zh"):
+        assert kind in told
+    report = ragkit("eval", "report", "kinds-run.jsonl").stdout
+    assert "| number, zh, answerable |" in report
+
+
+def test_sentences_to_complete_alone_are_made_on_demand(ragkit: Commands) -> None:
+    asked = ("--out", "cloze.jsonl", "--method", "cloze", "--unanswerable", "0")
+    assert ragkit.json("eval", "testset", *asked)["kinds"] == {"cloze": 3}
+    texts = {row["question"] for row in _rows(ragkit.folder / "cloze.jsonl")}
+    assert "填空（见机房）：机房温度应保持在____℃，相对湿度不得超过百分之六十。" in texts
 
 
 def _id(ragkit: Commands, uri: str) -> int:
@@ -76,8 +93,8 @@ def test_fewer_questions_than_asked_for_are_told(ragkit: Commands) -> None:
     done = ragkit(
         "eval", "testset", "--out", "few.jsonl", "--questions", "9", "--language", "zh", code=3
     )
-    assert "1 questions about 1 of 1 documents (cloze)" in done.stdout
-    assert "Note: the documents gave 1 answerable questions of 9." in done.stdout
+    assert "3 questions about 1 of 1 documents (by rules), 2 of them unanswerable" in done.stdout
+    assert "Note: the documents gave 1 answerable questions of 7." in done.stdout
     assert "no interval can be told" in done.stdout
 
 

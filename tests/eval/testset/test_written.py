@@ -57,7 +57,7 @@ def test_a_question_is_kept_with_the_exact_place_of_its_quotation() -> None:
     (place,) = question.excerpts
     assert (place.document, place.start, place.end) == ("leave.md", 0, 59)
     assert place.text == LEAVE[:59] == GOOD["quote"]
-    assert question.tags == {"language": "en", "method": "llm"}
+    assert question.tags == {"kind": "written", "language": "en"}
 
 
 def test_a_quotation_with_other_white_space_is_mapped_back_to_what_stands_there() -> None:

@@ -11,7 +11,13 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from ragkit import Settings
+from ragkit.contracts import Embedder
+from ragkit.library import Library
+from ragkit.store.open import open_database
 from ragkit_serve.stub import Fault, Reply, StubServer
+from ragkit_serve.web import load_or_log
+from tests.databases import Databases
 from tests.serve.api.conftest import Scripted, Serve
 
 ASKED: Any = [{"role": "user", "content": "How many days of paid holiday does an employee have?"}]
@@ -229,6 +235,39 @@ def test_a_model_server_that_is_down_is_a_502_before_anything_is_streamed(serve:
             with pytest.raises(openai.InternalServerError) as caught:
                 client(live.base).chat.completions.create(model=model, messages=ASKED, stream=True)
             assert caught.value.status_code == 502
+
+
+def test_a_missing_entailment_model_is_in_the_log_at_the_start(
+    filled_databases: Databases, loaded_embedder: Embedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with filled_databases.take() as url:
+        settings = Settings(database_url=SecretStr(url), nli_model="nobody/nothing")
+        with open_database(settings) as database:
+            load_or_log(Library(settings, database))
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "that RAGKIT_NLI_MODEL names cannot be loaded" in line
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_missing_entailment_model_is_said_before_the_model_is_asked(
+    serve: Serve,
+    scripted: Scripted,
+    caplog: pytest.LogCaptureFixture,
+    stream: bool,
+    tools: bool,
+) -> None:
+    stub = scripted()
+    before = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello."}]
+    body: dict[str, Any] = {"model": "ragkit", "messages": [*before, *ASKED], "stream": stream}
+    if tools:
+        body["tools"] = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    with serve(llm_url=stub.url, llm_model="stub", nli_model="nobody/nothing") as live:
+        done = httpx.post(f"{live.base}/chat/completions", json=body, timeout=30)
+    assert done.status_code == 500  # and not the beginning of an answer
+    assert "see the server's log" in done.json()["error"]["message"]
+    assert "that RAGKIT_NLI_MODEL names cannot be loaded" in caplog.text
+    assert stub.chats == []
 
 
 def test_another_server_answers_when_the_first_fails(serve: Serve) -> None:

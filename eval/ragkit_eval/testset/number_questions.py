@@ -1,0 +1,68 @@
+"""Questions for what a document's sentences count or measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ragkit.answer.question import read
+from ragkit.answer.templates import PromptLanguage
+from ragkit.text.analyse import analyse
+from ragkit.types import Span
+from ragkit_eval.sets import Question
+from ragkit_eval.testset import made
+from ragkit_eval.testset.amounts import amounts
+from ragkit_eval.testset.outline import topic_at
+from ragkit_eval.testset.places import Place, places
+from ragkit_eval.testset.rivals import Words, has_rival
+from ragkit_eval.testset.sources import Source, drawn
+from ragkit_eval.testset.wording import Amount, everyday, is_in, mid_sentence, with_topic
+
+if TYPE_CHECKING:
+    from ragkit_eval.testset.absent import Collected
+
+# Of a question with less than that one cannot tell what is meant; arbitrary.
+FEWEST_CONTENT: Final = 3  # content terms in English
+FEWEST_CHARS: Final = 15  # in Chinese
+_ASKS: Final = frozenset(analyse("how long often much far many within after before until time"))
+
+
+def number_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
+    """Yield a question for each sentence with an amount, in a drawn order, or why there is none."""
+    for place in sorted(places(source), key=lambda place: drawn(seed, "amount", place.text)):
+        words = Words(collected.store, collected.name, analyse(place.text))
+        asked = sorted(
+            amounts(place.text, words.weight, source.text),
+            key=lambda amount: drawn(seed, amount.question),
+        )
+        if not asked:
+            yield "no amount that can be asked for well"
+            continue
+        yield _question(place, words, asked[0])
+
+
+def _question(place: Place, words: Words, asked: Amount) -> Question | str:
+    if has_rival(words, place, place.text.replace(asked.answer, " ")):
+        return "another place says nearly the same"
+    text = everyday(asked.question, place.language)
+    if _is_short(text, place.language):
+        topic = mid_sentence(topic_at(place.source, place.start), place.source.text)
+        if is_in(place.language, topic):
+            text = with_topic(text, topic, place.language)
+    if set(analyse(asked.answer)) <= set(analyse(text)):
+        return "the question gives the answer away"
+    return made.answerable(
+        place.source.document.uri,
+        text,
+        answer=asked.answer,
+        span=Span(place.start, place.end),
+        quote=place.text,
+        language=place.language,
+        kind="number",
+    )
+
+
+def _is_short(text: str, language: PromptLanguage) -> bool:
+    if language == "zh":
+        return len(text) < FEWEST_CHARS
+    return len(read(text).content - _ASKS) < FEWEST_CONTENT
