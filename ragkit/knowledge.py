@@ -8,14 +8,13 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
-from ragkit.answer.greeting import is_greeting, reply
+from ragkit.answer.greeting import greeting, is_greeting
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from ragkit.store.where import Readers
     from ragkit.why.steps import Why
 
-MAX_LISTED = 1000  # documents; of a larger collection a greeting names none
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
@@ -325,7 +323,7 @@ class KnowledgeBase(Closing):
         self.load_entailment()
         clock = Clock()
         if isinstance(question, str) and is_greeting(question):
-            text = self._greeting(question)
+            text = greeting(question, self.store, self.collection, names_documents=not self.where)
             yield text
             yield Answer(text, refused=False, reason="", timings=clock.seconds)
             return
@@ -347,16 +345,6 @@ class KnowledgeBase(Closing):
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
         yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
-
-    def _greeting(self, question: str) -> str:
-        """Return a greeting with what can be asked, by the titles of some documents."""
-        own = (known for known in self.store.collections() if known.name == self.collection)
-        count = sum(known.documents for known in own)
-        titles: list[str] = []
-        if 0 < count <= MAX_LISTED and self.where is None:
-            documents = self.store.documents(self.collection)
-            titles = [found.title or PurePath(found.uri).name for found in documents]
-        return reply(question, self.collection, list(dict.fromkeys(titles)), count)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.

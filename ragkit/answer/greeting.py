@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.question import has_cjk, is_traditional
 
+if TYPE_CHECKING:
+    from ragkit.contracts import Store
+
 EXAMPLES: Final = 3  # documents named
 _MAX_CHARS: Final = 60
+_MAX_LISTED: Final = 1000  # documents; of a larger collection none is named
 _MAX_TITLE_CHARS: Final = 60
 
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
@@ -41,6 +46,17 @@ def is_greeting(question: str) -> bool:
     (True, True, False)
     """
     return _kind(question) != ""
+
+
+def greeting(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
+    """Answer a greeting with what can be asked of a collection, naming some of its documents."""
+    own = (known for known in store.collections() if known.name == collection)
+    documents = sum(known.documents for known in own)
+    titles: list[str] = []
+    if names_documents and 0 < documents <= _MAX_LISTED:
+        listed = store.documents(collection)
+        titles = [document.title or PurePath(document.uri).name for document in listed]
+    return reply(question, collection, list(dict.fromkeys(titles)), documents)
 
 
 def reply(question: str, collection: str, titles: Sequence[str], documents: int) -> str:

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.answer.cutoff import signals
@@ -95,14 +94,13 @@ def _asked(kb: KnowledgeBase, item: Item) -> Response:
 
 
 def _confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> float:
-    """Return how much speaks for an answer: the mean of the signals that a cut-off is fitted on.
+    """Return how probable an answer is by its passages, as without calibration.
 
-    Nothing is fitted here, so that it means the same in every collection.
+    It means the same in every collection.
     """
     asked = read(question)
     found = signals(asked, hits, term_weights(kb.store, kb.collection, asked.content))
-    known = [signal for signal in (found.cosine, found.share) if signal is not None]
-    return round(fmean(known), 6) if known else 0.0
+    return round(found.probability, 6)
 
 
 def _searched(kb: KnowledgeBase, item: Item, k: int) -> Response:
