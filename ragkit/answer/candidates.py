@@ -45,7 +45,8 @@ class Candidate:
     row with the names of its columns. `context` holds the terms of what precedes it, nearest
     first. `path` holds the terms of its title and headings, `asked` those of a question that the
     text answers with it, `after` how many sentences of that answer stand before. `whole` is False
-    where a passage's edge seems to cut the sentence.
+    where a passage's edge seems to cut the sentence. `section` are the headings over it within the
+    passage, `listed` its list, if it is an item or an introduction.
     """
 
     hit: Hit
@@ -61,7 +62,13 @@ class Candidate:
     after: int = 0
     whole: bool = True
     is_title: bool = False
+    section: tuple[str, ...] = ()
     listed: Listed | None = None
+
+    @property
+    def reach(self) -> frozenset[str]:
+        """The terms in and above it."""
+        return self.terms.union(self.path, self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +160,7 @@ def _candidate(
         after=unit.after,
         whole=_is_whole(region, piece),
         is_title=unit.kind == "title",
+        section=unit.headings,
         listed=_listed(region, unit),
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.question import Question, says_nothing, terms
-from ragkit.text.analyse import analyse
+from ragkit.text.analyse import CJK, analyse
 from ragkit.types import Hit
 
 ALONE = 0.5  # of a character whose neighbours are not beside it
@@ -22,7 +22,7 @@ CHARACTERS_PER_WORD = 2  # most Chinese words have two characters
 MAX_NAMED = 4  # missing words named in a reason
 _WORD_CHARS = range(2, 7)  # of Chinese; a longer stretch is no word
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_WORD = re.compile(rf"[^\W_{CJK}]+(?:[-'’][^\W_{CJK}]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def missing_words(
         if absent:
             weight_of.setdefault(word, max(weights[term] for term in absent))
     named = sorted(weight_of, key=lambda word: (-weight_of[word], word.casefold()))
-    return [*_missing_runs(question, known), *named][:MAX_NAMED]
+    return list(dict.fromkeys([*_missing_runs(question, known), *named]))[:MAX_NAMED]
 
 
 def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:

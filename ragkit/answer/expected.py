@@ -60,7 +60,9 @@ _ASKED: dict[Kind, re.Pattern[str]] = {
     "address": re.compile(r"地址|住址|哪条[路街]|\b(?:address|street|postcode)\b", re.I),
     "money": re.compile(
         r"多少钱|多少錢|价格|價格|价钱|費用|费用|租金|押金|工资|工資|薪水|几折|幾折|贵不贵"
-        r"|\bhow much\b|\b(?:costs?|price|fees?|rent|deposit|salary|charged?|paid?|fine|fare)\b",
+        r"|\bhow much (?:is|are|was|were|do|does|did|will|would|should|must|can|for|to|money)\b"
+        r"(?![^?]{0,60}\b(?:weigh|hold|contain)s?\b)|\bhow much\W*$"
+        r"|\b(?:costs?|price|fees?|rent|deposit|salary|charged?|paid?|fine|fare)\b",
         re.I,
     ),
 }

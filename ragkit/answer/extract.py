@@ -23,8 +23,8 @@ MAX_PASSAGES = 20  # arbitrary; beyond ten the answer gets no better, only slowe
 SAME = 0.8  # arbitrary; two sentences that share four terms of five say the same
 # A second sentence is quoted where its score is as near as this to the first one's, so that either
 # may be meant, or where it covers this much of the question that the first does not.
-NEAR = 2.5
-ADDS = 0.2
+NEAR = 1.5
+ADDS = 0.25
 
 # A question that wants steps or several things gets a whole list.
 _WANTS_LIST = re.compile(
@@ -109,9 +109,26 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
             break
         if any(_same(scored, other) or _overlap(scored, other) for other in chosen):
             continue
-        if chosen and not _is_wanted(asked, scored, chosen[0]):
+        if chosen and (scored.candidate.is_title or not _is_wanted(asked, scored, chosen[0])):
             continue
         chosen.append(_whole_list(asked, scored))
+    return _with_steps(asked, chosen, ranked, limit) if chosen else chosen
+
+
+def _with_steps(
+    question: Question, chosen: list[Scored], ranked: Sequence[Scored], limit: int
+) -> list[Scored]:
+    """Put the list of the first sentence's section after it where steps are asked for."""
+    first = chosen[0].candidate
+    if limit < MAX_SENTENCES or question.kinds or not _WANTS_LIST.search(question.text):
+        return chosen
+    if not first.section or any("\n" in other.candidate.shown for other in chosen):
+        return chosen
+    for scored in ranked:
+        found = scored.candidate
+        same = (found.hit.document, found.section) == (first.hit.document, first.section)
+        if same and found.listed is not None:
+            return [chosen[0], _whole_list(question, scored)]
     return chosen
 
 
@@ -121,7 +138,7 @@ def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
     if elsewhere and second.coverage < first.coverage:
         return False
     asked = question.units
-    added = asked & second.candidate.terms - first.candidate.terms
+    added = asked & second.candidate.terms - first.candidate.reach
     if len(added) >= ADDS * len(asked) > 0:
         return True
     return first.score - second.score <= NEAR and (second.is_of_kind or not first.is_of_kind)

@@ -17,6 +17,7 @@ _MAX_CHARS: Final = 60
 _MAX_LISTED: Final = 1000  # documents; of a larger collection none is named
 _MAX_TITLE_CHARS: Final = 60
 
+_WIDE: Final = re.compile("[\u3000-\u303f\uff01-\uff60]")  # punctuation of Chinese
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
 _GREETING: Final = re.compile(
     r"(?:(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| all"
@@ -33,14 +34,18 @@ _HELP: Final = re.compile(
 )
 _THANKS: Final = re.compile(
     r"(?:(?:(?:ok|okay|great|perfect|super) )?(?:many )?(?:thanks|thank you|thx|cheers)"
-    r"(?: a lot| so much| very much)?|great|perfect|ok|okay|good|nice|bye|goodbye|see you"
-    r"|(?:谢谢|謝謝|多谢|多謝|感谢|感謝)(?:你|您|了|啦)?|好的?|明白了?|知道了|收到|再见|再見|拜拜)",
+    r"(?: a lot| so much| very much)?|great|perfect|ok|okay|good|nice"
+    r"|(?:谢谢|謝謝|多谢|多謝|感谢|感謝)(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到)",
     re.IGNORECASE,
+)
+
+_BYE: Final = re.compile(
+    r"(?:good)?bye|see you(?: later)?|再见|再見|拜拜|回头见|回頭見", re.IGNORECASE
 )
 
 
 def is_greeting(question: str) -> bool:
-    """Tell whether a question is only a greeting, thanks, or asks what can be asked.
+    """Tell whether a question is only a greeting, thanks or marks, or asks what can be asked.
 
     >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
     (True, True, False)
@@ -67,7 +72,9 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
     >>> reply("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
-    chinese = has_cjk(question)
+    chinese = has_cjk(question) or _WIDE.search(question) is not None
+    if _kind(question) == "bye":
+        return "再见！" if chinese else "Goodbye!"
     named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
     if chinese:
         traditional = is_traditional(question)
@@ -98,13 +105,15 @@ _TO_TRADITIONAL: Final = str.maketrans("气这问关于档内请还没里", "氣
 
 def _kind(question: str) -> str:
     text = question.strip(_EDGES)
-    if len(question) > _MAX_CHARS or not text:
+    if len(question) > _MAX_CHARS or not question.strip():
         return ""
+    if not text:  # marks alone
+        return "help"
     parts = [part.strip(_EDGES) for part in re.split(r"[,，!！.。]", text)]
     kinds = [_kind_of(part) for part in parts if part]
     if not kinds or "" in kinds:
         return ""
-    return kinds[-1] if kinds[-1] == "thanks" else kinds[0]
+    return kinds[-1] if kinds[-1] in {"thanks", "bye"} else kinds[0]
 
 
 def _kind_of(text: str) -> str:
@@ -112,4 +121,6 @@ def _kind_of(text: str) -> str:
         return "greeting"
     if _HELP.fullmatch(text):
         return "help"
+    if _BYE.fullmatch(text):
+        return "bye"
     return "thanks" if _THANKS.fullmatch(text) else ""

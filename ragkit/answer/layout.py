@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Literal
+from unicodedata import east_asian_width
 
 from ragkit.text.plain import is_rule
 from ragkit.text.sentences import sentences
@@ -29,9 +30,19 @@ _TITLE_LINES = re.compile(
 )
 _SUBJECT = re.compile(r"(?:Subject|Re|主题|主題|标题|標題)[ \t]?[:：][ \t]*", re.IGNORECASE)
 # What stands below a title: a sentence, a list, a table, a label.
-_BODY = re.compile(r"[ \t]*\n[ \t]*\n\s*(?:[^\n]{0,200}[.。!！?？:：]|[-*+•|#]|\d{1,3}[.)])")
+_BODY = re.compile(
+    r"[ \t]*\n[ \t]*\n\s*(?:(?:[^\n]{0,200}\n){0,2}[^\n]{0,200}[.。!！?？:：]|[-*+•|#]|\d{1,3}[.)])"
+)
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})\S*\s*$")
+# A line this short that ends without punctuation is whole, as are labels and lines in full.
+_SHORT_LINE_COLUMNS: Final = 30
+_LINE_END = re.compile(r"(?<![,，、;；(（\n])\n[ \t]*(?=[^\sa-z])")
+_ENUMERATED = re.compile(
+    r"(?:[一二三四五六七八九十]{1,3}、|第[一二三四五六七八九十]{1,3}[条章节條節]|[(（][一二三四五六七八九十]{1,3}[)）])"
+    r"[^。!！?？…;；:：,，|\n]{1,20}\Z"
+)
+_YES_OR_NO_COLUMNS: Final = 14  # of an answer's first sentence that is no more than yes or no
 _LABELLED = re.compile(r"\n(?=[^\W\d_a-z][^:：\n|]{0,30}[:：][ \t]*\S)")
 _LABEL_LINE = re.compile(r"[^\W\d_a-z][^:：\n|]{0,30}[:：][ \t]*\S[^\n]*\Z")
 _MARKS: Final = "*_` \t"
@@ -116,9 +127,10 @@ def units(text: str) -> list[Unit]:
         at = bisect_right(starts, span.start) - 1
         block = blocks[at] if at >= 0 and span.start < blocks[at].items[-1].end else None
         kind: UnitKind = "row" if row else "item" if block else "sentence"
-        listed.append(
-            replace(place, start=span.start, end=span.end, kind=kind, head=head, block=block)
-        )
+        start = span.start
+        if listed and _says_yes_or_no(text, listed[-1], place, start):
+            start, place = listed.pop().start, replace(place, after=0)
+        listed.append(replace(place, start=start, end=span.end, kind=kind, head=head, block=block))
         place = replace(place, after=place.after + 1)
     return _introducing(text, listed, blocks)
 
@@ -155,14 +167,22 @@ def _with_blocks(listed: Sequence[Unit], with_intro: dict[int, Block]) -> Iterat
 
 
 def _spans(text: str) -> Iterator[Span]:
-    """Split a text into sentences and lines with labels, strong emphasis kept whole."""
+    """Split a text into sentences and lines that are whole, strong emphasis kept together."""
     for span in _balanced(text, sentences(text)):
         start = span.start
-        for match in _LABELLED.finditer(text, span.start, span.end):
-            if _LABEL_LINE.match(text, text.rfind("\n", 0, match.start()) + 1, match.start()):
+        for match in _LINE_END.finditer(text, span.start, span.end):
+            line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            labelled = _LABELLED.match(text, match.start()) and _LABEL_LINE.match(line)
+            if labelled or (line.strip() and _columns(line) <= _SHORT_LINE_COLUMNS):
                 yield Span(start, match.start())
                 start = match.end()
-        yield Span(start, span.end)
+        if start < span.end:
+            yield Span(start, span.end)
+
+
+def _columns(line: str) -> int:
+    """Count the columns that a line takes; CJK characters take two."""
+    return sum(1 + (east_asian_width(character) in "WF") for character in line)
 
 
 def _balanced(text: str, spans: Sequence[Span]) -> Iterator[Span]:
@@ -203,6 +223,8 @@ def _title(text: str, span: Span) -> str:
     piece = text[span.start : span.end]
     if subject := _SUBJECT.match(piece):
         return piece[subject.end() :]
+    if _ENUMERATED.match(piece) and _is_line(text, span):
+        return piece
     before = text[: span.start].rstrip(" \t")
     opens = not before or before.endswith("\n\n")
     if opens and _TITLE_LINES.match(piece) and _BODY.match(text, span.end):
@@ -234,6 +256,18 @@ def _question(text: str, span: Span) -> str:
         return ""
     marker = _ASK_MARK.match(words)
     return words[marker.end() :] if marker else words
+
+
+def _says_yes_or_no(text: str, before: Unit, place: Unit, start: int) -> bool:
+    """Tell whether the unit before opens the answer to a question and says no more than "No."."""
+    if not place.question or (before.question, before.after) != (place.question, 0):
+        return False
+    return place.after == 1 and before.kind == "sentence" and _is_short(text, before, start)
+
+
+def _is_short(text: str, before: Unit, start: int) -> bool:
+    between = text[before.start : start]
+    return "\n" not in between and _columns(between) <= _YES_OR_NO_COLUMNS
 
 
 def _is_rule(text: str, spans: Sequence[Span], number: int) -> bool:

@@ -22,7 +22,7 @@ COVERAGE, RANK, KIND, FOCUS = 8.0, 1.6, 2.0, 0.6
 # What a sentence loses that a passage's edge cuts, that says nothing new beside the question, and
 # that has other years than the question.
 CUT, REPEATS, OTHER_YEAR = 2.0, 2.0, 1.4
-TITLE = 2.0  # and a line that seems to be a title; by judgement
+TITLE = 4.0  # and a line that seems to be a title; by judgement
 # A term named k sentences earlier counts DECAY**k: 0.25, 0.35 and 0.45 measured within 0.01. Right
 # before a sentence that opens with a pronoun, which stands for it, it counts more.
 DECAY = 0.4

@@ -17,6 +17,7 @@ from ragkit.filters import Every
 from ragkit.retrieve.legs import MAX_K
 from ragkit.retrieve.search import check
 from ragkit.retrieve.words.marks import preferred
+from ragkit.text.analyse import CJK_CHARACTER
 from ragkit.types import Found, Hit, Query, Stage
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ragkit.retrieve.search import HybridRetriever
 
 
+MAX_CHARACTERS = 20  # of a question that are searched for one by one; arbitrary
+MAX_PAIRS = 50  # that have one of them; arbitrary
 SPARE = 10  # hits asked for besides, where some may be duplicates; arbitrary
 
 
@@ -70,6 +73,8 @@ class Pipeline:
         wanted = min(MAX_K, max(k, self.depth))
         search = self._phrases_first if self.for_answer else self._filtered
         hits = search(planned, wanted, stages)
+        if self.for_answer and not hits:
+            hits = self._by_characters(planned, wanted, stages)
         if self.for_answer and len(hits) < k:
             hits = self._with_the_rest(hits, k, stages)
         for refinement in self.refinements:
@@ -105,6 +110,27 @@ class Pipeline:
         ranked = tuple((hit.chunk, hit.score) for hit in hits)
         stages.append(Stage("phrases first", perf_counter() - began, ranked, told))
         return hits
+
+    def _by_characters(self, query: Query, wanted: int, stages: list[Stage]) -> Sequence[Hit]:
+        """Search for the pairs that have single characters of a Chinese question.
+
+        Its own pairs of neighbours stand in no passage, as "房租每月" where a passage has "月租金".
+        """
+        legs, found = self.retriever, dict.fromkeys(CJK_CHARACTER.findall(query.text))
+        if not found:
+            return ()
+        began = perf_counter()
+        with legs.store.snapshot() as reader:
+            pairs = [
+                pair
+                for character in [*found][:MAX_CHARACTERS]
+                for pair in reader.beginning_or_ending(legs.collection, character)[:MAX_PAIRS]
+            ]
+        stages.append(Stage("by characters", perf_counter() - began, notes={"pairs": len(pairs)}))
+        text = " ".join(dict.fromkeys(pairs))
+        return (
+            self._filtered(replace(query, text=text, variants=()), wanted, stages) if text else ()
+        )
 
     def _with_the_rest(self, hits: Sequence[Hit], k: int, stages: list[Stage]) -> Sequence[Hit]:
         """Add the other passages of a collection that has no more than k."""

@@ -14,7 +14,8 @@ from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new
     "text",
     ["hi", "Hello!", "hey there", "Good morning.", "Hi, how are you?", "thanks a lot", "ok thanks",
      "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
-     "谢谢", "好的，谢谢您！", "謝謝", "你能做什么？", "在吗？", "再见"],
+     "谢谢", "好的，谢谢您！", "謝謝", "谢谢你啊", "谢谢您的帮助！", "你能做什么？",
+     "在吗？", "再见", "bye!", "?", "？？？", "……"],
 )  # fmt: skip
 def test_greetings(text: str) -> None:
     assert is_greeting(text)
@@ -24,7 +25,7 @@ def test_greetings(text: str) -> None:
     "text",
     ["hi, when does the lease end?", "hello world program", "help desk phone", "你好，租金多少？",
      "谢谢卡怎么写", "good morning routine", "who are you allowed to invite", "早班几点",
-     "", "!", "ok button",      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
+     "", "  ", "ok button",      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
 )  # fmt: skip
 def test_questions_are_no_greetings(text: str) -> None:
     assert not is_greeting(text)
@@ -37,6 +38,9 @@ def test_questions_are_no_greetings(text: str) -> None:
                   " or “a.md”."),
         ("thanks!", "You are welcome. Ask me what your 2 documents say, for example about"
                     " “Lease” or “a.md”."),
+        ("再见！", "再见！"),
+        ("bye", "Goodbye!"),
+        ("？？", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("你好", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("謝謝", "不客氣！您可以就這2份文檔的內容提問，例如關於《Lease》、《a.md》。"),
     ],

@@ -78,6 +78,17 @@ def test_marks_that_mean_nothing_leave_the_question_as_it_is(question: str) -> N
     assert preferred(question).phrases == ()
 
 
+@pytest.mark.parametrize("question", ["房租每月交多少", "住哪儿"])
+def test_a_chinese_question_without_a_pair_in_common_is_searched_by_characters(
+    question: str,
+) -> None:
+    others = [new_document(f"{n}.txt", f"第{n}份文件说的是别的事。") for n in range(8)]
+    lease = new_document("rent.txt", "月租金为900元。租客居住的地址是北京。")
+    kb = knowledge(*others, lease).adapted(mode="lexical")
+    assert lease.uri in {hit.uri for hit in kb.ask(question).hits}
+    assert kb.search(question) == []
+
+
 @pytest.mark.parametrize(
     ("documents", "question"),
     [
