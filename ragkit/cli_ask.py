@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="QUESTION", help="The question, in English or Chinese.")
+    ],
     collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
     where: Where = None,
     as_of: AsOf = None,
@@ -42,6 +44,7 @@ def ask(
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
+    question = " ".join(words)
     settings = load_settings()
     decoding = d.decoding_with(
         settings,

@@ -14,6 +14,7 @@ import typer
 
 from ragkit.errors import IncompleteAnswerError
 from ragkit.text.headings import heading_path
+from ragkit.text.plain import cells, list_text
 from ragkit.types import Answer, Citation, Hit, Stage, Verdict
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -33,6 +34,17 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """Replace line breaks, too: the name of a file must not look like a line of our own."""
     return _NOT_IN_A_LINE.sub("\ufffd", text)
+
+
+def readable(quote: str) -> str:
+    """Write a quotation as it reads: without marks, a row's cells apart, a list's items by lines.
+
+    >>> readable("| **Li Wei** | 4711 |"), readable("1. Hold it.\\n2. Let go.")
+    ('Li Wei | 4711', '1. Hold it.\\n2. Let go.')
+    """
+    if quote.startswith("|"):
+        return " | ".join(cells(quote))
+    return list_text(quote)
 
 
 def print_json(value: object) -> None:
@@ -199,7 +211,7 @@ def print_citations(answer: Answer) -> None:
         typer.echo("\nSources")
     for citation in answer.citations:
         typer.echo(f"[{citation.n}] {_place(citation)}  {VERDICTS[citation.verdict]}")
-        typer.echo(textwrap.indent(printable(" ".join(citation.quote.split())), "    "))
+        typer.echo(textwrap.indent(printable(readable(citation.quote)), "    "))
     if answer.unverified:
         listed = ", ".join(repr(piece) for piece in answer.unverified)
         typer.echo(f"\nUnverified: in no cited source: {listed}")

@@ -27,7 +27,8 @@ _ENDS = re.compile(r"""[.。!！?？…;；:："'”’」』）)\]】》|]$""")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list in a document: `start:end` with its introduction, and how it reads."""
+    """A list in a document with its introduction, or a short answer to a question that the
+    document asks: `start:end`, and how it reads."""
 
     start: int
     end: int
@@ -166,14 +167,18 @@ def _candidate(
 
 
 def _listed(region: _Region, unit: Unit) -> Listed | None:
-    """Return a unit's list, if it is short enough to be quoted whole."""
-    if unit.block is None or len(unit.block.items) > MAX_LIST_ITEMS:
+    """Return a unit's list, or the answer that it is part of, if it can be quoted whole."""
+    if unit.answer is not None and unit.answer != Span(unit.start, unit.end) and not unit.block:
+        span = unit.answer
+    elif unit.block is None or len(unit.block.items) > MAX_LIST_ITEMS:
         return None
-    span = unit.block.span
+    else:
+        span = unit.block.span
     text = region.text[span.start : span.end]
     if len(text) > MAX_LIST_CHARS:
         return None
-    is_intro = unit.block.intro is not None and unit.start == unit.block.intro.start
+    intro = unit.block.intro if unit.block else None
+    is_intro = intro is not None and unit.start == intro.start
     start, end = region.start + span.start, region.start + span.end
     return Listed(start, end, text, list_text(text), terms(text), is_intro)
 

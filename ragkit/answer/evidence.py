@@ -64,16 +64,16 @@ def most_held(
 def missing_words(
     question: Question, passages: Sequence[Hit], weights: Mapping[str, float]
 ) -> list[str]:
-    """Name the words of a question that no passage has, as it writes them, the rarest first."""
+    """Name the rarest words of a question that no passage has, as it writes them, in its order."""
     text = "\n".join(map(shown, passages))
     known = terms(text)
-    weight_of: dict[str, float] = {}
+    weight_of = dict.fromkeys(_missing_runs(question, known), math.inf)
     for word in _WORD.findall(question.text):
         absent = [term for term in analyse(word) if term in question.words - known]
         if absent:
             weight_of.setdefault(word, max(weights[term] for term in absent))
-    named = sorted(weight_of, key=lambda word: (-weight_of[word], word.casefold()))
-    return list(dict.fromkeys([*_missing_runs(question, known), *named]))[:MAX_NAMED]
+    rarest = sorted(weight_of, key=lambda word: -weight_of[word])[:MAX_NAMED]
+    return sorted(rarest, key=question.text.find)
 
 
 def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:

@@ -25,6 +25,8 @@ SAME = 0.8  # arbitrary; two sentences that share four terms of five say the sam
 # may be meant, or where it covers this much of the question that the first does not.
 NEAR = 1.5
 ADDS = 0.25
+ASKS_THE_SAME = 0.6  # of the question's words stand in one that the document answers
+LEAST_COVERAGE = 0.6  # of the first one's; else it is only like it
 
 # A question that wants steps or several things gets a whole list.
 _WANTS_LIST = re.compile(
@@ -70,7 +72,8 @@ class ExtractiveGenerator:
             return
         pieces: list[str] = []
         for n, scored in enumerate(chosen, 1):
-            gap = "" if n == 1 else "\n\n" if "\n" in pieces[-1] + scored.candidate.shown else " "
+            apart = any(_stands_alone(chosen[place].candidate) for place in (n - 2, n - 1))
+            gap = "" if n == 1 else "\n\n" if apart else " "
             pieces.append(f"{gap}{_without_footnotes(scored.candidate.shown)} [{n}]")
             yield pieces[-1]
         citations = tuple(_citation(n, scored) for n, scored in enumerate(chosen, 1))
@@ -141,6 +144,8 @@ def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
     added = asked & second.candidate.terms - first.candidate.reach
     if len(added) >= ADDS * len(asked) > 0:
         return True
+    if second.coverage < LEAST_COVERAGE * first.coverage:
+        return False
     return first.score - second.score <= NEAR and (second.is_of_kind or not first.is_of_kind)
 
 
@@ -163,11 +168,18 @@ def _whole_list(question: Question, scored: Scored) -> Scored:
 
 def _wants_list(question: Question, candidate: Candidate) -> bool:
     """Tell whether steps are asked for, or the item has no word of the question for itself."""
+    if candidate.asked:
+        return len(question.units & candidate.asked) >= ASKS_THE_SAME * len(question.units)
     if question.kinds:
         return False
     if _WANTS_LIST.search(question.text):
         return True
     return not question.content & candidate.terms
+
+
+def _stands_alone(candidate: Candidate) -> bool:
+    """Tell whether it is a list or a table's row, which is no part of running text."""
+    return "\n" in candidate.shown or candidate.text.startswith("|")
 
 
 def _same(one: Scored, other: Scored) -> bool:

@@ -34,11 +34,20 @@ _HELP: Final = re.compile(
 )
 _THANKS: Final = re.compile(
     r"(?:(?:(?:ok|okay|great|perfect|super) )?(?:many )?(?:thanks|thank you|thx|cheers)"
-    r"(?: a lot| so much| very much)?|great|perfect|ok|okay|good|nice"
+    r"(?: a lot| so much| very much)?(?: for (?:your|the) (?:help|answer|time))?"
+    r"|that (?:helped|helps|was helpful|is all|'s all)(?: a lot)?|great|perfect|ok|okay|good|nice"
     r"|(?:谢谢|謝謝|多谢|多謝|感谢|感謝)(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到)",
     re.IGNORECASE,
 )
 
+_OPENINGS: Final = {
+    "greeting": ("Hello!", "您好！"),
+    "help": (
+        "I answer questions from your documents, and show where each answer stands.",
+        "我根据您的文档回答问题，并注明出处。",
+    ),
+    "thanks": ("You are welcome.", "不客气！"),
+}
 _BYE: Final = re.compile(
     r"(?:good)?bye|see you(?: later)?|再见|再見|拜拜|回头见|回頭見", re.IGNORECASE
 )
@@ -79,10 +88,11 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
     if chinese:
         traditional = is_traditional(question)
         return _chinese(_kind(question), collection, named, documents, traditional=traditional)
-    opening = "You are welcome." if _kind(question) == "thanks" else "Hello!"
+    opening = _OPENINGS[_kind(question)][0]
     if not documents:
         return f"{opening} The collection “{collection}” has no documents yet: add some first."
-    examples = " or ".join(f"“{title}”" for title in named)
+    quoted = [f"“{title}”" for title in named]
+    examples = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
     about = f", for example about {examples}" if named else ""
     count = "document says" if documents == 1 else f"{documents:,} documents say"
     return f"{opening} Ask me what your {count}{about}."
@@ -91,7 +101,7 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
 def _chinese(
     kind: str, collection: str, named: Sequence[str], documents: int, *, traditional: bool
 ) -> str:
-    opening = "不客气！" if kind == "thanks" else "您好！"
+    opening = _OPENINGS[kind][1]
     if documents:
         about = f"，例如关于{'、'.join(f'《{title}》' for title in named)}" if named else ""
         text = f"{opening}您可以就这{documents}份文档的内容提问{about}。"
@@ -100,7 +110,9 @@ def _chinese(
     return text.translate(_TO_TRADITIONAL) if traditional else text
 
 
-_TO_TRADITIONAL: Final = str.maketrans("气这问关于档内请还没里", "氣這問關於檔內請還沒裡")
+_TO_TRADITIONAL: Final = str.maketrans(
+    "气这问关于档内请还没里据题并处", "氣這問關於檔內請還沒裡據題並處"
+)
 
 
 def _kind(question: str) -> str:

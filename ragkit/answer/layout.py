@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, Literal
 from unicodedata import east_asian_width
 
@@ -18,6 +18,7 @@ from ragkit.types import Span
 UnitKind = Literal["sentence", "item", "row", "title"]
 
 MAX_LIST_ITEMS: Final = 12
+MAX_ITEM_CHARS: Final = 300  # of an item that is quoted whole; arbitrary
 MAX_LIST_CHARS: Final = 1000  # arbitrary: about ten lines of a terminal
 _MAX_QUESTION_CHARS: Final = 200
 
@@ -32,6 +33,10 @@ _SUBJECT = re.compile(r"(?:Subject|Re|主题|主題|标题|標題)[ \t]?[:：][ 
 # What stands below a title: a sentence, a list, a table, a label.
 _BODY = re.compile(
     r"[ \t]*\n[ \t]*\n\s*(?:(?:[^\n]{0,200}\n){0,2}[^\n]{0,200}[.。!！?？:：]|[-*+•|#]|\d{1,3}[.)])"
+)
+_NUMBERED_TITLE = re.compile(
+    r"\d{1,2}[.、)][ \t]*[^\W\d_][^\n.。!！?？…;；:：,，|]{0,38}\n"
+    r"(?=[^\sa-z*+•|#>-])(?!\d{1,3}[.)、])"
 )
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})\S*\s*$")
@@ -71,7 +76,8 @@ class Unit:
 
     `headings` stand over it in the text, outermost first. `question` is one that the text asks
     right above it, `after` the number of units between the two. `head` is its table's head row,
-    `block` its list, or the list that it introduces.
+    `block` its list, or the list that it introduces, `answer` the short paragraph that it is of,
+    if that answers a question.
     """
 
     start: int
@@ -82,6 +88,7 @@ class Unit:
     after: int = 0
     head: Span | None = None
     block: Block | None = None
+    answer: Span | None = None
 
 
 def units(text: str) -> list[Unit]:
@@ -128,11 +135,30 @@ def units(text: str) -> list[Unit]:
         block = blocks[at] if at >= 0 and span.start < blocks[at].items[-1].end else None
         kind: UnitKind = "row" if row else "item" if block else "sentence"
         start = span.start
-        if listed and _says_yes_or_no(text, listed[-1], place, start):
-            start, place = listed.pop().start, replace(place, after=0)
+        if listed and (
+            _says_yes_or_no(text, listed[-1], place, start) or _same_item(listed[-1], block, span)
+        ):
+            start, place = listed[-1].start, replace(place, after=listed[-1].after)
+            listed.pop()
         listed.append(replace(place, start=start, end=span.end, kind=kind, head=head, block=block))
         place = replace(place, after=place.after + 1)
-    return _introducing(text, listed, blocks)
+    return _answering(text, _introducing(text, listed, blocks))
+
+
+def _answering(text: str, listed: Sequence[Unit]) -> list[Unit]:
+    """Give the sentences below a question the whole of the paragraph that they are of."""
+    done: list[Unit] = []
+    for _, below in groupby(listed, key=lambda unit: unit.question):
+        same = list(below)
+        end = same[0].end
+        for before, unit in pairwise(same):
+            if "\n\n" in text[before.end : unit.start] or unit.kind != "sentence":
+                break
+            end = unit.end
+        span = Span(same[0].start, end)
+        short = bool(same[0].question) and end - span.start <= MAX_ITEM_CHARS
+        done += [replace(unit, answer=span if short and unit.end <= end else None) for unit in same]
+    return done
 
 
 def item_text_start(text: str, start: int, end: int) -> int:
@@ -225,11 +251,18 @@ def _title(text: str, span: Span) -> str:
         return piece[subject.end() :]
     if _ENUMERATED.match(piece) and _is_line(text, span):
         return piece
+    if _is_numbered_title(text, span.start):
+        return piece
     before = text[: span.start].rstrip(" \t")
     opens = not before or before.endswith("\n\n")
     if opens and _TITLE_LINES.match(piece) and _BODY.match(text, span.end):
         return " ".join(piece.split())
     return ""
+
+
+def _is_numbered_title(text: str, start: int) -> bool:
+    """Tell whether a line is a short title with a number, with the text that it heads below."""
+    return _NUMBERED_TITLE.match(text, start) is not None
 
 
 def _is_line(text: str, span: Span) -> bool:
@@ -265,6 +298,13 @@ def _says_yes_or_no(text: str, before: Unit, place: Unit, start: int) -> bool:
     return place.after == 1 and before.kind == "sentence" and _is_short(text, before, start)
 
 
+def _same_item(before: Unit, block: Block | None, span: Span) -> bool:
+    """Tell whether a sentence goes on in the item of the unit before, and is short beside it."""
+    if block is None or before.block != block or span.end - before.start > MAX_ITEM_CHARS:
+        return False
+    return any(item.start <= before.start and span.end <= item.end for item in block.items)
+
+
 def _is_short(text: str, before: Unit, start: int) -> bool:
     between = text[before.start : start]
     return "\n" not in between and _columns(between) <= _YES_OR_NO_COLUMNS
@@ -284,7 +324,7 @@ def _blocks(text: str) -> list[Block]:
         end = start + len(line.rstrip())
         if not line.strip():
             blank = True
-        elif _ITEM.match(line):
+        elif _ITEM.match(line) and not _is_numbered_title(text, start):
             items.append(Span(start + len(line) - len(line.lstrip(" \t")), end))
             blank = False
         elif (items and _INDENTED.match(line)) or (

@@ -32,7 +32,7 @@ PRONOUN = 0.7
 PATH = 0.6
 # A term of a question that the document itself answers counts this much in the first sentence
 # below, and less with each sentence: by judgement, as no set has such documents.
-ASKED, ASKED_DECAY = 0.9, 0.85
+ASKED, ASKED_DECAY = 1.0, 0.8
 # A phrase weighs its idf mass to this power, lest a long name drown the rest of the question.
 PHRASE_POWER = 0.75
 _FEW_NEW = 2  # terms; a sentence with fewer repeats the question or is a title

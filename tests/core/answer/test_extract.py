@@ -172,12 +172,12 @@ def test_refuses_in_the_question_s_language(question: str, statement: str) -> No
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("Who owns the moon?", "none mentions “moon”, “owns”"),
+        ("Who owns the moon?", "none mentions “owns”, “moon”"),
         ("who is it?", "the question holds no word to look for"),
         ("", "the question holds no word to look for"),
         (
             "Which bridge in Lisbon collapsed during the 1755 earthquake?",
-            "none mentions “1755”, “collapsed”, “during”, “earthquake”",
+            "none mentions “Lisbon”, “collapsed”, “during”, “1755”",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new
 @pytest.mark.parametrize(
     "text",
     ["hi", "Hello!", "hey there", "Good morning.", "Hi, how are you?", "thanks a lot", "ok thanks",
+     "Thanks, that helped!", "Thanks for your help",
      "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
      "谢谢", "好的，谢谢您！", "謝謝", "谢谢你啊", "谢谢您的帮助！", "你能做什么？",
      "在吗？", "再见", "bye!", "?", "？？？", "……"],
@@ -40,7 +41,8 @@ def test_questions_are_no_greetings(text: str) -> None:
                     " “Lease” or “a.md”."),
         ("再见！", "再见！"),
         ("bye", "Goodbye!"),
-        ("？？", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
+        ("？？", "我根据您的文档回答问题，并注明出处。"
+                 "您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("你好", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("謝謝", "不客氣！您可以就這2份文檔的內容提問，例如關於《Lease》、《a.md》。"),
     ],
