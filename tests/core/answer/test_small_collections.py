@@ -162,7 +162,7 @@ def test_a_file_of_three_sentences_is_answered_by_one(
     [
         (LEASE, "Tell me about the rent, the pets and the lease"),
         (LEASE_HANS, "租金、宠物和租约的规定有哪些"),
-        ("病假工资按基本工资的80%发放。事假期间不发工资。", "病假和事假期间的工资怎么算？"),
+        ("病假工资按基本工资的80%发放。迟到每次扣50元。", "病假工资怎么算，迟到扣多少？"),
     ],
 )
 def test_two_sentences_of_one_passage_keep_their_markers(text: str, question: str) -> None:
