@@ -24,6 +24,7 @@ SAME = 0.8  # arbitrary; two sentences that share four terms of five say the sam
 # A second sentence is quoted where its score is as near as this to the first one's, so that either
 # may be meant, or where it covers this much of the question that the first does not.
 NEAR = 1.5
+NEAR_ELSEWHERE = 0.5  # of a sentence of another document
 ADDS = 0.25
 ASKS_THE_SAME = 0.6  # of the question's words stand in one that the document answers
 LEAST_COVERAGE = 0.6  # of the first one's; else it is only like it
@@ -114,6 +115,10 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
             continue
         if chosen and (scored.candidate.is_title or not _is_wanted(asked, scored, chosen[0])):
             continue
+        listed = scored.candidate.listed
+        if chosen and listed is not None and listed == chosen[0].candidate.listed:
+            chosen[0] = _whole(chosen[0])
+            break
         chosen.append(_whole_list(asked, scored))
     return _with_steps(asked, chosen, ranked, limit) if chosen else chosen
 
@@ -138,8 +143,8 @@ def _with_steps(
 def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
     """Tell whether a second sentence may be what is meant, or adds what the question asks for."""
     elsewhere = second.candidate.hit.document != first.candidate.hit.document
-    if elsewhere and second.coverage < first.coverage:
-        return False
+    if elsewhere:
+        return second.coverage >= first.coverage and first.score - second.score <= NEAR_ELSEWHERE
     asked = question.units
     added = asked & second.candidate.terms - first.candidate.reach
     if len(added) >= ADDS * len(asked) > 0:
@@ -154,6 +159,12 @@ def _whole_list(question: Question, scored: Scored) -> Scored:
     listed = scored.candidate.listed
     if listed is None or not (listed.intro or _wants_list(question, scored.candidate)):
         return scored
+    return _whole(scored)
+
+
+def _whole(scored: Scored) -> Scored:
+    listed = scored.candidate.listed
+    assert listed is not None, "it has a list or an answer"
     whole = replace(
         scored.candidate,
         start=listed.start,
@@ -169,7 +180,10 @@ def _whole_list(question: Question, scored: Scored) -> Scored:
 def _wants_list(question: Question, candidate: Candidate) -> bool:
     """Tell whether steps are asked for, or the item has no word of the question for itself."""
     if candidate.asked:
-        return len(question.units & candidate.asked) >= ASKS_THE_SAME * len(question.units)
+        shared = len(question.units & candidate.asked)
+        if candidate.after and shared:  # the answer began with "Yes" or "No"
+            return True
+        return shared >= ASKS_THE_SAME * len(question.units)
     if question.kinds:
         return False
     if _WANTS_LIST.search(question.text):

@@ -20,7 +20,7 @@ FUNCTION_WORDS = (
 # What people say around a question, and verbs that say nothing of what is asked for.
 _POLITE_WORDS = (
     r"\b(?:hi|hello|hey|dear|thanks|thank|cheers|sorry|excuse|kindly|know|say|want|wanna|wondering"
-    r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay|per|until|happens?|happened|things?|stuff|back|comes?|lets?"
+    r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay|per|until|happens?|happened|things?|stuff|back|comes?|lets?|ones?"
     r"|(?<=how )(?:long|often|far|old|soon|late|early))\b"
 )
 _CJK_POLITE = (

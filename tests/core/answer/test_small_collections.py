@@ -233,6 +233,32 @@ def test_every_chinese_answer_is_its_sources_words(
         ),
         (BLOCKS_ZH[5], "李伟的分机是多少？", "姓名：李伟；分机：4711；邮箱：li@example.org [1]"),
         (BLOCKS_ZH[1], "如何重置密码？", "打开页面，点击链接。 [1]"),
+        (
+            "**Can I watch the training?**\nYes, from the gallery. Parents may not come to the"
+            " pool.",
+            "May parents watch?",
+            "Yes, from the gallery. Parents may not come to the pool. [1]",
+        ),
+        (
+            "**小孩能自己去吗？**\n不可以。12岁以下的儿童必须有成年人陪同。",
+            "9岁小孩能自己去不？",
+            "不可以。12岁以下的儿童必须有成年人陪同。 [1]",
+        ),
+        (
+            "- **Flat loaf:** the dough stood too long. Shorten the last rise.\n- **Sour:** fine.",
+            "why is my loaf flat",
+            "Flat loaf: the dough stood too long. Shorten the last rise. [1]",
+        ),
+        (
+            "二、充电桩\n邓凯汇报，推迟到11月再议。\n三、快递柜\n东门快递柜每晚有噪音。",
+            "快递柜有什么问题",
+            "东门快递柜每晚有噪音。 [1]",
+        ),
+        (
+            "5. Waiting list\nThere are 17 people.\n\n6. Bonfires\nBonfires remain forbidden.",
+            "bonfires",
+            "Bonfires remain forbidden. [1]",
+        ),
         (BLOCKS_ZH[6], "电话是多少？", "电话：555-0142 [1]"),
         (FACTS_ZH[1], "押金多少？", "押金：两个月租金，退租时退还。 [1]"),
     ],
