@@ -17,7 +17,6 @@ _MAX_CHARS: Final = 60
 _MAX_LISTED: Final = 1000  # documents; of a larger collection none is named
 _MAX_TITLE_CHARS: Final = 60
 
-_WIDE: Final = re.compile("[\u3000-\u303f\uff01-\uff60]")  # punctuation of Chinese
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
 _GREETING: Final = re.compile(
     r"(?:(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| all"
@@ -54,7 +53,7 @@ _BYE: Final = re.compile(
 
 
 def is_greeting(question: str) -> bool:
-    """Tell whether a question is only a greeting, thanks or marks, or asks what can be asked.
+    """Tell whether a question is only a greeting or thanks, or asks what can be asked.
 
     >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
     (True, True, False)
@@ -81,7 +80,7 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
     >>> reply("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
-    chinese = has_cjk(question) or _WIDE.search(question) is not None
+    chinese = has_cjk(question)
     if _kind(question) == "bye":
         return "再见！" if chinese else "Goodbye!"
     named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
@@ -117,10 +116,8 @@ _TO_TRADITIONAL: Final = str.maketrans(
 
 def _kind(question: str) -> str:
     text = question.strip(_EDGES)
-    if len(question) > _MAX_CHARS or not question.strip():
+    if len(question) > _MAX_CHARS or not text:
         return ""
-    if not text:  # marks alone
-        return "help"
     parts = [part.strip(_EDGES) for part in re.split(r"[,，!！.。]", text)]
     kinds = [_kind_of(part) for part in parts if part]
     if not kinds or "" in kinds:

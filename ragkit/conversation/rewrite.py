@@ -96,6 +96,6 @@ def _fault(rewritten: str, question: str, history: Sequence[Turn]) -> str:
     known = set(analyse(question))
     for turn in history:
         known.update(analyse(turn.question), analyse(turn.answer))
-    if not said & known:
+    if said and not said & known:
         return "shares no word with the conversation"
     return ""

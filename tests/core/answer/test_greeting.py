@@ -16,7 +16,7 @@ from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new
      "Thanks, that helped!", "Thanks for your help",
      "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
      "谢谢", "好的，谢谢您！", "謝謝", "谢谢你啊", "谢谢您的帮助！", "你能做什么？",
-     "在吗？", "再见", "bye!", "?", "？？？", "……"],
+     "在吗？", "再见", "bye!"],
 )  # fmt: skip
 def test_greetings(text: str) -> None:
     assert is_greeting(text)
@@ -26,7 +26,8 @@ def test_greetings(text: str) -> None:
     "text",
     ["hi, when does the lease end?", "hello world program", "help desk phone", "你好，租金多少？",
      "谢谢卡怎么写", "good morning routine", "who are you allowed to invite", "早班几点",
-     "", "  ", "ok button",      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
+     "", "?", "？？？", "ok button",
+     "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
 )  # fmt: skip
 def test_questions_are_no_greetings(text: str) -> None:
     assert not is_greeting(text)
@@ -41,8 +42,6 @@ def test_questions_are_no_greetings(text: str) -> None:
                     " “Lease” or “a.md”."),
         ("再见！", "再见！"),
         ("bye", "Goodbye!"),
-        ("？？", "我根据您的文档回答问题，并注明出处。"
-                 "您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("你好", "您好！您可以就这2份文档的内容提问，例如关于《Lease》、《a.md》。"),
         ("謝謝", "不客氣！您可以就這2份文檔的內容提問，例如關於《Lease》、《a.md》。"),
     ],
