@@ -22,7 +22,7 @@ MAX_ITEM_CHARS: Final = 300  # of an item that is quoted whole; arbitrary
 MAX_LIST_CHARS: Final = 1000  # arbitrary: about ten lines of a terminal
 _MAX_QUESTION_CHARS: Final = 200
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$|(=)\s(.*)\s=$", re.DOTALL)
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)$|(=)\s(.*)\s=$", re.DOTALL)
 _BOLD_LINE = re.compile(r"\*\*([^*]{1,200})\*\*[:：]?$|__([^_]{1,200})__[:：]?$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])(?:[ \t]+|(?<=[、）]))(?=\S)")
 _QUOTED_LINE = re.compile(r"(?:>[ \t]*)+")
@@ -39,7 +39,7 @@ _NUMBERED_TITLE = re.compile(
     r"(?=[^\sa-z*+•|#>-])(?!\d{1,3}[.)、])"
 )
 _INDENTED = re.compile(r"[ \t]{2,}\S")
-_FENCE = re.compile(r"(?:`{3,}|~{3,})\S*\s*$")
+_FENCE = re.compile(r"(?:`{3,}+|~{3,}+)[^\s`~]*\s*$")
 # A line this short that ends without punctuation is whole, as are labels and lines in full.
 _SHORT_LINE_COLUMNS: Final = 30
 _LINE_END = re.compile(r"(?<![,，、;；(（\n])\n[ \t]*(?=[^\sa-z])")
@@ -53,6 +53,7 @@ _LABEL_LINE = re.compile(r"[^\W\d_a-z][^:：\n|]{0,30}[:：][ \t]*\S[^\n]*\Z")
 _MARKS: Final = "*_` \t"
 _STRONG = re.compile(r"(?<![A-Za-z0-9])\*\*|\*\*(?![A-Za-z0-9])")
 _ASKS: Final = ("?", "？")
+_ENDS_LINE = re.compile(r"[ \t*_`]*(?:\n|\Z)")
 _ASK_MARK = re.compile(r"(?:Q|Question|问|問)\s{0,3}\d{0,3}[:：.、]\s*", re.IGNORECASE)
 
 
@@ -253,8 +254,8 @@ def _title(text: str, span: Span) -> str:
         return piece
     if _is_numbered_title(text, span.start):
         return piece
-    before = text[: span.start].rstrip(" \t")
-    opens = not before or before.endswith("\n\n")
+    begins = _line_start(text, span.start)
+    opens = begins == 0 or text[max(begins - 2, 0) : begins] == "\n\n"
     if opens and _TITLE_LINES.match(piece) and _BODY.match(text, span.end):
         return " ".join(piece.split())
     return ""
@@ -267,9 +268,14 @@ def _is_numbered_title(text: str, start: int) -> bool:
 
 def _is_line(text: str, span: Span) -> bool:
     """Tell whether a span is all of its line."""
-    end = text.find("\n", span.end)
-    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
-    return not before.strip() and not text[span.end : len(text) if end < 0 else end].strip()
+    return _line_start(text, span.start) >= 0 and _ENDS_LINE.match(text, span.end) is not None
+
+
+def _line_start(text: str, start: int) -> int:
+    """Return where the line begins of which nothing but blanks stands before an offset, else -1."""
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return start if not start or text[start - 1] == "\n" else -1
 
 
 def _question(text: str, span: Span) -> str:
@@ -281,11 +287,9 @@ def _question(text: str, span: Span) -> str:
     words = piece.strip(_MARKS + ">#-•")
     if not words.endswith(_ASKS) or len(words) > _MAX_QUESTION_CHARS or "\n" in words:
         return ""
-    line_end = text.find("\n", span.end)
-    rest = text[span.end : len(text) if line_end < 0 else line_end].strip(_MARKS)
-    line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
-    opens = not _ITEM.sub("", line).strip(_MARKS + ">#")
-    if not opens or (rest and not piece.rstrip().endswith(("**", "__"))):
+    if _line_start(text, span.start) < 0:
+        return ""
+    if not piece.rstrip().endswith(("**", "__")) and not _ENDS_LINE.match(text, span.end):
         return ""
     marker = _ASK_MARK.match(words)
     return words[marker.end() :] if marker else words
@@ -302,7 +306,8 @@ def _same_item(before: Unit, block: Block | None, span: Span) -> bool:
     """Tell whether a sentence goes on in the item of the unit before, and is short beside it."""
     if block is None or before.block != block or span.end - before.start > MAX_ITEM_CHARS:
         return False
-    return any(item.start <= before.start and span.end <= item.end for item in block.items)
+    at = bisect_right(block.items, before.start, key=lambda item: item.start) - 1
+    return at >= 0 and span.end <= block.items[at].end
 
 
 def _is_short(text: str, before: Unit, start: int) -> bool:

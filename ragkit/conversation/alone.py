@@ -47,7 +47,7 @@ _EXPLETIVE = re.compile(
 )
 _ENDS_OPEN = re.compile(
     r"\b(?:(?:of|for|on|in|with|about|to|at|from|by|than|like)\s+(?:that|this|those|these)"
-    r"|(?:during|after|before|until|since)\s+(?:it|them|that|this|those|these))\s*[?.!]*\s*$",
+    r"|(?:during|after|before|until|since)\s+(?:it|them|that|this|those|these))\s*+[?.!]*+\s*+$",
     re.IGNORECASE,
 )
 _AND = re.compile(r"\w\s+and\s", re.IGNORECASE)  # "who was X and what did he do"

@@ -9,15 +9,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
 from ragkit import filter_text
 from ragkit.answer.candidates import candidates
 from ragkit.answer.citations import cite
-from ragkit.answer.expected import expected, holds
+from ragkit.answer.evidence import missing_words, most_held
+from ragkit.answer.expected import Kind, expected, holds
 from ragkit.answer.extract import pick
+from ragkit.answer.greeting import is_greeting
+from ragkit.answer.layout import units as layout_units
 from ragkit.answer.links import Cleaning, without_links
 from ragkit.answer.llm import refusal_in
 from ragkit.answer.markers import markers, statements, without_markers
@@ -36,6 +39,7 @@ from ragkit.embed.find import DEFAULT_MODEL, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
 from ragkit.retrieve.infer import inferred
+from ragkit.retrieve.words.marks import preferred
 from ragkit.retrieve.words.marks import read as read_marks
 from ragkit.text.analyse import analyse, units
 from ragkit.text.analysers import analyser, analyser_name
@@ -43,6 +47,7 @@ from ragkit.text.language import language
 from ragkit.text.length import estimate_tokens
 from ragkit.text.normalise import clean
 from ragkit.text.passage import header
+from ragkit.text.plain import head_above, list_text, plain, row_text
 from ragkit.text.sentences import sentences, starts
 from ragkit.text.terms import WordTerms
 from ragkit.types import Draft, Fields, Hit
@@ -101,6 +106,15 @@ def compared(text: str) -> None:
     NumberSet.of([text])
 
 
+def with_evidence(text: str) -> None:
+    """Look for a question of the text in a short passage, and for a short one in the text."""
+    for question, source in ((text, "A short passage."), ("How large is the wing?", text)):
+        asked = read_question(question)
+        weights = dict.fromkeys(asked.content, 1.0)
+        most_held(asked, [passage(source)], weights)
+        missing_words(asked, [passage(source)], weights)
+
+
 def filtered(text: str) -> None:
     with suppress(RagkitError):
         filter_text.read(text)
@@ -138,7 +152,13 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "support": compared,
     "has_content": has_content,
     "refusal_in": refusal_in,
-    "expected": lambda text: holds(text, expected(text) | {"when", "count", "who"}, "Why?"),
+    "expected": lambda text: holds(text, expected(text) | frozenset(get_args(Kind)), "Why?"),
+    "plain": lambda text: (plain(text), list_text(text), row_text(text, ["A"])),
+    "head_above": lambda text: head_above(text, len(text)),
+    "layout": layout_units,
+    "evidence": with_evidence,
+    "is_greeting": is_greeting,
+    "preferred": preferred,
     "candidates": lambda text: candidates([passage(text)]),
     "pick": lambda text: pick("How large is the wing?", [passage(text)]),
     "read_question": read_question,
