@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ragkit.answer import refusal
-from ragkit.answer.candidates import Candidate, candidates
+from ragkit.answer.candidates import Candidate, Listed, candidates
 from ragkit.answer.cutoff import QUOTED_FROM, signals
 from ragkit.answer.question import Question, read
 from ragkit.answer.scoring import Scored, score
@@ -116,7 +116,7 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
         if chosen and (scored.candidate.is_title or not _is_wanted(asked, scored, chosen[0])):
             continue
         listed = scored.candidate.listed
-        if chosen and listed is not None and listed == chosen[0].candidate.listed:
+        if chosen and listed == chosen[0].candidate.listed and _is_paragraph(listed):
             chosen[0] = _whole(chosen[0])
             break
         chosen.append(_whole_list(asked, scored))
@@ -135,7 +135,7 @@ def _with_steps(
     for scored in ranked:
         found = scored.candidate
         same = (found.hit.document, found.section) == (first.hit.document, first.section)
-        if same and found.listed is not None:
+        if same and found.listed is not None and not _is_paragraph(found.listed):
             return [chosen[0], _whole_list(question, scored)]
     return chosen
 
@@ -189,6 +189,11 @@ def _wants_list(question: Question, candidate: Candidate) -> bool:
     if _WANTS_LIST.search(question.text):
         return True
     return not question.content & candidate.terms
+
+
+def _is_paragraph(listed: Listed | None) -> bool:
+    """Tell whether it is an answer to a question of the document, and no list."""
+    return listed is not None and "\n" not in listed.shown
 
 
 def _stands_alone(candidate: Candidate) -> bool:

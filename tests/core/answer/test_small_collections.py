@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,7 @@ BLOCKS_EN = (
     "| Name | Extension | Mail |\n| --- | --- | --- |\n| **Li Wei** | 4711 | li@example.org |\n"
     "| Ann Lee | 4712 | |",
     "Phone: 555-0142\nMail: office@example.org\nHours: Monday to Friday, 9:00 to 17:00",
+    "## Training\n\n**When do you train?** The juniors on Friday. All others on Monday.",
 )
 BLOCKS_ZH = (
     "# 请假\n\n员工每年有25天年假。",
@@ -80,6 +82,7 @@ QUESTIONS_EN = (
     "leave days",
     "smoking -anywhere",
     "What is the code?",
+    "What do I need to pack for the training?",
 )
 QUESTIONS_ZH = (
     "租金多少钱？",
@@ -131,6 +134,8 @@ def check(draft: Draft, verified: Verified, texts: Sequence[str]) -> None:
     for citation in verified.citations:
         assert texts[citation.document - 1][citation.start : citation.end] == citation.quote
         assert citation.verdict == "verified"
+    places = sorted((c.document, c.start, c.end) for c in verified.citations)
+    assert all(a[0] != b[0] or a[2] <= b[1] for a, b in pairwise(places)), "it is quoted twice"
     assert verified.unverified == ()
     assert verified.claims
     assert {claim.support for claim in verified.claims} == {"quoted"}, draft.text
@@ -243,6 +248,11 @@ def test_every_chinese_answer_is_its_sources_words(
             "**小孩能自己去吗？**\n不可以。12岁以下的儿童必须有成年人陪同。",
             "9岁小孩能自己去不？",
             "不可以。12岁以下的儿童必须有成年人陪同。 [1]",
+        ),
+        (
+            "换滤芯：\n1. 拧下旧滤芯，看是否漏水。\n2. 装上新滤芯，看接口是否漏水。\n3. 等10分钟。",
+            "新滤芯装好了还漏水是为什么？",
+            "装上新滤芯，看接口是否漏水。 [1]",
         ),
         (
             "- **Flat loaf:** the dough stood too long. Shorten the last rise.\n- **Sour:** fine.",
