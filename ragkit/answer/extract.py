@@ -119,7 +119,9 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
         if chosen and listed == chosen[0].candidate.listed and _is_paragraph(listed):
             chosen[0] = _whole(chosen[0])
             break
-        chosen.append(_whole_list(asked, scored))
+        whole = _whole_list(asked, scored)
+        if not any(_overlap(whole, other) for other in chosen):
+            chosen.append(whole)
     return _with_steps(asked, chosen, ranked, limit) if chosen else chosen
 
 
@@ -136,7 +138,8 @@ def _with_steps(
         found = scored.candidate
         same = (found.hit.document, found.section) == (first.hit.document, first.section)
         if same and found.listed is not None and not _is_paragraph(found.listed):
-            return [chosen[0], _whole_list(question, scored)]
+            whole = _whole_list(question, scored)
+            return chosen if _overlap(whole, chosen[0]) else [chosen[0], whole]
     return chosen
 
 
