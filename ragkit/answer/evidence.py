@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.question import Question, says_nothing, terms
-from ragkit.text.analyse import CJK, analyse
+from ragkit.text.analyse import CJK, analyse, in_pairs
 from ragkit.types import Hit
 
 ALONE = 0.5  # of a character whose neighbours are not beside it
@@ -80,8 +80,7 @@ def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:
     """Find stretches of Chinese of which no pair is known, cut where only grammar stands."""
     for run in question.runs:
         stretch = ""
-        for number, character in enumerate(run):
-            held = _in_pair(run, number, known)
+        for character, held in zip(run, in_pairs(run, known), strict=True):
             if not held and not says_nothing(character):
                 stretch += character
                 continue
@@ -98,16 +97,10 @@ def _credits(question: Question, known: Collection[str], text: str) -> Iterator[
         return
     folded = unicodedata.normalize("NFKC", text).casefold()
     for run in question.runs:
-        for number, character in enumerate(run):
+        for character, held in zip(run, in_pairs(run, known), strict=True):
             if says_nothing(character):
                 continue
-            if _in_pair(run, number, known):
+            if held:
                 yield 1.0
             elif character in folded:
                 yield ALONE
-
-
-def _in_pair(run: str, number: int, known: Collection[str]) -> bool:
-    """Tell whether a character stands beside one of its neighbours in what is known."""
-    before, after = run[max(number - 1, 0) : number + 1], run[number : number + 2]
-    return (len(before) == 2 and before in known) or (len(after) == 2 and after in known)

@@ -14,7 +14,7 @@ from ragkit.answer.names import NameSet
 from ragkit.answer.numbers import NumberSet, numbers
 from ragkit.answer.question import FUNCTION_WORDS
 from ragkit.answer.quotations import Folded, fold
-from ragkit.text.analyse import CJK, analyse
+from ragkit.text.analyse import CJK, analyse, in_pairs
 from ragkit.text.sentences import sentences
 from ragkit.types import Support
 
@@ -149,7 +149,5 @@ def _characters(run: str, known: Collection[str]) -> tuple[int, int]:
     """Count a Chinese run's content characters, and those in a pair that the source has."""
     if len(run) == 1:
         return (0, 0) if run in _CHINESE_FUNCTION else (1, int(run in known))
-    pairs = [run[i : i + 2] in known for i in range(len(run) - 1)]
-    covered = [a or b for a, b in zip([False, *pairs], [*pairs, False], strict=True)]
     content = [character not in _CHINESE_FUNCTION for character in run]
-    return sum(content), sum(map(all, zip(content, covered, strict=True)))
+    return sum(content), sum(map(all, zip(content, in_pairs(run, known), strict=True)))

@@ -7,7 +7,7 @@ needs no dictionary and no segmenter. It knows nothing of stop words: idf weighs
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 
 from ragkit.text.stemmer import stemmer
@@ -69,6 +69,16 @@ def units(text: str, word: Callable[[str], str]) -> list[str]:
 def pairs(run: str) -> Sequence[str]:
     """Take a run of CJK characters apart into overlapping pairs; a lone one stays itself."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def in_pairs(run: str, known: Collection[str]) -> list[bool]:
+    """Tell of each character of a CJK run whether a pair with one of its neighbours is known.
+
+    >>> in_pairs("月租金", {"租金"})
+    [False, True, True]
+    """
+    held = [run[i : i + 2] in known for i in range(len(run) - 1)]
+    return [before or after for before, after in zip([False, *held], [*held, False], strict=True)]
 
 
 @lru_cache(maxsize=1 << 17)
