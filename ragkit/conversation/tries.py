@@ -43,9 +43,12 @@ class Tries:
     cited: Sequence[Hit] = ()
 
     def alone_first(self, query: str) -> tuple[Standalone, list[Piece]]:
-        """Answer the question as it stands; by `query` where that is refused and `query` is not."""
+        """Answer the question as it stands; by `query` where that is refused and `query` is not.
+
+        Words of another language say nothing of what a refused question asks for.
+        """
         alone = list(self.kb.stream(self.question))
-        if query == self.question or not answer_of(alone).refused:
+        if query == self.question or self._changes_language() or not answer_of(alone).refused:
             return Standalone(self.question, STANDS_ALONE), alone
         second = self._with(query, asked=self.question)
         if answer_of(second).refused:

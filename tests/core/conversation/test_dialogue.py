@@ -551,3 +551,11 @@ def test_a_greeting_is_answered_in_turn_and_nothing_follows_on_from_it(
     assert again.last is not None
     assert plain.last is not None
     assert again.last.query == plain.last.query != "And of a swift?"
+
+
+def test_a_refused_question_is_not_tried_with_words_of_another_language(talk: Talk) -> None:
+    conversation = talk()
+    conversation.ask("What keeps the wing of a gull up?")
+    assert conversation.ask("押金多少？").refused
+    assert conversation.last is not None
+    assert conversation.last.query == "押金多少？"
