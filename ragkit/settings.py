@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from ragkit.embed.find import default_model
 from ragkit.errors import SettingsError
 from ragkit.home import default_home
 from ragkit.ingest_options import check_splitter
@@ -92,8 +93,8 @@ class Settings(BaseSettings):
     # None: claims are checked by their words. Otherwise a natural-language-inference model.
     nli_model: str | None = None
 
-    # The model that comes with the installation.
-    embed_model: str = "all-MiniLM-L6-v2"
+    # The bilingual model that comes with the installation, or the English one where it does not.
+    embed_model: str = Field(default_factory=default_model)
     embed_device: str | None = None  # None: sentence-transformers chooses
     # None: all of the model's. Otherwise only the first so many, of a Matryoshka model.
     embed_dimension: Annotated[int, Field(ge=1, le=100_000)] | None = None

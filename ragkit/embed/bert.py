@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.embed.find import read_json
+from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Pooling = Literal["mean", "cls"]
 
 _PROJECTIONS = ("query", "key", "value")
+_WORDS = "embeddings.word_embeddings.weight"
 _JOINED = "attention.self.joined."  # query, key and value as one product: a third faster
 _ARRANGED_TOKENS = 1024  # of a batch, for which the layout is the best
 
@@ -78,9 +80,9 @@ class BertEncoder:
 
     def _embed(self, ids: Tensor, kinds: Tensor | None) -> Tensor:
         first, weights = self.shape.first_position, self.weights
-        hidden = weights["embeddings.word_embeddings.weight"][ids]
-        places = slice(first, first + ids.shape[1])
-        hidden = hidden + weights["embeddings.position_embeddings.weight"][places]
+        positions = weights["embeddings.position_embeddings.weight"]
+        hidden = weights[_WORDS][ids].to(positions.dtype)
+        hidden = hidden + positions[first : first + ids.shape[1]]
         table = weights["embeddings.token_type_embeddings.weight"]
         hidden = hidden + table[0 if kinds is None else kinds]
         return self._norm("embeddings.LayerNorm.", hidden)
@@ -136,11 +138,15 @@ def load_bert(folder: Path, device: str, dtype: torch.dtype) -> BertEncoder | No
 
 
 def bert(shape: Shape, stored: Mapping[str, Tensor], dtype: torch.dtype) -> BertEncoder | None:
-    """Make an encoder of stored weights, or return None when one of them is missing."""
+    """Make an encoder of stored weights, or return None when one of them is missing.
+
+    The table of words stays as it is stored: of a mapped file only the rows in use are read.
+    """
     names = _names(shape.layers)
     if not names <= stored.keys():
         return None
-    weights = {name: stored[name].to(dtype) for name in sorted(names)}
+    weights = {name: stored[name].to(dtype) for name in sorted(names - {_WORDS})}
+    weights[_WORDS] = stored[_WORDS]
     for layer in range(shape.layers):
         _join(weights, f"encoder.layer.{layer}.")
     _arrange(weights)
@@ -148,13 +154,22 @@ def bert(shape: Shape, stored: Mapping[str, Tensor], dtype: torch.dtype) -> Bert
 
 
 def stored_weights(folder: Path, device: str) -> dict[str, Tensor] | None:
-    """Read a folder's weights, or return None when they are not one file of safetensors."""
+    """Read a folder's weights, or return None when they are not one file of safetensors.
+
+    Raises ModelError for a file that is damaged.
+    """
     file = folder / "model.safetensors"
     if not file.is_file():
         return None
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    return load_file(file, device=device)
+    try:
+        return load_file(file, device=device)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"{file} cannot be read ({error}): remove {folder} and get the model anew"
+        ) from error
 
 
 def _join(weights: dict[str, Tensor], layer: str) -> None:

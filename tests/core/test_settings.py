@@ -10,6 +10,7 @@ from pydantic import SecretStr, ValidationError
 from typer.testing import CliRunner
 
 from ragkit.cli_config import config
+from ragkit.embed.find import default_model
 from ragkit.errors import SettingsError
 from ragkit.masking import masked
 from ragkit.settings import Settings, load_settings
@@ -43,7 +44,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     settings = load_settings(tmp_path)
     assert settings.home == Path("/data/ragkit")
-    assert settings.embed_model == "all-MiniLM-L6-v2"
+    assert settings.embed_model == default_model()
     assert (settings.tenant, settings.collection, settings.top_k) == ("default", "default", 10)
     assert settings.database_url is None
     assert settings.llm_url is None

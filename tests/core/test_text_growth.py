@@ -35,7 +35,7 @@ from ragkit.answer.support import Evidence, coverage, has_content, misplaced
 from ragkit.answer.verify import verify
 from ragkit.conversation.alone import follows_on, may_follow, surely_alone
 from ragkit.conversation.expand import expanded
-from ragkit.embed.find import DEFAULT_MODEL, find_model
+from ragkit.embed.find import MINILM, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
 from ragkit.retrieve.infer import inferred
@@ -62,7 +62,7 @@ def passage(text: str) -> Hit:
 
 @cache
 def tokenizer() -> Tokens:
-    return load_tokens(find_model(DEFAULT_MODEL).folder)
+    return load_tokens(find_model(MINILM).folder)
 
 
 def tokens(text: str) -> None:

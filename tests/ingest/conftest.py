@@ -4,7 +4,7 @@ import pytest
 
 from ragkit import build
 from ragkit.contracts import Embedder
-from ragkit.embed.find import DEFAULT_MODEL
+from ragkit.embed.find import default_model
 from ragkit.settings import Settings
 
 
@@ -19,6 +19,6 @@ def shared_model(loaded_embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> 
 
     def shared(settings: Settings) -> Embedder:
         named = (settings.embed_model, settings.embed_device, settings.embed_dimension)
-        return loaded_embedder if named == (DEFAULT_MODEL, None, None) else embedder(settings)
+        return loaded_embedder if named == (default_model(), None, None) else embedder(settings)
 
     monkeypatch.setattr(build, "embedder", shared)

@@ -1,6 +1,6 @@
 """BERTScore: tokens matched by the likeness of their embeddings in a model of this machine.
 
-It loads any model that ragkit embeds with; the one that comes with ragkit reads English only.
+It loads any model that ragkit embeds with.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragkit.embed.find import DEFAULT_MODEL, find_model
+from ragkit.embed.find import default_model, find_model
 from ragkit.embed.pipeline import quiet_loading
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import ModelError, UsageError
@@ -26,9 +26,12 @@ _AT_ONCE = 32
 class BertScore:
     """Scores with one model. Construct it cheaply; `load` or the first score reads the model."""
 
-    def __init__(self, model: str = DEFAULT_MODEL) -> None:
-        """Name a model as `ragkit.embed` finds it: a folder, a hub name in the cache, a package."""
-        self.model = model
+    def __init__(self, model: str | None = None) -> None:
+        """Name a model as `ragkit.embed` finds it; None stands for the one that comes with ragkit.
+
+        A name is a folder, a hub name in the cache or a packaged model.
+        """
+        self.model = model or default_model()
         self._loaded: tuple[Any, Tokens] | None = None
         self._embedded = lru_cache(maxsize=_KEPT_TEXTS)(self._embed)
 

@@ -1,4 +1,4 @@
-"""The local embedder on the real default model."""
+"""The local embedder on a real model: the English one, and what holds for any."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from ragkit.contracts import Embedder
 from ragkit.embed import find
 from ragkit.embed.contract import TokenEmbedder
-from ragkit.embed.find import read_json
+from ragkit.embed.find import MINILM, default_model, read_json
 from ragkit.embed.local import LocalEmbedder, batches
 from ragkit.errors import ModelError
 from ragkit.rerank.cross_encoder import CrossEncoderReranker
@@ -21,7 +21,7 @@ TEXTS = ["A cat sat on the mat.", "", "Lift and drag of a wing. " * 30, "航空�
 
 @pytest.fixture(scope="module")
 def embedder() -> LocalEmbedder:
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(MINILM)
     embedder.load()
     return embedder
 
@@ -152,7 +152,7 @@ def test_an_unreachable_hub_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
         LocalEmbedder("someone/unheard-of").load()
     assert str(caught.value) == (
         "embedding model someone/unheard-of is not in the local cache and the hub did not give "
-        "it: check the name and the network, or use a folder or all-MiniLM-L6-v2"
+        f"it: check the name and the network, or use a folder or {default_model()}"
     )
 
 

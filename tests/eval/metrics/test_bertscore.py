@@ -29,9 +29,9 @@ def test_the_formula_by_another_way_to_the_same_embeddings(scorer: BertScore) ->
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from ragkit.embed.find import DEFAULT_MODEL, find_model
+    from ragkit.embed.find import MINILM, find_model
 
-    folder = str(find_model(DEFAULT_MODEL).folder)
+    folder = str(find_model(MINILM).folder)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 
     def embedded(text: str) -> torch.Tensor:

@@ -50,12 +50,11 @@ def helpers_bytes(model: str) -> int:
     Half a GiB at least for the working memory of its batches; arbitrary. Raises UsageError,
     ModelError.
     """
-    from ragkit.embed.find import DEFAULT_MODEL, find_model
+    from ragkit.embed.find import find_model, is_packaged
     from ragkit_serve.model.plan.config import parse_config, read_config
     from ragkit_serve.model.plan.size import encoder_size
 
-    own = model.rpartition("/")[2] == DEFAULT_MODEL  # comes in a package
-    config = read_config(str(find_model(model).folder) if own else model)
+    config = read_config(str(find_model(model).folder) if is_packaged(model) else model)
     weights = 2 * encoder_size(parse_config(config))
     return weights + max(weights, GIB // 2)
 

