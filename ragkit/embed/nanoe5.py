@@ -140,7 +140,8 @@ class Model:
         offset, size = self.tensors[name]
         row_bytes = columns // _BLOCK * _BLOCK_BYTES
         matrix = torch.empty(size // row_bytes, columns, dtype=torch.bfloat16)
-        for rows in matrix.split(_ROWS_AT_ONCE):  # views
+        for first in range(0, len(matrix), _ROWS_AT_ONCE):
+            rows = matrix[first : first + _ROWS_AT_ONCE]
             raw = bytearray(self.content[offset : offset + len(rows) * row_bytes])
             blocks = torch.frombuffer(raw, dtype=torch.uint8).view(-1, _BLOCK_BYTES)
             scales = blocks[:, :2].contiguous().view(torch.float16).float()
@@ -175,7 +176,8 @@ def read_model(content: bytes) -> Model:
         (letters,) = take("H")
         name = content[place : place + letters].decode()
         place += letters
-        _, _, *tensors[name] = take("BIQQ")
+        _, _, offset, size = take("BIQQ")
+        tensors[name] = (offset, size)
     pieces = [Piece(texts[ends[n] : ends[n + 1]].decode(), scores[n], n) for n in range(count)]
     pieces.sort(key=_order)  # which is stable
     small = sum(_order(piece)[1] == 0 for piece in pieces)
