@@ -39,7 +39,7 @@ from ragkit.store.sharing import Sharing, own
 from ragkit.store.spaces import Spaces
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
-from ragkit.text.analysers import analyser
+from ragkit.text.analysers import analyser, name_from
 from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
@@ -363,7 +363,7 @@ class PostgresStore(Lookups):
         """Name the analyser that a collection was made with: see `ragkit.text.analysers`."""
         with self._transaction() as cursor:
             row = documents.collection_row(cursor, self._tenant, collection, readers=self._readers)
-            return str(row[1].get("analyser", ANALYSER))
+            return name_from(row[1])
 
     def active_space(self, collection: str) -> EmbeddingSpace | None:
         kept = self.spaces.active(collection)

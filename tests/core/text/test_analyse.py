@@ -1,4 +1,4 @@
-"""One analyser for index, query and metrics: words, English stems, CJK pairs."""
+"""One analyser for index, query and evidence: words, English stems, CJK pairs."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,8 @@ from ragkit.text.analyse import MAX_TERM_CHARS, analyse, stem_english
         ("中国银行", ["中国", "国银", "银行"]),
         ("他", ["他"]),
         ("在2008年", ["在", "2008", "年"]),
-        ("國家圖書館", ["國家", "家圖", "圖書", "書館"]),
+        ("國家圖書館", ["国家", "家图", "图书", "书馆"]),
+        ("机に學ぶ", ["机に", "に学", "学ぶ"]),
         ("ワイン", ["ワイ", "イン"]),
         ("서울", ["서울"]),
         ("。，！ —", []),
