@@ -72,6 +72,15 @@ def name_from(settings: Mapping[str, Any]) -> str:
     return str(settings.get("analyser", FIRST_ANALYSER))
 
 
+def earlier(name: str) -> list[str]:
+    """List an analyser and those whose place it has taken.
+
+    >>> earlier("nfkc-casefold+rjieba/2")
+    ['nfkc-casefold+rjieba/2', 'nfkc-casefold+rjieba/1']
+    """
+    return [name, f"{name.removesuffix(_NEWEST)}/1"] if name.endswith(_NEWEST) else [name]
+
+
 @cache
 def analyser(name: str) -> Analyser:
     """Return the analyser of a name.

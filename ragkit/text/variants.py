@@ -22,6 +22,11 @@ def fold_variants(text: str) -> str:
     return text if text.isascii() else text.translate(_first_of_group())
 
 
+def folded_characters() -> str:
+    """Return the characters for which others of their groups stand."""
+    return "".join(chr(n) for n, first in enumerate(_first_of_group()) if n != first)
+
+
 @cache
 def _first_of_group() -> list[int]:
     """Return for each code point that of its group: a list is twice as quick as a dictionary."""
