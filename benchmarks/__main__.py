@@ -27,6 +27,7 @@ SECTIONS = {
     "readers": "Readers beside a writer",
     "rerank": "Reranking",
     "answers": "Extractive answers",
+    "scripts": "Two Chinese scripts",
     "everyday_answers": "Everyday questions",
     "conversations": "Conversations",
     "packing": "Prompts",

@@ -47,7 +47,7 @@ def run() -> str:
 def _row(name: str, kb: KnowledgeBase, labelled: LabelledSet) -> str:
     answers = [(question, kb.ask(question.text)) for question in labelled.questions]
     n = len(answers)
-    contained = sum(_contained(question, answer) for question, answer in answers)
+    contained = sum(contained(question, answer) for question, answer in answers)
     refused = sum(answer.refused for _, answer in answers)
     shares = [contained / n, (contained + refused) / n, refused / n]
     row = f"| {name} | {n} | " + " | ".join(f"{share:.3f}" for share in shares) + " |"
@@ -80,7 +80,7 @@ def _calibrated(kb: KnowledgeBase) -> list[str]:
     ]
 
 
-def _contained(question: Question, answer: Answer) -> bool:
+def contained(question: Question, answer: Answer) -> bool:
     quotes = [citation.quote for citation in answer.citations]
     assert len(quotes) <= 2, "at most two sentences are quoted"
     if all(document_id(citation.uri) in question.relevant for citation in answer.citations):

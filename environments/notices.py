@@ -46,10 +46,13 @@ DECIDED = {
 }
 HEAD = """# Third-party notices
 
-ragkit is under the Apache License 2.0 ([LICENSE](LICENSE)). It contains no code, font, word list
-or model of others: its scripts, styles, templates and tables were written for it. The files of
-published benchmarks in `eval/ragkit_eval/tasks/files` repeat the prompts that their authors
-published, each with its source; the questions themselves are not included.
+ragkit is under the Apache License 2.0 ([LICENSE](LICENSE)). It contains no code, font or model of
+others: its scripts, styles, templates and tables were written for it, except one table.
+`ragkit/text/variants.txt`, the variants of Chinese characters, is a changed excerpt from the
+dictionaries of OpenCC 1.4.2 (https://github.com/BYVoid/OpenCC), by Carbo Kuo and others, under the
+Apache License 2.0 as well; the file says how it was made. The files of published benchmarks in
+`eval/ragkit_eval/tasks/files` repeat the prompts that their authors published, each with its
+source; the questions themselves are not included.
 
 The packages below are installed beside ragkit and are not part of its wheel. Each wheel carries
 its licence texts in its `.dist-info` folder: a container image or another redistribution has them

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Final
 
+from ragkit.text.variants import fold_variants
+
 URI, FILE, STEM, END = range(4)  # how well a name fits, the best first
 FOLDERS: Final = "^.*[/:]"  # before a file's name; for PostgreSQL as well, as the next
 EXTENSION: Final = r"\.[^./:]*$"
@@ -49,10 +51,10 @@ def closest(name: str, uris: Iterable[str]) -> list[str]:
     >>> closest("leavs.md", ["en/leave.md", "en/travel.md"])
     ['en/leave.md']
     """
-    wanted = SequenceMatcher(b=stem(name).casefold(), autojunk=False)
+    wanted = SequenceMatcher(b=fold_variants(stem(name).casefold()), autojunk=False)
 
     def like(uri: str) -> float:
-        wanted.set_seq1(stem(uri).casefold())
+        wanted.set_seq1(fold_variants(stem(uri).casefold()))
         return wanted.ratio() if wanted.quick_ratio() >= _CLOSE else 0.0
 
     scored = sorted((-like(uri), uri) for uri in set(uris))

@@ -5,11 +5,13 @@ A collection without passages takes the settings' model. It knows nothing of fil
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from ragkit.embedders import source_of
 from ragkit.errors import NotFoundError
 from ragkit.ingest_options import options_of
+from ragkit.text.analysers import earlier, newest
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.steps import Steps
 
@@ -20,30 +22,39 @@ if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
 
 
+log = logging.getLogger(__name__)
+
+
 def steps_of(embedders: Embedders, store: PostgresStore, collection: str, *, strict: bool) -> Steps:
     """Return the steps for a collection.
 
     A document that was made with an earlier model of the collection's stays as it is: its vectors
-    were made anew when the collection was moved. Raises OtherModelError when the collection's model
-    is not what it was, or, if `strict`, when the settings name another one on purpose.
+    were made anew when the collection was moved. So does one from before the collection's words
+    were indexed anew, which is done here where its analyser has a successor. Raises
+    OtherModelError when the collection's model is not what it was, or, if `strict`, when the
+    settings name another one on purpose.
     """
     settings = embedders.settings
     options = options_of(settings, store.ingest_options(collection))
     active = store.spaces.active(collection)
     embedder = (embedders.to_ingest if strict else embedders.of)(active, collection)
-    analyser = store.analyser(collection)
-    made = _made(settings, options, store, collection)
+    if newest(analyser := store.analyser(collection)) != analyser:
+        log.info("indexing the words of collection %r anew", collection)
+        store.renew_words(collection)
+        analyser = newest(analyser)
+    made = _made(settings, options, store, collection, analyser)
     now = made[active.id] if active else fingerprint(settings, options, analyser=analyser)
     # A collection from before sources were noted is noted now, if its model is the settings'.
     new = active is None or (not active.source and embedder is embedders.default)
-    earlier = frozenset(made.values())
-    return Steps(embedder, now, settings, options, analyser=analyser, earlier=earlier, new=new)
+    unchanged = _unchanged(settings, options, store, collection, analyser)
+    return Steps(embedder, now, settings, options, analyser=analyser, earlier=unchanged, new=new)
 
 
 def fingerprints_of(embedders: Embedders, store: PostgresStore, collection: str) -> frozenset[str]:
     """Return the fingerprints of documents that need not be made anew."""
     options = options_of(embedders.settings, store.ingest_options(collection))
-    return frozenset(_made(embedders.settings, options, store, collection).values())
+    analyser = store.analyser(collection)
+    return _unchanged(embedders.settings, options, store, collection, analyser)
 
 
 def options_in(settings: Settings, store: PostgresStore, collection: str) -> IngestOptions:
@@ -54,11 +65,27 @@ def options_in(settings: Settings, store: PostgresStore, collection: str) -> Ing
         return options_of(settings, {})
 
 
+def _unchanged(
+    settings: Settings,
+    options: IngestOptions,
+    store: PostgresStore,
+    collection: str,
+    analyser: str,
+) -> frozenset[str]:
+    """Return the fingerprints of what was made for a space, or an analyser, that it has or had."""
+    names = earlier(analyser)
+    made = [_made(settings, options, store, collection, name) for name in names]
+    return frozenset(value for of_name in made for value in of_name.values())
+
+
 def _made(
-    settings: Settings, options: IngestOptions, store: PostgresStore, collection: str
+    settings: Settings,
+    options: IngestOptions,
+    store: PostgresStore,
+    collection: str,
+    analyser: str,
 ) -> dict[int, str]:
     """Map each space that the collection has or had to the fingerprint of what is made for it."""
-    analyser = store.analyser(collection)
     return {
         kept.id: fingerprint(settings, options, kept.space, kept.first, analyser=analyser)
         for kept in store.spaces.of(collection)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.question import Question, says_nothing, terms
-from ragkit.text.analyse import CJK, analyse, in_pairs
+from ragkit.text.analyse import CJK, analyse, comparable, in_pairs
+from ragkit.text.variants import fold_variants
 from ragkit.types import Hit
 
 ALONE = 0.5  # of a character whose neighbours are not beside it
@@ -67,7 +67,8 @@ def missing_words(
     """Name the rarest words of a question that no passage has, as it writes them, in its order."""
     text = "\n".join(map(shown, passages))
     known = terms(text)
-    weight_of = dict.fromkeys(_missing_runs(question, known), math.inf)
+    runs = _missing_runs(question, known)
+    weight_of = {_as_written(run, question.text): math.inf for run in runs}
     for word in _WORD.findall(question.text):
         absent = [term for term in analyse(word) if term in question.words - known]
         if absent:
@@ -91,11 +92,17 @@ def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:
             yield stretch
 
 
+def _as_written(run: str, text: str) -> str:
+    """Return a stretch of folded characters as a text has it; folding moves none of them."""
+    start = fold_variants(text).find(run)
+    return run if start < 0 else text[start : start + len(run)]
+
+
 def _credits(question: Question, known: Collection[str], text: str) -> Iterator[float]:
     """Yield what each character of a question that says something counts in a passage."""
     if not question.runs:
         return
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = comparable(text)
     for run in question.runs:
         for character, held in zip(run, in_pairs(run, known), strict=True):
             if says_nothing(character):

@@ -6,6 +6,8 @@ Cue words and shapes only, English and both Chinese scripts; it knows nothing of
 import re
 from typing import Literal
 
+from ragkit.text.variants import fold_variants
+
 Kind = Literal[
     "why",
     "when",
@@ -131,6 +133,7 @@ def expected(question: str) -> frozenset[Kind]:
     >>> sorted(expected("谁在哪一年建了这座桥？")), sorted(expected("Describe the bridge."))
     (['when', 'who'], [])
     """
+    question = fold_variants(question)
     kinds = frozenset(kind for kind, cue in _ASKED.items() if cue.search(question))
     if "money" in kinds and not _HOW_MUCH.search(question) and kinds & _BEFORE_MONEY:
         kinds -= {"money"}
@@ -143,7 +146,7 @@ def holds(sentence: str, kinds: frozenset[Kind], question: str) -> bool:
     >>> holds("The bridge opened in 1932.", frozenset({"when"}), "When did the bridge open?")
     True
     """
-    asked = question.casefold()
+    asked, sentence = fold_variants(question.casefold()), fold_variants(sentence)
     return any(
         kind in _CUE_ALONE or match.group().casefold() not in asked
         for kind in kinds

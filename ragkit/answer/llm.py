@@ -29,6 +29,7 @@ from ragkit.answer.prompt import (
 )
 from ragkit.answer.templates import Templates
 from ragkit.errors import IncompleteAnswerError, ModelServerError
+from ragkit.text.analyse import comparable
 from ragkit.types import Decoding, Draft, Finish, Hit, Reasoning, Turn
 
 if TYPE_CHECKING:
@@ -188,13 +189,15 @@ def _instructed(prompt: Prompt, instructions: str) -> Prompt:
 def refusal_in(text: str) -> str:
     """Return the refusal sentence that an answer begins with, or "" when it answers after all.
 
+    The sentence may be written in traditional characters.
+
     An answer that goes on to cite or to give numbers is one, and must stand up to checking.
 
     >>> refusal_in('"The sources do not answer this question."')
     'The sources do not answer this question.'
     """
-    plain = _SOFT.sub(" ", text).strip().casefold()
+    plain = comparable(_SOFT.sub(" ", text).strip())
     for sentence in REFUSAL.values():
-        if plain.startswith(_SOFT.sub(" ", sentence).strip().casefold()):
+        if plain.startswith(comparable(_SOFT.sub(" ", sentence).strip())):
             return "" if markers(text) or numbers(text) else sentence
     return ""

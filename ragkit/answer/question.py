@@ -4,11 +4,11 @@ It knows nothing of passages; how much a term weighs is decided where they are.
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
 from ragkit.answer.expected import INTERROGATIVE, Kind, expected
-from ragkit.text.analyse import CJK, analyse
+from ragkit.text.analyse import CJK, analyse, comparable
+from ragkit.text.variants import fold_variants
 
 _CJK = re.compile(f"[{CJK}]")
 FUNCTION_WORDS = (
@@ -59,7 +59,7 @@ class Question:
 
     Terms are the analyser's and, beside CJK pairs, their single characters. `content` holds the
     analyser's own terms alone. `runs` are its stretches of CJK characters that say what is asked
-    for, folded as the analyser folds them.
+    for, folded as the analyser folds them; `text` is as it was asked.
     """
 
     text: str
@@ -93,12 +93,13 @@ def read(text: str) -> Question:
     ['genji', 'tale', 'wrote']
     """
     text = text[:MAX_QUESTION_CHARS]
-    parts = [part for part in _BREAK.split(text) if part and analyse(part)]
+    folded = fold_variants(text)
+    parts = [part for part in _BREAK.split(folded) if part and analyse(part)]
     return Question(
         text=text,
         phrases=tuple(terms(part) for part in parts),
         content=frozenset(term for part in parts for term in analyse(part)),
-        focus=_focus(text),
+        focus=_focus(folded),
         kinds=expected(text),
         runs=tuple(run for part in parts for run in _content_runs(part)),
     )
@@ -110,7 +111,7 @@ def says_nothing(character: str) -> bool:
 
 
 def _content_runs(part: str) -> list[str]:
-    return _RUN.findall(unicodedata.normalize("NFKC", part).casefold())
+    return _RUN.findall(comparable(part))
 
 
 def terms(text: str) -> frozenset[str]:
@@ -119,7 +120,7 @@ def terms(text: str) -> frozenset[str]:
     >>> sorted(terms("Go 银行"))
     ['go', '行', '银', '银行']
     """
-    return frozenset(analyse(text)) | frozenset(_CJK.findall(text))
+    return frozenset(analyse(text)) | frozenset(_CJK.findall(fold_variants(text)))
 
 
 def has_cjk(text: str) -> bool:

@@ -1,14 +1,13 @@
 """Quotations in an answer, and finding them in a source whatever the typography.
 
-Compared are folded texts: compatibility forms, case, white space, quotation marks, dashes,
-emphasis and thousands separators do not count, every other character does.
+Compared are folded texts: compatibility forms, variants of Chinese characters, case, white space,
+quotation marks, dashes, emphasis and thousands separators do not count, every other character does.
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
-from ragkit.text.analyse import CJK
+from ragkit.text.analyse import CJK, comparable
 from ragkit.types import Span
 
 # 《》 hold titles. A straight mark after a letter or digit is an inch or closes something.
@@ -65,7 +64,7 @@ def fold(text: str) -> Folded:
         if piece.isspace():
             folded = "" if _next_to_cjk(text, match) else " "
         else:
-            folded = unicodedata.normalize("NFKC", piece.translate(_SAME)).casefold()
+            folded = comparable(piece.translate(_SAME))
         characters.extend(folded)
         spans.extend([Span(match.start(), match.end())] * len(folded))
     joined = "".join(characters)

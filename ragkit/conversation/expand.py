@@ -12,6 +12,7 @@ from typing import Final
 
 from ragkit.answer.question import has_cjk, read
 from ragkit.text.analyse import CJK, analyse
+from ragkit.text.variants import fold_variants
 
 MAX_ADDED: Final = 12  # terms; arbitrary: the question itself must stay the larger part
 
@@ -42,7 +43,8 @@ def _content_words(before: str, question: str) -> list[str]:
 
 def _stretches(run: str, content: Collection[str]) -> list[str]:
     """Cut a run of Chinese into the stretches that its pairs of content cover."""
-    pairs = [run[i : i + 2] in content for i in range(len(run) - 1)] or [run in content]
+    folded = fold_variants(run)
+    pairs = [folded[i : i + 2] in content for i in range(len(run) - 1)] or [folded in content]
     covered = [i for i in range(len(run)) if any(pairs[max(i - 1, 0) : i + 1])]
     marked = "".join(run[i] if i in covered else " " for i in range(len(run)))
     return marked.split()

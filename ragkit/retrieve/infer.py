@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.filters import MAX_CHARS, METADATA
+from ragkit.text.variants import fold_variants
 
 if TYPE_CHECKING:
     from ragkit.types import Fields
@@ -174,9 +175,10 @@ def _names(question: str) -> Iterator[Tree]:
 
 def _values(question: str, values: Mapping[str, Sequence[str]]) -> Iterator[Tree]:
     """Look for a declared key beside one of the values that documents have of it."""
+    question = fold_variants(question)
     for key, known in values.items():
         for value in sorted(known, key=len, reverse=True):
-            k, v = re.escape(key), re.escape(value)
+            k, v = (re.escape(fold_variants(text)) for text in (key, value))
             said = (
                 rf"(?<!\w){k}\s*(?:is|=|:|：|是|为|為)?\s*{v}(?!\w)|(?<!\w){v}(?:'s)?\s+{k}(?!\w)"
             )

@@ -18,6 +18,7 @@ from ragkit.retrieve.legs import MAX_K
 from ragkit.retrieve.search import check
 from ragkit.retrieve.words.marks import preferred
 from ragkit.text.analyse import CJK_CHARACTER
+from ragkit.text.analysers import analyser
 from ragkit.types import Found, Hit, Query, Stage
 
 if TYPE_CHECKING:
@@ -116,11 +117,13 @@ class Pipeline:
 
         Its own pairs of neighbours stand in no passage, as "房租每月" where a passage has "月租金".
         """
-        legs, found = self.retriever, dict.fromkeys(CJK_CHARACTER.findall(query.text))
-        if not found:
+        legs = self.retriever
+        if not CJK_CHARACTER.search(query.text):
             return ()
         began = perf_counter()
         with legs.store.snapshot() as reader:
+            text = analyser(reader.analyser(legs.collection)).fold(query.text)
+            found = dict.fromkeys(CJK_CHARACTER.findall(text))
             pairs = [
                 pair
                 for character in [*found][:MAX_CHARACTERS]

@@ -13,8 +13,7 @@ from ragkit.store import copies, documents, versions
 from ragkit.store.lending import transaction
 from ragkit.store.versions import Version
 from ragkit.store.where import Readers
-from ragkit.text.analyse import ANALYSER
-from ragkit.text.analysers import analyser
+from ragkit.text.analysers import analyser, name_from
 from ragkit.types import Document
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class History:
             documents.lock_document(cursor, tenant, owner, document, readers)
             versions.restore(
                 *(cursor, tenant, owner, document, version),
-                analyse=analyser(settings.get("analyser", ANALYSER)),
+                analyse=analyser(name_from(settings)),
                 index=settings.get("lexical_index", "ragkit"),
             )
             copies.drop_stale(cursor, tenant, [document])

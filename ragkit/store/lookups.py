@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from psycopg import Connection, Cursor
 
 from ragkit.store import attempts, copies, documents, naming, options
+from ragkit.store.ledger import Ledger
 from ragkit.store.lending import transaction
-from ragkit.types import Attempt, Document, Page
+from ragkit.text.analysers import name_from
+from ragkit.types import Attempt, Collection, Document, Page
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
@@ -33,6 +35,15 @@ class Lookups:
         self._durable = durable
         self._readers = readers
 
+    @property
+    def job_ledger(self) -> Ledger:
+        """The ledger of this tenant's jobs."""
+        return Ledger(self._pool, self._tenant)
+
+    def collections(self) -> Sequence[Collection]:
+        with self._transaction() as cursor:
+            return documents.collections(cursor, self._tenant, readers=self._readers)
+
     def documents(self, collection: str) -> Sequence[Document]:
         with self._in(collection) as (cursor, number):
             return documents.documents(cursor, self._tenant, number, self._readers)
@@ -40,6 +51,12 @@ class Lookups:
     def document(self, document: int) -> Document:
         with self._transaction() as cursor:
             return documents.document(cursor, self._tenant, document, self._readers)
+
+    def analyser(self, collection: str) -> str:
+        """Name the analyser of a collection's words: see `ragkit.text.analysers`."""
+        with self._transaction() as cursor:
+            row = documents.collection_row(cursor, self._tenant, collection, readers=self._readers)
+            return name_from(row[1])
 
     def named(self, collection: str, uris: Sequence[str] | None = None) -> Mapping[str, int]:
         """Map those of these URIs that the collection has to their documents; all for None.

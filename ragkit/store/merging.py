@@ -57,10 +57,9 @@ def merge(conn: Connection[Any], tenant: str, collection: int, *, wait: bool = T
     with begun(conn, tenant) as cursor:
         # One merge at a time. What is read after the lock is seen as it is then, and stays: nobody
         # else changes or deletes a segment.
-        lock = (f"ragkit merge {tenant}", collection)
         if wait:
-            cursor.execute(_LOCK, lock)
-        elif not first_value(cursor, _TRY_LOCK, lock):
+            lock(cursor, tenant, collection)
+        elif not first_value(cursor, _TRY_LOCK, _name(tenant, collection)):
             return
         rows = cursor.execute(_STATE, owner).fetchall()
         empty = [int(number) for number, chunks in rows if not chunks]
@@ -71,6 +70,15 @@ def merge(conn: Connection[Any], tenant: str, collection: int, *, wait: bool = T
             _rewrite(conn, cursor, owner, [*empty, *segments_to_merge(sizes)])
         elif len(empty) > MAX_EMPTY:
             _rewrite(conn, cursor, owner, empty)
+
+
+def lock(cursor: Cursor[Any], tenant: str, collection: int) -> None:
+    """Keep merges of a collection waiting until the transaction ends."""
+    cursor.execute(_LOCK, _name(tenant, collection))
+
+
+def _name(tenant: str, collection: int) -> tuple[str, int]:
+    return f"ragkit merge {tenant}", collection
 
 
 def segments_to_merge(sizes: Sequence[tuple[int, int]]) -> list[int]:

@@ -22,6 +22,7 @@ from ragkit.store import (
     extensions,
     holding,
     postings,
+    renewing,
     sent,
     vectors,
     versions,
@@ -31,15 +32,14 @@ from ragkit.store.again import again_after_conflicts
 from ragkit.store.as_of import AsOfReader
 from ragkit.store.binding import bind, hold
 from ragkit.store.extensions import LexicalIndex
-from ragkit.store.ledger import Ledger
-from ragkit.store.lending import lent, snapshot
+from ragkit.store.lending import connection, lent, snapshot
 from ragkit.store.lookups import Lookups
 from ragkit.store.reader import PostgresReader
 from ragkit.store.sharing import Sharing, own
 from ragkit.store.spaces import Spaces
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
-from ragkit.text.analysers import analyser
+from ragkit.text.analysers import analyser, name_from
 from ragkit.types import Collection, Document, EmbeddingSpace, NewDocument
 
 if TYPE_CHECKING:
@@ -111,10 +111,6 @@ class PostgresStore(Lookups):
             if not found:
                 raise UsageError(f"A collection cannot be named {name!r}: choose another name.")
             return found[0], new
-
-    def collections(self) -> Sequence[Collection]:
-        with self._transaction() as cursor:
-            return documents.collections(cursor, self._tenant, readers=self._readers)
 
     def delete_collection(self, name: str) -> None:
         with self._transaction() as cursor:
@@ -198,8 +194,13 @@ class PostgresStore(Lookups):
         order = sorted(range(len(entries)), key=lambda place: entries[place][0].uri)
         batch = writing.prepared([entries[place] for place in order], settings)
         with self._transaction() as cursor:
-            if self._collection(cursor, collection, lock=True) != collection_id:
+            locked = documents.collection_row(
+                cursor, tenant, collection, lock=True, readers=self._readers
+            )
+            if locked[0] != collection_id:
                 raise UsageError(f"The collection {collection!r} was just made anew: try again.")
+            if name_from(locked[1]) != name_from(settings):  # indexed anew meanwhile
+                batch = writing.prepared([entries[place] for place in order], locked[1])
             if done is not None:
                 done = [done[place] for place in order]
                 held = holding.hold_some(cursor, tenant, [job for job, _ in done])
@@ -359,11 +360,11 @@ class PostgresStore(Lookups):
             else:
                 yield AsOfReader(cursor, self._tenant, self._readers, self._as_of)
 
-    def analyser(self, collection: str) -> str:
-        """Name the analyser that a collection was made with: see `ragkit.text.analysers`."""
-        with self._transaction() as cursor:
-            row = documents.collection_row(cursor, self._tenant, collection, readers=self._readers)
-            return str(row[1].get("analyser", ANALYSER))
+    def renew_words(self, collection: str) -> bool:
+        """Index a collection's words by the analyser in place of its own; tell if there is one."""
+        with connection(self._pool, self._tenant) as conn, conn.cursor() as cursor:
+            number = self._collection(cursor, collection)
+            return renewing.renew(conn, cursor, self._tenant, number)
 
     def active_space(self, collection: str) -> EmbeddingSpace | None:
         kept = self.spaces.active(collection)
@@ -375,11 +376,6 @@ class PostgresStore(Lookups):
         return Spaces(
             self._pool, self._tenant, number=self._space, owner=self._owner, readers=self._readers
         )
-
-    @property
-    def job_ledger(self) -> Ledger:
-        """The ledger of this tenant's jobs."""
-        return Ledger(self._pool, self._tenant)
 
     def _space(self, space: EmbeddingSpace) -> int:
         """Return a space's number; one that is new is made by the owner of the tables."""

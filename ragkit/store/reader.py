@@ -18,7 +18,7 @@ from ragkit.store.chunks import hits
 from ragkit.store.fields import fields
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.where import Readers, Restriction, allowed, matching, restriction
-from ragkit.text.analyse import ANALYSER
+from ragkit.text.analysers import name_from
 from ragkit.types import Chunk, EmbeddingSpace, Fields, Hit, Span
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class PostgresReader:
         return spaces.vectors(self._cursor, space, self._tenant, self._seen(chunks))
 
     def analyser(self, collection: str) -> str:
-        return str(self._row(collection)[1].get("analyser", ANALYSER))
+        return name_from(self._row(collection)[1])
 
     def lexical_index(self, collection: str) -> str:
         return str(self._row(collection)[1].get("lexical_index", "ragkit"))

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ragkit.errors import UsageError
 from ragkit.store import copies, documents, metadata, postings, sent, vectors, versions
 from ragkit.store.chunks import copy_chunks
-from ragkit.text.analyse import ANALYSER
-from ragkit.text.analysers import analyser, terms_by
+from ragkit.text.analysers import analyser, name_from, terms_by
 from ragkit.text.passage import words_of
 from ragkit.text.terms import Terms
 from ragkit.types import EmbeddingSpace, NewDocument
@@ -93,7 +92,7 @@ def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
     import numpy as np
 
     new = [document for document, _ in entries]
-    name = settings.get("analyser", ANALYSER)
+    name = name_from(settings)
     return Batch(
         new,
         np.concatenate([rows for _, rows in entries]),

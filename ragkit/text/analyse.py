@@ -1,8 +1,9 @@
-"""The bilingual analyser: one way from text to terms, for the index, the query and the metrics.
+"""The bilingual analyser: one way from text to terms, for the index, the query and the evidence.
 
 Words of alphabetic scripts are case-folded, ASCII ones stemmed as English; runs of Chinese,
 Japanese and Korean characters become overlapping pairs (a lone character stays itself), which
-needs no dictionary and no segmenter. It knows nothing of stop words: idf weighs them down.
+needs no dictionary and no segmenter. Traditional characters count as simplified ones. It knows
+nothing of stop words: idf weighs them down.
 """
 
 import re
@@ -11,8 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 
 from ragkit.text.stemmer import stemmer
+from ragkit.text.variants import fold_variants
 
-ANALYSER = "nfkc-casefold+english-stem+cjk-bigrams/1"  # part of the pipeline fingerprint
+ANALYSER = "nfkc-casefold+english-stem+cjk-bigrams/2"  # part of the pipeline fingerprint
+# Of collections that name none. What ends in /1 takes a character's variants for other characters.
+FIRST_ANALYSER = "nfkc-casefold+english-stem+cjk-bigrams/1"
 
 # Han with extensions and compatibility forms, kana, Hangul syllables, Bopomofo.
 CJK = (
@@ -23,6 +27,7 @@ _TERM = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 MAX_TERM_CHARS = 64  # arbitrary; longer runs are data, and an index entry has its limit
 _WORD = re.compile(rf"([^\W_]{{1,{MAX_TERM_CHARS}}})[^\W_]*")  # of a text without CJK characters
 CJK_CHARACTER = re.compile(rf"[{CJK}]")
+_NOT_HAN = re.compile("[^\u4e00-\u9fff]+")  # what NFKC may change
 
 
 def analyse(text: str) -> list[str]:
@@ -34,11 +39,38 @@ def analyse(text: str) -> list[str]:
     return split(text, stem_english, pairs)
 
 
-def split(text: str, word: Callable[[str], str], run: Callable[[str], Sequence[str]]) -> list[str]:
+def nfkc(text: str) -> str:
+    """Bring a text into normal form NFKC.
+
+    Han characters have no other form and combine with nothing. Chinese without them takes half the
+    time: its full-width punctuation sends all of it through the slow way.
+    """
+    if text.isascii():
+        return text
+    return _NOT_HAN.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
+
+
+def comparable(text: str) -> str:
+    """Bring a text into the form whose words and characters are compared.
+
+    >>> comparable("ＡＢＣ 銀行")
+    'abc 银行'
+    """
+    return fold_variants(nfkc(text).casefold())
+
+
+def split(
+    text: str,
+    word: Callable[[str], str],
+    run: Callable[[str], Sequence[str]],
+    *,
+    fold: Callable[[str], str] = fold_variants,
+) -> list[str]:
     """Split text into words, each changed by `word`, and CJK runs, each taken apart by `run`."""
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = nfkc(text).casefold()
     if CJK_CHARACTER.search(text) is None:  # 4 times as quick as the loop
         return list(map(word, _WORD.findall(text)))
+    text = fold(text)
     terms: list[str] = []
     for found in _TERM.findall(text):
         if CJK_CHARACTER.match(found):
@@ -48,7 +80,9 @@ def split(text: str, word: Callable[[str], str], run: Callable[[str], Sequence[s
     return terms
 
 
-def units(text: str, word: Callable[[str], str]) -> list[str]:
+def units(
+    text: str, word: Callable[[str], str], *, fold: Callable[[str], str] = fold_variants
+) -> list[str]:
     """Split text into words and single CJK characters, "" where one run ends and another follows.
 
     What follows one another in it does so in the text, punctuation between words apart.
@@ -57,7 +91,7 @@ def units(text: str, word: Callable[[str], str]) -> list[str]:
     ['合', '同', 'a', '股', 'wing']
     """
     found: list[str] = []
-    for match in _TERM.finditer(unicodedata.normalize("NFKC", text).casefold()):
+    for match in _TERM.finditer(fold(nfkc(text).casefold())):
         one = match.group()
         if CJK_CHARACTER.match(one):
             found += ["", *one] if found and CJK_CHARACTER.match(found[-1]) else one
@@ -74,9 +108,12 @@ def pairs(run: str) -> Sequence[str]:
 def in_pairs(run: str, known: Collection[str]) -> list[bool]:
     """Tell of each character of a CJK run whether a pair with one of its neighbours is known.
 
+    What is known are terms, which have no traditional characters.
+
     >>> in_pairs("月租金", {"租金"})
     [False, True, True]
     """
+    run = fold_variants(run)
     held = [run[i : i + 2] in known for i in range(len(run) - 1)]
     return [before or after for before, after in zip([False, *held], [*held, False], strict=True)]
 

@@ -6,14 +6,15 @@ depend on; what has one name must never come to make other terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ragkit.errors import SettingsError
-from ragkit.text.analyse import MAX_TERM_CHARS, pairs, split, stem_english, units
+from ragkit.text.analyse import FIRST_ANALYSER, MAX_TERM_CHARS, pairs, split, stem_english, units
 from ragkit.text.terms import WordTerms
+from ragkit.text.variants import fold_variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,15 @@ class Analyser:
     name: str
     word: Callable[[str], str]
     run: Callable[[str], Sequence[str]]
+    fold: Callable[[str], str]
 
     def __call__(self, text: str) -> list[str]:
         """Split text into the terms it is indexed and searched by."""
-        return split(text, self.word, self.run)
+        return split(text, self.word, self.run, fold=self.fold)
 
     def units(self, text: str) -> list[str]:
         """Split text into words and single CJK characters, which phrases are compared by."""
-        return units(text, self.word)
+        return units(text, self.word, fold=self.fold)
 
     @property
     def pairs(self) -> bool:
@@ -40,15 +42,43 @@ class Analyser:
 
 _STEMS: Final = {"english": "+english-stem", "none": ""}
 _RUNS: Final = {"bigrams": "cjk-bigrams", "rjieba": "rjieba"}
+_NEWEST: Final = "/2"
 
 
 def analyser_name(stem: Literal["english", "none"], cjk: Literal["bigrams", "rjieba"]) -> str:
     """Name the analyser that settings choose.
 
     >>> analyser_name("english", "bigrams")
+    'nfkc-casefold+english-stem+cjk-bigrams/2'
+    """
+    return f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}{_NEWEST}"
+
+
+def newest(name: str) -> str:
+    """Name the analyser that has taken an analyser's place; one that is current is its own.
+
+    >>> newest("nfkc-casefold+rjieba/1")
+    'nfkc-casefold+rjieba/2'
+    """
+    return f"{name.removesuffix('/1')}{_NEWEST}" if name.endswith("/1") else name
+
+
+def name_from(settings: Mapping[str, Any]) -> str:
+    """Return the name of a collection's analyser; `settings` are those that the collection keeps.
+
+    >>> name_from({})  # a collection from before there were several
     'nfkc-casefold+english-stem+cjk-bigrams/1'
     """
-    return f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}/1"
+    return str(settings.get("analyser", FIRST_ANALYSER))
+
+
+def earlier(name: str) -> list[str]:
+    """List an analyser and those whose place it has taken.
+
+    >>> earlier("nfkc-casefold+rjieba/2")
+    ['nfkc-casefold+rjieba/2', 'nfkc-casefold+rjieba/1']
+    """
+    return [name, f"{name.removesuffix(_NEWEST)}/1"] if name.endswith(_NEWEST) else [name]
 
 
 @cache
@@ -59,8 +89,10 @@ def analyser(name: str) -> Analyser:
     """
     for stem, word in (("english", stem_english), ("none", _as_it_is)):
         for cjk in _RUNS:
-            if name == f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}/1":
-                return Analyser(name, word, pairs if cjk == "bigrams" else _segmenter())
+            for version, fold in (("/1", _as_it_is), (_NEWEST, fold_variants)):
+                if name == f"nfkc-casefold{_STEMS[stem]}+{_RUNS[cjk]}{version}":
+                    run = pairs if cjk == "bigrams" else _segmenter()
+                    return Analyser(name, word, run, fold)
     raise SettingsError(
         f"A collection's words were indexed by {name!r}, which this ragkit does not know: upgrade"
         " ragkit, or ingest the documents into a new collection."
@@ -73,8 +105,8 @@ def terms_by(name: str) -> WordTerms:
     return WordTerms(analyser(name))
 
 
-def _as_it_is(word: str) -> str:
-    return word
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def _segmenter() -> Callable[[str], Sequence[str]]:

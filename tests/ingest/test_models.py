@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from ragkit import KnowledgeBase
 from ragkit.embedders import Embedders
 from ragkit.errors import IngestError, OtherModelError
 from ragkit.ingest_options import IngestOptions
@@ -17,6 +18,7 @@ from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import UploadWorker
+from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.models import steps_of
 from ragkit_ingest.run import ingest
@@ -127,6 +129,24 @@ def test_an_ingestion_that_a_move_overtakes_ends_with_one_line_and_goes_on_when_
             ingest([folder], settings=unnamed(settings))
     report = ingest([folder], settings=unnamed(settings))
     assert (report.updated, report.unchanged) == (1, 1)
+
+
+def test_words_from_before_are_indexed_anew_and_nothing_else_is_made_again(
+    settings: Settings, database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "颱風.md").write_text("# 颱風\n\n颱風後圖書館不開門。\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("ragkit.store.open.analyser_name", lambda *_: FIRST_ANALYSER)
+        patched.setattr("ragkit_ingest.models.newest", lambda name: name)
+        assert ingest([folder], settings=settings).added == 3
+    store = database.store("default")
+    assert store.analyser("default") == FIRST_ANALYSER
+    with KnowledgeBase.open(settings) as kb:
+        assert not kb.search("台风 图书馆", mode="lexical")
+    assert ingest([folder], settings=settings).unchanged == 3
+    assert store.analyser("default") == ANALYSER
+    with KnowledgeBase.open(settings) as kb:
+        assert [hit.title for hit in kb.search("台风 图书馆", mode="lexical")] == ["颱風"]
 
 
 def test_a_collection_from_before_learns_what_its_model_is_loaded_by(

@@ -14,6 +14,8 @@ from ragkit.conversation.expand import MAX_ADDED, expanded
             "And in Dublin? (hotel limit London)",
         ),
         ("那上海呢？", "北京的住宿限额是多少？", "那上海呢？ (北京 住宿限额)"),
+        ("那上海呢？", "臺北的住宿費限額是多少？", "那上海呢？ (臺北 住宿費限額)"),
+        ("那臺北呢？", "台北的住宿费限额是多少？", "那臺北呢？ (住宿费限额)"),
         ("那RL-200呢？", "How heavy is the RL-400?", "那RL-200呢？ (heavy 400)"),
         ("And in Dublin?", "北京的住宿限额是多少？", "And in Dublin?"),
         ("And the limit?", "What is the limit?", "And the limit?"),

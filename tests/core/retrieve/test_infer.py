@@ -84,6 +84,11 @@ def test_rules_leave_other_questions_alone(question: str) -> None:
     assert inferred(question, FIELDS) is None
 
 
+def test_values_are_known_in_either_chinese_script() -> None:
+    fields = replace(FIELDS, keys={"部门": None}, values={"部门": ("财务处",)})
+    assert inferred("部門是財務處，怎麼請假？", fields) == {"eq": {"metadata.部门": "财务处"}}
+
+
 def test_years_are_compared_as_the_key_has_them() -> None:
     tree = inferred("What do the reports of 2023 say?", DATED)
     assert tree == of_year(

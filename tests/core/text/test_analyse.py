@@ -1,13 +1,14 @@
-"""One analyser for index, query and metrics: words, English stems, CJK pairs."""
+"""One analyser for index, query and evidence: words, English stems, CJK pairs."""
 
 import sys
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.text.analyse import MAX_TERM_CHARS, analyse, stem_english
+from ragkit.text.analyse import MAX_TERM_CHARS, analyse, nfkc, stem_english
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,8 @@ from ragkit.text.analyse import MAX_TERM_CHARS, analyse, stem_english
         ("中国银行", ["中国", "国银", "银行"]),
         ("他", ["他"]),
         ("在2008年", ["在", "2008", "年"]),
-        ("國家圖書館", ["國家", "家圖", "圖書", "書館"]),
+        ("國家圖書館", ["国家", "家图", "图书", "书馆"]),
+        ("机に學ぶ", ["机に", "に学", "学ぶ"]),
         ("ワイン", ["ワイ", "イン"]),
         ("서울", ["서울"]),
         ("。，！ —", []),
@@ -40,6 +42,17 @@ def test_a_long_run_is_cut() -> None:
 @given(st.text(max_size=80))
 def test_takes_any_text_and_makes_bounded_terms_of_it(text: str) -> None:
     assert all(0 < len(term) <= MAX_TERM_CHARS for term in analyse(text))
+
+
+@given(st.text(st.characters() | st.sampled_from("中国颱，ｶﾞ\u3099\u0301\u0316aΩ豈")))
+def test_the_normal_form_is_unicodes(text: str) -> None:
+    assert nfkc(text) == unicodedata.normalize("NFKC", text)
+
+
+@pytest.mark.parametrize("after", ["", "\u3099", "\u0338"])
+def test_no_han_character_has_another_normal_form(after: str) -> None:
+    text = after.join(map(chr, range(0x4E00, 0xA000)))
+    assert nfkc(text) == unicodedata.normalize("NFKC", text)
 
 
 @given(st.text(alphabet="ab中国 ", max_size=30), st.text(alphabet="ab中国 ", max_size=30))

@@ -229,10 +229,16 @@ def test_terms_weigh_sensibly_whatever_analyser_a_collection_has(pool: Any) -> N
     assert min(words.values()) < words["同法"] < max(words.values())  # no word: as the others
 
 
+@pytest.mark.parametrize("traditional", ["勞動合同", '"違約責任"', "+納稅 法律", "納", "稅"])
+def test_traditional_words_find_simplified_text(store: Store, traditional: str) -> None:
+    simplified = traditional.translate(str.maketrans("勞動違約責納稅", "劳动违约责纳税"))
+    assert search(store, traditional) == search(store, simplified) != []
+
+
 def test_an_analyser_stays_with_its_collection(pool: Any) -> None:
     filled(pool, stem="none")
     later = PostgresStore(pool, tenant="none bigrams", analyser=analyser_name("english", "bigrams"))
     assert later.create_collection("default").documents == len(TEXTS)
     assert search(later, "forces") == ["d2"]
     with later.snapshot() as reader:
-        assert reader.analyser("default") == "nfkc-casefold+cjk-bigrams/1"
+        assert reader.analyser("default") == "nfkc-casefold+cjk-bigrams/2"
