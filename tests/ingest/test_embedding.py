@@ -15,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from ragkit.embed.find import MINILM
 from ragkit.embed.headers import Headers
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError
@@ -41,7 +42,7 @@ PIECES = [ENGLISH, CHINESE, TABLE, ODD]
 
 @lru_cache
 def minilm() -> LocalEmbedder:
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(MINILM)
     embedder.load()
     return embedder
 

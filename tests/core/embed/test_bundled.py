@@ -20,7 +20,7 @@ from ragkit.embed.bundled import bundled_file, bundled_folder
 from ragkit.embed.find import MINILM, default_model, find_model
 from ragkit.embed.local import LocalEmbedder
 from ragkit.embed.scripts import OTHER_SCRIPTS
-from ragkit.embed.tokenizer import Tokenizers
+from ragkit.embed.tokenizer import load_tokenizers
 from ragkit.errors import ModelError
 from ragkit.settings import Settings
 
@@ -195,7 +195,7 @@ def test_without_the_package_the_english_model_is_the_default(
 
 
 def test_a_text_has_the_same_ids_by_the_small_vocabulary() -> None:
-    tokenizers = Tokenizers(find_model(bundled.NAME).folder)
+    tokenizers = load_tokenizers(find_model(bundled.NAME).folder)
     western = [text for text in TEXTS if not OTHER_SCRIPTS.search(text)]
     assert len(western) == len(TEXTS) - 1
     assert tokenizers.of(western) is tokenizers.small

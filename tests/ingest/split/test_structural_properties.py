@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragkit.embed.find import find_model
+from ragkit.embed.tokenizer import Tokenizers
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.text.normalise import clean
 from ragkit.text.passage import words_of
@@ -35,7 +36,7 @@ def bpe() -> Tokens:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet)
     tokenizer.train_from_iterator(["the cat sat on the mat, the hat: 中文文本 中文"] * 9, trainer)
-    return Tokens(tokenizer, limit=512, special=0, separable=False)
+    return Tokens(Tokenizers(tokenizer), limit=512, special=0, separable=False)
 
 
 TOKENIZERS = [minilm, bpe]
