@@ -28,6 +28,7 @@ SECTIONS = {
     "rerank": "Reranking",
     "answers": "Extractive answers",
     "everyday_answers": "Everyday questions",
+    "prose": "Checking prose",
     "conversations": "Conversations",
     "packing": "Prompts",
     "serving": "Serving",
