@@ -20,7 +20,7 @@ from ragkit.answer.names import names
 from ragkit.answer.numbers import numbers
 from ragkit.answer.prose import BY_MODEL
 from ragkit.answer.support import Evidence, coverage, judge, misplaced
-from ragkit.answer.verify import verify
+from ragkit.answer.verify import Verified, verify
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
 from ragkit.errors import ModelError
@@ -33,7 +33,8 @@ SETS: Final = tuple((origin, language) for origin in (WRITTEN, MADE) for languag
 BEFORE: Final = "words before"
 WORDS: Final = "words"
 FALLBACK: Final = "all-MiniLM-L6-v2"  # is installed with ragkit
-_TIMED: Final = 200  # sentences
+_TIMED: Final = 30  # answers
+_LONG: Final = (1, 4, 8)  # sentences of an answer
 HEAD = """## Checking prose
 
 Sentences about a passage, true and false, each checked as an answer that cites the passage;
@@ -115,12 +116,16 @@ def judge_all(sentences: Sequence[Claimed], checks: Mapping[str, Embedder]) -> J
 
 def passes(sentence: Claimed, embedder: Embedder | None) -> bool:
     """Tell whether a sentence passes the check of an answer."""
-    answer = f"{sentence.text.rstrip()} [1]"
-    text = sentence.passage
+    return all(claim.is_supported for claim in verified([sentence], embedder).claims)
+
+
+def verified(sentences: Sequence[Claimed], embedder: Embedder | None) -> Verified:
+    """Check an answer of sentences about one passage, each of which cites it."""
+    answer = "\n".join(f"{sentence.text.strip()} [1]" for sentence in sentences)
+    text = sentences[0].passage
     hit = Hit(1, 1, "passage", "", None, 0, len(text), text, 1.0)
     draft = Draft(answer, cite(answer, [hit]), used=(hit,))
-    verified = verify(draft, {1: text}.__getitem__, [hit], embedder=embedder)
-    return all(claim.is_supported for claim in verified.claims)
+    return verify(draft, {1: text}.__getitem__, [hit], embedder=embedder)
 
 
 def passed_before(sentence: Claimed) -> bool:
@@ -176,12 +181,22 @@ def _kinds(judged: Mapping[tuple[str, str], Judged]) -> Iterator[str]:
 
 
 def _times(checks: Mapping[str, Embedder]) -> Iterator[str]:
-    yield "\nTime for a sentence, in answers of one, one thread for the model:\n"
-    yield "| check | milliseconds |"
-    yield "|---|---|"
-    sentences = [c for language in LANGUAGES for c in claims(language)][::37][:_TIMED]
+    yield (
+        "\nProcessor time for a sentence, in milliseconds, by how many sentences an answer has that"
+        " cites one passage; the model has one thread:\n"
+    )
+    yield f"| check | {' | '.join(map(str, _LONG))} |"
+    yield "|" + "---|" * (1 + len(_LONG))
+    about: dict[str, list[Claimed]] = {}
+    for sentence in (c for language in LANGUAGES for c in claims(language)):
+        about.setdefault(sentence.passage, []).append(sentence)
     for name, embedder in ((WORDS, None), *checks.items()):
-        started = time.perf_counter()
-        for sentence in sentences:
-            passes(sentence, embedder)
-        yield f"| {name} | {1000 * (time.perf_counter() - started) / len(sentences):.1f} |"
+        times = []
+        for count in _LONG:
+            answers = [some[:count] for some in about.values() if len(some) >= count][::17]
+            started = time.process_time()
+            for sentences in answers[:_TIMED]:
+                verified(sentences, embedder)
+            seconds = time.process_time() - started
+            times.append(f"{1000 * seconds / (count * len(answers[:_TIMED])):.1f}")
+        yield f"| {name} | {' | '.join(times)} |"
