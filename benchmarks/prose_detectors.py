@@ -11,7 +11,7 @@ from typing import Final
 from ragkit.answer.entailment import EntailmentModel
 from ragkit.errors import ModelError
 
-# Name, model, and what it would take to measure it.
+# What it is called, and its name on the hub.
 PEERS: Final = (
     ("LettuceDetect", "KRLabsOrg/lettucedect-base-modernbert-en-v1"),
     ("HHEM 2.1", "vectara/hallucination_evaluation_model"),
@@ -21,10 +21,13 @@ PEERS: Final = (
 
 def detectors() -> Iterator[str]:
     """Say of each detector whether it is on this machine."""
+    absent = []
     for name, model in PEERS:
         try:
             EntailmentModel(model).load()
-        except ModelError as error:
-            yield f"Not measured: {name} ({str(error).partition(' that RAGKIT_NLI_MODEL')[0]})."
+        except ModelError:
+            absent.append(f"{name} ({model})")
         else:
             yield f"{name} is here: name it in RAGKIT_NLI_MODEL to check with it."
+    if absent:
+        yield f"Not measured, as they are not on this machine: {', '.join(absent)}."
