@@ -44,7 +44,7 @@ meaning changed. *Made*: CLAPNQ's human answers and CMRC 2018's questions with t
 in, as they are, reworded, joined, and made false by rule. The weights were fitted on one half, by
 document; the tables show the other (of the made ones every second). QAGS: summaries whose
 sentences three people each labelled, on which nothing was fitted. In brackets 95% intervals,
-resampled by document. *{before}* is the check of ragkit 0.1: three quarters of the words, and
+resampled by document. *{before}* is the check before: three quarters of the words, and
 every number and name.
 """
 
@@ -131,7 +131,7 @@ def verified(sentences: Sequence[Claimed], embedder: Embedder | None) -> Verifie
 
 
 def passed_before(sentence: Claimed) -> bool:
-    """Tell whether a sentence passed the check by words that ragkit 0.1 had."""
+    """Tell whether a sentence passed the check by words that came before."""
     text, source = sentence.text, Evidence([sentence.passage])
     missing = sum(number not in source.numbers for number in numbers(text))
     missing += sum(text[name.start : name.end] not in source.names for name in names(text))

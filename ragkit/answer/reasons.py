@@ -35,3 +35,9 @@ def reasons(signals: Signals, unverified: Sequence[str], misplaced: int = 0) -> 
         yield "two parts of it have changed places"
     if signals.clause < _LITTLE:
         yield "no sentence of the sources has most of its words"
+
+
+def why(signals: Signals, unverified: Sequence[str], misplaced: int = 0) -> str:
+    """Say in one line what speaks against a sentence that is not supported."""
+    listed = "; ".join(reasons(signals, unverified, misplaced))
+    return listed or "what it says is not near enough to any sentence of the sources"

@@ -17,7 +17,7 @@ from ragkit.answer.nearness import Compared, compare
 from ragkit.answer.numbers import numbers
 from ragkit.answer.quotations import locate, quotations
 from ragkit.answer.reading import Reading, Sentence, blanked, read_answer
-from ragkit.answer.reasons import reasons
+from ragkit.answer.reasons import why
 from ragkit.answer.stated import Stated
 from ragkit.answer.strays import Sieve, is_json
 from ragkit.answer.support import Evidence, coverage, grade, has_content, misplaced
@@ -196,9 +196,8 @@ def _judged(
         astray = misplaced(item.claim.text, item.evidence)
         missing = len(item.missing) + astray
         support = grade(weights.passes(signals), share, missing, likely)
-        against = reasons(signals, item.missing, astray)
-        why = "" if support == "supported" else "; ".join(against)
-        yield Claim(item.sentence.start, item.sentence.end, item.cites, support, why)
+        reason = "" if support == "supported" else why(signals, item.missing, astray)
+        yield Claim(item.sentence.start, item.sentence.end, item.cites, support, reason)
 
 
 def _entailed(
