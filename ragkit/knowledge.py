@@ -397,6 +397,7 @@ class KnowledgeBase(Closing):
             collection=self.collection,
             clock=clock,
             entails=self._entails,
+            embedder=self.embedder,
             is_data=writes_data(self.generator),
         )
 

@@ -122,6 +122,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
                 "text": answer.text[claim.start : claim.end],
                 "cites": list(claim.cites),
                 "support": claim.support,
+                **({"reason": claim.reason} if claim.reason else {}),
             }
             for claim in answer.claims
         ],
@@ -228,6 +229,8 @@ def _print_claims(answer: Answer) -> None:
     for claim in weak:
         said = printable(" ".join(answer.text[claim.start : claim.end].split()))
         typer.echo(textwrap.indent(f"{claim.support}: {said}", "    "))
+        if claim.reason:
+            typer.echo(textwrap.indent(printable_line(claim.reason), "        "))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:

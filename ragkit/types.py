@@ -273,13 +273,15 @@ class Claim:
 
     "quoted": it is a source's own words, and says no more than that these stand there;
     "supported": what can be checked of it stands in the cited sources; "partly": some of it does
-    not; "not found": nothing of it does, or it cites nothing.
+    not; "not found": nothing of it does, or it cites nothing. `reason` says in plain words what
+    speaks against the last two, as far as that is known.
     """
 
     start: int
     end: int
     cites: tuple[int, ...]
     support: Support
+    reason: str = ""
 
     @property
     def is_supported(self) -> bool:

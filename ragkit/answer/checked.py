@@ -17,7 +17,7 @@ from ragkit.types import Answer
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
     from ragkit.clock import Clock
-    from ragkit.contracts import Store
+    from ragkit.contracts import Embedder, Store
     from ragkit.types import Citation, Draft, Hit
 
 
@@ -30,6 +30,7 @@ def checked(
     collection: str,
     clock: Clock,
     entails: Entails | None = None,
+    embedder: Embedder | None = None,
     is_data: bool = False,
 ) -> Answer:
     """Check a draft about these passages of a collection, and make it an answer.
@@ -40,7 +41,7 @@ def checked(
     if not is_data:
         # A conversation's turns before show passages that this search may not have found.
         passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
-        found = verify(draft, store.text, passages, entails=entails)
+        found = verify(draft, store.text, passages, entails=entails, embedder=embedder)
     reason = draft.reason
     if draft.refused:
         reason = refusal.searched(question, collection, len(hits)) + reason

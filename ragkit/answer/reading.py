@@ -35,8 +35,8 @@ class Sentence:
 class Reading:
     """An answer's text as it is, and with blanks that keep every offset what it was.
 
-    `unmarked` lacks the markers alone, `own` what is a source's sentence word for word, `plain`
-    the markers and the numbers of lists as well.
+    `unmarked` lacks the markers and the numbers of lists, `own` what is a source's sentence word
+    for word, `plain` all of these.
     """
 
     text: str
@@ -77,7 +77,9 @@ def read_answer(
         quoted = bool(over) and not re.search(r"\w", plain[part.start : part.end])
         cites = tuple(dict.fromkeys((*part.cites, *over)))
         sentences.append(Sentence(part.start, part.end, cites, quoted))
-    return Reading(text, without_markers(text), own, plain, tuple(sentences))
+    unmarked = without_markers(text)
+    unmarked = blanked(unmarked, _list_numbers(unmarked))
+    return Reading(text, unmarked, own, plain, tuple(sentences))
 
 
 def _quoting(parts: Sequence[Statement], whole: Sequence[tuple[Span, int]]) -> list[list[int]]:

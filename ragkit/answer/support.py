@@ -1,7 +1,7 @@
-"""How far a sentence of an answer is held by what it cites: by its words, no model asked.
+"""How much of a sentence of an answer stands in what it cites, and the grade it is given.
 
-Compared are words, not meanings: a sentence that denies what its source says, in the source's
-own words, looks supported. `ragkit.answer.entailment` can be asked about that.
+Compared are words; `ragkit.answer.prose` weighs them with other signals, and
+`ragkit.answer.entailment` can be asked what a sentence means.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from functools import cached_property
 
 from ragkit.answer.names import NameSet
 from ragkit.answer.numbers import NumberSet, numbers
+from ragkit.answer.numerals import values
 from ragkit.answer.question import FUNCTION_WORDS
 from ragkit.answer.quotations import Folded, fold
+from ragkit.answer.stated import Stated
 from ragkit.text.analyse import CJK, analyse, in_pairs
 from ragkit.text.sentences import sentences
 from ragkit.types import Support
@@ -67,6 +69,17 @@ class Evidence:
         return frozenset(term for piece in self.pieces for term in analyse(piece))
 
     @cached_property
+    def stated(self) -> tuple[Stated, ...]:
+        """The sentences of the pieces, each once."""
+        texts = (piece[span.start : span.end] for piece in self.pieces for span in sentences(piece))
+        return tuple(Stated(text) for text in dict.fromkeys(texts) if analyse(text))
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """The values of the numbers in the pieces, also of those in words."""
+        return values("\n".join(self.pieces))
+
+    @cached_property
     def places(self) -> tuple[tuple[NumberSet, frozenset[str]], ...]:
         """The numbers of each sentence, and the terms of it, or of it and its neighbours."""
         return tuple(place for piece in self.pieces for place in _places(piece))
@@ -81,7 +94,7 @@ def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
     >>> round(coverage("The pump weighs 40 kg", [Evidence(["Its weight: a 40 kg pump."])]), 2)
     0.75
     """
-    return _share(claim, frozenset[str]().union(*(source.terms for source in evidence)))
+    return held_share(claim, frozenset[str]().union(*(source.terms for source in evidence)))
 
 
 def misplaced(claim: str, evidence: Sequence[Evidence]) -> int:
@@ -97,7 +110,7 @@ def misplaced(claim: str, evidence: Sequence[Evidence]) -> int:
     for number in found:
         rest = f"{claim[: number.start]} {claim[number.end :]}"
         places = [place for source in evidence for place in source.places if number in place[0]]
-        near = max((_share(rest, terms) for _, terms in places), default=1.0)
+        near = max((held_share(rest, terms) for _, terms in places), default=1.0)
         count += near < NEAR * whole
     return count
 
@@ -112,7 +125,8 @@ def _places(piece: str) -> Iterator[tuple[NumberSet, frozenset[str]]]:
         yield NumberSet.of([text]), frozenset[str]().union(*near)
 
 
-def _share(claim: str, known: Collection[str]) -> float:
+def held_share(claim: str, known: Collection[str]) -> float:
+    """Return the share of a sentence's content that is among some terms, as `coverage` counts."""
     plain = _FUNCTION.sub(" ", claim)
     words = [term for term in dict.fromkeys(analyse(plain)) if not _RUN.match(term)]
     whole = float(len(words))
@@ -130,19 +144,25 @@ def has_content(claim: str) -> bool:
 
 
 def judge(share: float, missing: int, entailed: float | None = None) -> Support:
-    """Grade a sentence by its coverage, and by how many numbers, names and quotations it misses.
+    """Grade a sentence by its coverage alone, and by what it misses; see `grade`."""
+    return grade(share >= SUPPORTED, share, missing, entailed)
 
-    `entailed` is a model's probability that the sources entail it. Where it is known, a paraphrase
-    may cover little, and words alone are half a proof.
+
+def grade(is_held: bool, share: float, missing: int, entailed: float | None = None) -> Support:
+    """Grade a sentence: `is_held` is the verdict of its signals or words, `share` its coverage.
+
+    `missing` counts the numbers, names and quotations that no source has. `entailed` is a model's
+    probability that the sources entail it. Where it is known, a paraphrase may cover little, and
+    signals or words alone are half a proof.
     """
-    said = share >= SUPPORTED and not missing
+    held = is_held and not missing
     if entailed is None:
-        if said:
+        if held:
             return "supported"
         return "not found" if share < NOT_FOUND else "partly"
     if entailed >= ENTAILED:
         return "partly" if missing else "supported"
-    return "partly" if said else "not found"
+    return "partly" if held else "not found"
 
 
 def _characters(run: str, known: Collection[str]) -> tuple[int, int]:

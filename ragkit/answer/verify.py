@@ -1,22 +1,31 @@
 """Check a draft against the stored documents before anybody is told to believe it.
 
-Checked are citations, quotations, numbers, names and each sentence's words, by comparison with
-the text that was stored; what a sentence means, only where a model is given that judges it.
+Checked are citations, quotations, numbers, names and each sentence, by comparison with the text
+that was stored; how the signals of a sentence are weighed is not its business.
 """
+
+from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ragkit.answer.markers import markers
 from ragkit.answer.names import names
+from ragkit.answer.nearness import Compared, compare
 from ragkit.answer.numbers import numbers
 from ragkit.answer.quotations import locate, quotations
 from ragkit.answer.reading import Reading, Sentence, blanked, read_answer
+from ragkit.answer.reasons import why
+from ragkit.answer.stated import Stated
 from ragkit.answer.strays import Sieve, is_json
-from ragkit.answer.support import Evidence, coverage, has_content, judge, misplaced
+from ragkit.answer.support import Evidence, coverage, grade, has_content, misplaced
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Claim, Draft, Hit, Span
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Embedder
 
 Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
@@ -39,6 +48,7 @@ def verify(
     passages: Sequence[Hit],
     *,
     entails: Entails | None = None,
+    embedder: Embedder | None = None,
 ) -> Verified:
     """Check a draft's citations against the stored texts, and its text against what it cites.
 
@@ -46,10 +56,10 @@ def verify(
     none. A citation is verified when its quotation is exactly `text[start:end]`. A quotation,
     number or name of the draft's text must occur in the passage of a verified citation that its
     own sentence makes; those that do not, and markers that name no source, come back in the order
-    of the text, exactly as they stand there, each once. `entails` gives the probability that a
-    premise entails a sentence, for each such pair; a sentence that is wholly a
-    verified quotation is "quoted", and `ragkit.answer.support` says how the others are judged. Of a
-    text in JSON only the citations are checked.
+    of the text, exactly as they stand there, each once. A sentence that is wholly a verified
+    quotation is "quoted"; `ragkit.answer.prose` says how the others are judged, with the cosines of
+    `embedder` where its weights are known. `entails` gives the probability that a premise entails
+    a sentence, for each such pair. Of a text in JSON only the citations are checked.
     """
     if draft.refused:
         return Verified()
@@ -65,7 +75,7 @@ def verify(
     return Verified(
         checked,
         tuple(dict.fromkeys(draft.text[s.start : s.end] for s in doubtful)),
-        tuple(_claims(reading, sources, doubtful, entails)),
+        tuple(_claims(reading, sources, doubtful, entails, embedder)),
     )
 
 
@@ -131,14 +141,28 @@ def _doubtful(reading: Reading, sources: dict[int, Evidence]) -> Iterator[Span]:
             yield name
 
 
+@dataclass(frozen=True, slots=True)
+class _Checking:
+    """A sentence that is to be judged: what it cites, and its pieces that no cited source has."""
+
+    sentence: Sentence
+    cites: tuple[int, ...]
+    claim: Stated
+    evidence: Sequence[Evidence]
+    missing: tuple[str, ...]
+
+
 def _claims(
     reading: Reading,
     sources: dict[int, Evidence],
     doubtful: Sequence[Span],
     entails: Entails | None,
-) -> Iterator[Claim]:
+    embedder: Embedder | None,
+) -> list[Claim]:
     """Judge every sentence that says something; `doubtful` are in the order of the text."""
     starts = [span.start for span in doubtful]
+    claims: list[Claim] = []
+    checking: list[_Checking] = []
     for sentence in reading.sentences:
         evidence = [sources[n] for n in sentence.cites if n in sources and sources[n].pieces]
         text = reading.said(sentence)
@@ -146,15 +170,34 @@ def _claims(
             continue
         cites = tuple(n for n in sentence.cites if n in sources)
         if not evidence:
-            yield Claim(sentence.start, sentence.end, cites, "not found")
+            reason = "none of its sources was found" if sentence.cites else "it cites no source"
+            claims.append(Claim(sentence.start, sentence.end, cites, "not found", reason))
         elif sentence.quoted:
-            yield Claim(sentence.start, sentence.end, cites, "quoted")
+            claims.append(Claim(sentence.start, sentence.end, cites, "quoted"))
         else:
-            missing = bisect_left(starts, sentence.end) - bisect_left(starts, sentence.start)
-            missing += misplaced(text, evidence)
-            likely = _entailed(reading, sentence, evidence, entails) if entails else None
-            support = judge(coverage(text, evidence), missing, likely)
-            yield Claim(sentence.start, sentence.end, cites, support)
+            some = doubtful[bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)]
+            missing = tuple(reading.text[span.start : span.end] for span in some)
+            checking.append(_Checking(sentence, cites, Stated(text), evidence, missing))
+    claims += _judged(reading, checking, entails, embedder)
+    return sorted(claims, key=lambda claim: claim.start)
+
+
+def _judged(
+    reading: Reading,
+    checking: Sequence[_Checking],
+    entails: Entails | None,
+    embedder: Embedder | None,
+) -> Iterator[Claim]:
+    """Judge prose: by signals, with cosines where an embedder is given, and by entailment."""
+    compared = compare([Compared(item.claim, item.evidence) for item in checking], embedder)
+    for (signals, weights), item in zip(compared, checking, strict=True):
+        likely = _entailed(reading, item.sentence, item.evidence, entails) if entails else None
+        share = coverage(item.claim.text, item.evidence)
+        astray = misplaced(item.claim.text, item.evidence)
+        missing = len(item.missing) + astray
+        support = grade(weights.passes(signals), share, missing, likely)
+        reason = "" if support == "supported" else why(signals, item.missing, astray)
+        yield Claim(item.sentence.start, item.sentence.end, item.cites, support, reason)
 
 
 def _entailed(

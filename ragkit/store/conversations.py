@@ -362,7 +362,9 @@ def _values(turn: StoredTurn) -> dict[str, object]:
         "refused": turn.refused,
         "reason": storable(turn.reason),
         "citations": Jsonb([asdict(citation) for citation in turn.citations]),
-        "claims": Jsonb([asdict(claim) for claim in turn.claims]),
+        "claims": Jsonb(
+            [asdict(claim) | {"reason": storable(claim.reason)} for claim in turn.claims]
+        ),
         "unverified": [storable(piece) for piece in turn.unverified],
         "used": Jsonb([asdict(passage) for passage in turn.used]),
         "first_source": turn.first_source,

@@ -116,7 +116,14 @@ def test_list_show_and_export(mine: Conversations) -> None:
             }
         ],
         "claims": [
-            {"start": 0, "end": 12, "cites": [1], "support": "supported", "text": "25 days [1]."}
+            {
+                "start": 0,
+                "end": 12,
+                "cites": [1],
+                "support": "supported",
+                "reason": "",
+                "text": "25 days [1].",
+            }
         ],
         "unverified": [],
         "used": [{"chunk": 11, "document": 7, "version": 4, "start": 0, "end": 40}],

@@ -16,6 +16,7 @@ import pytest
 from ragkit import filter_text
 from ragkit.answer.candidates import candidates
 from ragkit.answer.citations import cite
+from ragkit.answer.denial import denials
 from ragkit.answer.evidence import missing_words, most_held
 from ragkit.answer.expected import Kind, expected, holds
 from ragkit.answer.extract import pick
@@ -26,10 +27,14 @@ from ragkit.answer.llm import refusal_in
 from ragkit.answer.markers import markers, statements, without_markers
 from ragkit.answer.names import NameSet, names
 from ragkit.answer.numbers import NumberSet, numbers
+from ragkit.answer.numerals import values
 from ragkit.answer.prompt import neutralise, prompt_language
+from ragkit.answer.prose import candidates as prose_candidates
+from ragkit.answer.prose import signals
 from ragkit.answer.question import read as read_question
 from ragkit.answer.quotations import fold, locate, quotations
 from ragkit.answer.reading import read_answer
+from ragkit.answer.stated import Stated
 from ragkit.answer.strays import Sieve, is_json
 from ragkit.answer.support import Evidence, coverage, has_content, misplaced
 from ragkit.answer.verify import verify
@@ -106,6 +111,14 @@ def compared(text: str) -> None:
     NumberSet.of([text])
 
 
+def weighed(text: str) -> None:
+    """Read the signals of a claim of the text, and of a short one beside the text."""
+    short = "In 1932 King George opened the 12 bridges."
+    for claim, source in ((Stated(text), short), (Stated(short), text)):
+        evidence = [Evidence([source])]
+        signals(claim, evidence, prose_candidates(claim, evidence))
+
+
 def with_evidence(text: str) -> None:
     """Look for a question of the text in a short passage, and for a short one in the text."""
     for question, source in ((text, "A short passage."), ("How large is the wing?", text)):
@@ -150,6 +163,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "cite": lambda text: cite(f"{text} [1]", [passage(text)]),
     "verify": verified,
     "support": compared,
+    "prose": weighed,
+    "values": values,
+    "denials": denials,
     "has_content": has_content,
     "refusal_in": refusal_in,
     "expected": lambda text: holds(text, expected(text) | frozenset(get_args(Kind)), "Why?"),

@@ -152,6 +152,7 @@ class Completion:
                     "end": claim.end,
                     "cites": list(claim.cites),
                     "support": claim.support,
+                    **({"reason": claim.reason} if claim.reason else {}),
                 }
                 for claim in answer.claims
             ],

@@ -1,6 +1,7 @@
 """A natural-language-inference model, on a tiny classifier made on the spot."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,8 @@ def test_the_label_is_read_from_the_configuration() -> None:
 @pytest.mark.parametrize(
     ("said", "likely", "support"),
     [
-        ("The pump never weighs 40 kg.", 0.02, "partly"),  # a denial in the source's words
+        ("The pump weighs 40 kg and a half.", 0.02, "partly"),  # its words alone speak for it
+        ("The pump never weighs 40 kg.", 0.02, "not found"),  # a denial in the source's words
         ("This machine is rather heavy.", 0.97, "supported"),  # a paraphrase in others
         ("This machine weighs 50 kg.", 0.97, "partly"),
         ("Bananas are yellow.", 0.02, "not found"),
@@ -136,4 +138,4 @@ def test_it_judges_what_words_cannot(said: str, likely: float, support: str) -> 
     answer = said.replace(".", " [1].")
     draft = Draft(answer, cite(answer, [hit]))
     (claim,) = verify(draft, {1: text}.__getitem__, [hit], entails=entails).claims
-    assert claim == Claim(0, len(answer), (1,), support)  # type: ignore[arg-type]
+    assert replace(claim, reason="") == Claim(0, len(answer), (1,), support)  # type: ignore[arg-type]

@@ -223,3 +223,28 @@ def test_refusal_needs_no_evidence() -> None:
 
 def test_empty_answer() -> None:
     assert verify(Draft(""), TEXTS.__getitem__, ()) == Verified((), ())
+
+
+@pytest.mark.parametrize(
+    ("sentence", "support", "reason"),
+    [
+        ("The pump's weight is 40 kg.", "supported", ""),
+        ("The pump weighs 70 kg.", "partly", "“70” stands in none of the sources"),
+        (
+            "The pump never weighs 40 kg.",
+            "partly",
+            "it denies something that its source does not deny",
+        ),
+        ("水泵的重量是四十公斤。", "supported", ""),
+        ("水泵的重量不是四十公斤。", "partly", "it denies something that its source does not deny"),
+    ],
+)
+def test_a_sentence_that_is_not_supported_says_why(
+    sentence: str, support: str, reason: str
+) -> None:
+    text = "The pump weighs 40 kg. 水泵重量为四十公斤。"
+    hit = Hit(1, 1, "d", "", None, 0, len(text), text, 1.0)
+    answer = f"{sentence} [1]"
+    draft = Draft(answer, cite(answer, [hit]), used=(hit,))
+    (claim,) = verify(draft, {1: text}.__getitem__, [hit]).claims
+    assert (claim.support, claim.reason) == (support, reason)

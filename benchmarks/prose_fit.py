@@ -1,0 +1,125 @@
+"""Fit the weights of `ragkit.answer.prose` on the half that is not reported, and print them.
+
+`python -m benchmarks.prose_fit` fits those by words and those of each model that is here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from benchmarks.prose import WORDS, embedders
+from benchmarks.prose_set import LANGUAGES, WRITTEN, Claimed, claims
+from ragkit.answer.nearness import READ, cosines
+from ragkit.answer.prose import THRESHOLD, Signals, Weights, candidates, signals
+from ragkit.answer.stated import Stated
+from ragkit.answer.support import Evidence
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragkit.contracts import Embedder
+
+    Floats = NDArray[np.float64]
+
+RIDGE = 3.0  # on standardised signals
+OF_WRITTEN = 2.0  # as much as the made ones count, which are more
+_BATCH = 64  # sentences embedded at once
+NAMES = [field.name for field in fields(Signals)]
+
+
+def main() -> None:
+    for name, embedder in ((WORDS, None), *embedders().items()):
+        print(name, flush=True)
+        fitted = [c for language in LANGUAGES for c in claims(language) if c.half == 0]
+        if embedder is not None:
+            fitted = [c for c in fitted if embedder.reads(c.text) >= READ]
+        read = signals_of(fitted, embedder)
+        weights = fit(read, fitted)
+        print(weights)
+        _report(weights, read, fitted)
+
+
+def signals_of(sentences: list[Claimed], embedder: Embedder | None) -> list[Signals]:
+    """Read the signals of sentences, each beside its passage."""
+    sources: dict[str, Evidence] = {}
+    stated = [
+        (Stated(c.text), [sources.setdefault(c.passage, Evidence([c.passage]))]) for c in sentences
+    ]
+    chosen = [candidates(claim, evidence) for claim, evidence in stated]
+    pairs = [
+        (claim.text, [sentence.text for sentence in some])
+        for (claim, _), some in zip(stated, chosen, strict=True)
+    ]
+    near: list[list[float]] = [[] for _ in pairs]
+    if embedder is not None:
+        near = [
+            row
+            for start in range(0, len(pairs), _BATCH)
+            for row in cosines(embedder, pairs[start : start + _BATCH])
+        ]
+    return [
+        signals(claim, evidence, some, values)
+        for (claim, evidence), some, values in zip(stated, chosen, near, strict=True)
+    ]
+
+
+def fit(read: list[Signals], sentences: list[Claimed]) -> Weights:
+    """Fit a logistic regression with a ridge, by Newton's method.
+
+    True and false sentences of each set and language count alike.
+    """
+    import numpy as np
+
+    x = np.array([[float(getattr(s, name) or 0.0) for name in NAMES] for s in read])
+    y = np.array([float(c.is_true) for c in sentences])
+    kinds = [(c.origin, c.language, c.is_true) for c in sentences]
+    counts = Counter(kinds)
+    share = np.array([(OF_WRITTEN if k[0] == WRITTEN else 1.0) / counts[k] for k in kinds])
+    share *= 300  # as if there were 300 of each, whatever there are
+    means = (x * share[:, None]).sum(0) / share.sum()
+    spread = np.sqrt(((x - means) ** 2 * share[:, None]).sum(0) / share.sum())
+    scaled = (x - means) / np.where(spread > 1e-9, spread, np.inf)
+    bias, *standard = _newton(scaled, y, share)
+    raw = np.array(standard) / np.where(spread > 1e-9, spread, np.inf)
+    by_name = dict(zip(NAMES, (round(float(w), 2) for w in raw), strict=True))
+    return Weights(bias=round(float(bias - raw @ means), 2), **by_name)
+
+
+def _newton(x: Floats, y: Floats, share: Floats) -> Floats:
+    import numpy as np
+
+    design = np.column_stack([np.ones(len(x)), x])
+    ridge = np.diag([0.0] + [RIDGE] * x.shape[1])
+    w = np.zeros(design.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ w))
+        gradient = design.T @ (share * (p - y)) + ridge @ w
+        hessian = (design.T * (share * p * (1 - p))) @ design + ridge + 1e-9 * np.eye(len(w))
+        step = np.linalg.solve(hessian, gradient)
+        w -= step
+        if np.abs(step).max() < 1e-10:
+            break
+    return w
+
+
+def _report(weights: Weights, read: list[Signals], sentences: list[Claimed]) -> None:
+    """Print what thresholds do on the half that was fitted on, where one may be chosen."""
+    for least in (0.35, 0.4, THRESHOLD, 0.5):
+        shares = []
+        for origin, language in sorted({(c.origin, c.language) for c in sentences}):
+            for true in (True, False):
+                some = [
+                    weights.probability(s) >= least
+                    for s, c in zip(read, sentences, strict=True)
+                    if (c.origin, c.language, c.is_true) == (origin, language, true)
+                ]
+                if some:
+                    shares.append(f"{origin} {language} {true}: {sum(some) / len(some):.3f}")
+        print(f"  from {least}: {', '.join(shares)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Claims beside their sources: their signals, with cosines where the embedding model gives them.
+
+Everything that an answer needs is embedded in one batch. It knows nothing of verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, Weights, candidates, signals
+from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from ragkit.answer.stated import Stated
+    from ragkit.answer.support import Evidence
+    from ragkit.contracts import Embedder
+
+READ = 0.5  # of a claim; of one that is read by half, a cosine says little; by judgement
+
+Pair = tuple[str, Sequence[str]]  # a claim, and the sentences that it is compared with
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A claim and what it is compared with."""
+
+    claim: Stated
+    evidence: Sequence[Evidence]
+
+
+def compare(claims: Sequence[Compared], embedder: Embedder | None) -> list[tuple[Signals, Weights]]:
+    """Read the signals of claims, each with the weights to judge it by.
+
+    Those of the embedder where they are known and it reads the claim, else those of words.
+    """
+    fitted = BY_WORDS if embedder is None or not claims else weights_of(embedder)
+    chosen = [candidates(each.claim, each.evidence) for each in claims]
+    near: list[list[float]] = [[] for _ in claims]
+    if embedder is not None and fitted is not BY_WORDS:
+        pairs = [
+            (each.claim.text, [sentence.text for sentence in some])
+            for each, some in zip(claims, chosen, strict=True)
+        ]
+        near = cosines(embedder, pairs)
+    return [
+        (signals(each.claim, each.evidence, some, values), fitted if values else BY_WORDS)
+        for each, some, values in zip(claims, chosen, near, strict=True)
+    ]
+
+
+def weights_of(embedder: Embedder) -> Weights:
+    """Return the weights that were fitted with a model; BY_WORDS for any other.
+
+    Also for one that cannot be had, as a search by words alone does not need it.
+    """
+    try:
+        embedder.load()
+    except ModelError:
+        return BY_WORDS
+    return BY_MODEL.get(embedder.space.model.rpartition("/")[2], BY_WORDS)
+
+
+def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:
+    """Return the cosines of each claim with its sentences; none where the model does not read it.
+
+    A text that is too long for the model is cut.
+    """
+    from ragkit.embedders import latest
+
+    model = latest(embedder)
+    read = [model.reads(claim) >= READ for claim, _ in pairs]
+    texts = dict.fromkeys(
+        text
+        for (claim, sentences), is_read in zip(pairs, read, strict=True)
+        if is_read
+        for text in (claim, *sentences)
+    )
+    if not texts:
+        return [[] for _ in pairs]
+    vectors = model.embed_passages([_cut(model, text) for text in texts])
+    row_of = {text: row for row, text in enumerate(texts)}
+    listed: list[list[float]] = []
+    for (claim, sentences), is_read in zip(pairs, read, strict=True):
+        rows = [row_of[sentence] for sentence in sentences] if is_read else []
+        listed.append((vectors[rows] @ vectors[row_of[claim]]).tolist() if rows else [])
+    return listed
+
+
+def _cut(model: Embedder, text: str) -> str:
+    spans = model.token_spans(text)
+    return text if len(spans) <= model.max_tokens else text[: spans[model.max_tokens].start]
