@@ -97,6 +97,11 @@ def model_card(model: str, folder: Path | None = None) -> ModelCard:
     )
 
 
+def reads_all(card: ModelCard) -> bool:
+    """Tell whether a model was trained on so many languages that none needs to be asked for."""
+    return card.languages == _MANY
+
+
 def readable_share(card: ModelCard, text: str) -> float:
     """Estimate the share of a text's terms in languages the model was trained for, 0 to 1.
 
