@@ -9,6 +9,7 @@ from statistics import fmean
 from benchmarks.everyday_set import LANGUAGES, Asked, contained, mixed_collection, questions
 from ragkit import KnowledgeBase
 from ragkit.answer.cutoff import QUOTED_FROM, signals
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import read
 from ragkit.retrieve.words.weights import term_weights
 from ragkit_eval.stats import mean_interval
@@ -75,7 +76,8 @@ def outcome(kb: KnowledgeBase, asked: Asked) -> Outcome:
     answer = kb.ask(asked.question)
     words = read(asked.question)
     weights = term_weights(kb.store, kb.collection, words.content)
-    probability = signals(words, answer.hits, weights).probability if answer.hits else 0.0
+    found = signals(words, answer.hits, weights, model=Meaning(kb.embedder).model())
+    probability = found.probability if answer.hits else 0.0
     right = not answer.refused and contained(asked, answer)
     return Outcome(asked, answer.refused, right, len(answer.citations), probability)
 

@@ -9,6 +9,7 @@ from ragkit.contracts import Embedder, Generator, LanguageModel, Refinement, Rer
 from ragkit.types import Decoding, Fields, Query
 
 if TYPE_CHECKING:
+    from ragkit.answer.meaning import Meaning
     from ragkit.answer.verify import Entails
     from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
@@ -44,17 +45,21 @@ def generator(
     *,
     decoding: Decoding | None = None,
     model: LanguageModel | None = None,
+    meaning: Meaning | None = None,
 ) -> Generator:
     """Return a generator with the settings' language model, or the extractive one without.
 
-    `decoding` and `model` take the place of the settings'.
+    `decoding` and `model` take the place of the settings'. The extractive one compares sentences
+    by `meaning`.
     """
     model = model or language_model(settings)
     if model is None:
         from ragkit.answer.extract import ExtractiveGenerator
         from ragkit.retrieve.words.weights import term_weights
 
-        return ExtractiveGenerator(lambda terms: term_weights(store, collection, terms))
+        return ExtractiveGenerator(
+            lambda terms: term_weights(store, collection, terms), meaning=meaning
+        )
     from ragkit.answer.llm import ChatGenerator
     from ragkit.answer.templates import Templates
     from ragkit.model.local import LocalModel

@@ -181,6 +181,7 @@ def _probe(kb: KnowledgeBase, question: str, mode: Mode) -> tuple[Signals | None
     """Return a question's signals, None if nothing is found; and whether it is refused already."""
     from ragkit.answer.extract import ExtractiveGenerator
     from ragkit.answer.gate import Gate
+    from ragkit.answer.meaning import Meaning
     from ragkit.knowledge import PASSAGES
 
     hits = kb.search(question, k=PASSAGES, mode=mode)
@@ -188,11 +189,13 @@ def _probe(kb: KnowledgeBase, question: str, mode: Mode) -> tuple[Signals | None
         return None, True
     asked = read(question)
     weights = term_weights(kb.store, kb.collection, asked.content)
-    refused = bool(Gate(lambda terms: weights).judge(question, hits, mode).reason)
+    meaning = Meaning(kb.embedder)
+    gate = Gate(lambda terms: weights, meaning=meaning)
+    refused = bool(gate.judge(question, hits, mode).reason)
     if not refused and isinstance(kb.generator, ExtractiveGenerator):
         drafts = kb.generator.generate(question, hits)
         refused = any(isinstance(piece, Draft) and piece.refused for piece in drafts)
-    return signals(asked, hits, weights), refused
+    return signals(asked, hits, weights, model=meaning.model()), refused
 
 
 def calibration(

@@ -15,6 +15,7 @@ from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
 from ragkit.answer.greeting import greeting, is_greeting
+from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
@@ -85,7 +86,9 @@ class KnowledgeBase(Closing):
         self.mode: Mode = "hybrid"
         self.database = database
         self._owns_database = False
-        self._gate = gate or Gate(lambda terms: term_weights(store, collection, terms))
+        self._gate = gate or Gate(
+            lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
+        )
         self._entails = entails
         self._scoring = scoring
         self.distinct: Refinement | None = None
@@ -148,14 +151,15 @@ class KnowledgeBase(Closing):
         model = model or build.language_model(settings)
         kept = Calibrations(database.pool, tenant)
         cutoff = CurrentCutoff(kept, name, embedder, reranker=reranker)
+        meaning = Meaning(own)
         kb = cls(
             store,
             own,
-            build.generator(settings, store, name, model=model),
+            build.generator(settings, store, name, model=model, meaning=meaning),
             collection=name,
             top_k=settings.top_k,
             database=database,
-            gate=Gate(lambda terms: term_weights(store, name, terms), cutoff),
+            gate=Gate(lambda terms: term_weights(store, name, terms), cutoff, meaning=meaning),
             entails=entails or build.entailment(settings),
             scoring=build.scoring(settings),
         )

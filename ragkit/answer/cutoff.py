@@ -11,24 +11,33 @@ from dataclasses import dataclass
 
 from ragkit.answer.evidence import most_held
 from ragkit.answer.question import Question
+from ragkit.text.analyse import CJK_CHARACTER
 from ragkit.types import Hit
 
 SIGNALS = ("cosine", "share", "words")
+Languages = tuple[str, str]
+CHINESE_SHARE = 0.15  # of a text's characters, from which it is Chinese; by judgement
 RERANKED = ("rerank",)  # of a reranker its score alone, so that it means the same for each passage
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What speaks for an answer: the best cosine, 0 to 1; the share of the question that one
-    passage holds, 0 to 1, and ln(1 + words of it); and the best score of a reranker.
+    """What speaks for an answer: the best cosine of a passage and of a sentence, 0 to 1; the share
+    of the question that one passage holds, 0 to 1, and ln(1 + words of it); and the best score of a
+    reranker. `model` names the embedding model where its cosines are known, `languages` those of
+    the question and of the best passage, "zh" or "".
 
-    None: the model does not read the question, it asks for nothing, nothing was reranked.
+    None: the model does not read the question, no sentence was compared, it asks for nothing,
+    nothing was reranked.
     """
 
     cosine: float | None
     share: float | None
     rerank: float | None = None
     words: float = 0.0
+    sentence: float | None = None
+    model: str = ""
+    languages: Languages = ("", "")
 
     def of(self, names: Sequence[str]) -> list[float | None]:
         """List the signals of these names, all of SIGNALS or RERANKED."""
@@ -37,19 +46,40 @@ class Signals:
             "share": self.share,
             "words": self.words,
             "rerank": self.rerank,
+            "sentence": self.sentence,
         }
         return [values[name] for name in names]
 
     @property
     def probability(self) -> float:
         """How probable an answer is where nobody has calibrated, 0 to 1."""
-        cutoff = BY_WORDS if self.cosine is None else BY_BOTH
-        return cutoff.score(self)
+        known = BY_MODEL.get((self.model, *self.languages))
+        if self.cosine is None or known is None:
+            return BY_WORDS.score(self)
+        by_passage, by_sentence = known
+        return (by_passage if self.sentence is None else by_sentence).score(self)
 
 
-def signals(question: Question, hits: Sequence[Hit], weights: Mapping[str, float]) -> Signals:
-    """Read the signals of a question's passages; `weights` has the idf of its content terms."""
-    cosines = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
+def signals(
+    question: Question,
+    hits: Sequence[Hit],
+    weights: Mapping[str, float],
+    *,
+    model: str = "",
+    sentence: float | None = None,
+) -> Signals:
+    """Read the signals of a question's passages; `weights` has the idf of its content terms.
+
+    `model` embedded them; `sentence` is the best cosine of a sentence. Cosines are those of passages
+    in the best one's language, since those of two languages mean different things.
+    """
+    of_each = [_language(hit.text) for hit in hits]
+    best = of_each[0] if of_each else ""
+    cosines = [
+        hit.scores["dense"]
+        for hit, known in zip(hits, of_each, strict=True)
+        if known == best and "dense" in hit.scores
+    ]
     held = most_held(question, hits, weights)
     reranked = [hit.scores["rerank"] for hit in hits if "rerank" in hit.scores]
     return Signals(
@@ -57,7 +87,16 @@ def signals(question: Question, hits: Sequence[Hit], weights: Mapping[str, float
         None if held is None else held.share,
         max(reranked, default=None),
         0.0 if held is None else math.log1p(held.words),
+        sentence,
+        model,
+        (_language(question.text), best),
     )
+
+
+def _language(text: str) -> str:
+    """Return "zh" for Chinese, "" for anything else."""
+    characters = len(CJK_CHARACTER.findall(text))
+    return "zh" if characters > CHINESE_SHARE * len(text) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +141,35 @@ class Cutoff:
         return self.means[0] + (logit - self.bias) / self.weights[0]
 
 
-# Where nobody has calibrated. Fitted by logistic regression on one half, by document, of everyday
-# questions about a mixed collection, CLAPNQ and chunking_evaluation, with questions whose passages
-# are gone and foreign ones (BY_BOTH), of everyday questions and CMRC 2018 (BY_WORDS); rounded.
+# Where nobody has calibrated: by words alone, and by model, of passages and with sentences. Fitted
+# by logistic regression on one half, by document, of everyday questions about a mixed collection,
+# of CLAPNQ, CMRC 2018 and of questions about documents in the other language; rounded.
 # docs/benchmarks.md has what the other halves say.
-BY_BOTH = Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5)
 BY_WORDS = Cutoff(-5.1, (6.2, 1.3), (0.0, 0.0), 0.5, ("share", "words"))
+_SENTENCE = ("cosine", "share", "sentence")
+BY_MODEL: dict[tuple[str, str, str], tuple[Cutoff, Cutoff]] = {
+    ("all-MiniLM-L6-v2", "", ""): (
+        Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5),
+        Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5),
+    ),
+    ("multilingual-e5-small", "", ""): (
+        Cutoff(-36.5, (40.6, 3.3), (0.0, 0.0), 0.5, ("cosine", "share")),
+        Cutoff(-41.7, (28.9, 2.9, 18.2), (0.0, 0.0, 0.0), 0.5, _SENTENCE),
+    ),
+    ("multilingual-e5-small", "zh", "zh"): (
+        Cutoff(-64.5, (67.5, 7.7), (0.0, 0.0), 0.5, ("cosine", "share")),
+        Cutoff(-92.5, (6.1, 98.9), (0.0, 0.0), 0.5, ("share", "sentence")),
+    ),
+    # Across languages no words are shared: cosines alone.
+    ("multilingual-e5-small", "", "zh"): (
+        Cutoff(-15.5, (18.7,), (0.0,), 0.5, ("cosine",)),
+        Cutoff(-22.8, (27.8,), (0.0,), 0.5, ("sentence",)),
+    ),
+    ("multilingual-e5-small", "zh", ""): (
+        Cutoff(-95.0, (118.7,), (0.0,), 0.5, ("cosine",)),
+        Cutoff(-118.3, (61.5, 85.5), (0.0, 0.0), 0.5, ("cosine", "sentence")),
+    ),
+}
 # Less probable ones are refused: by quoted sentences, and before a language model is asked, which
 # can refuse by itself.
 QUOTED_FROM = 0.12

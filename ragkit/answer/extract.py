@@ -10,8 +10,9 @@ from dataclasses import replace
 from ragkit.answer import refusal
 from ragkit.answer.candidates import Candidate, Listed, candidates
 from ragkit.answer.cutoff import QUOTED_FROM, signals
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import Question, read
-from ragkit.answer.scoring import Scored, score
+from ragkit.answer.scoring import Scored, by_meaning, score
 from ragkit.answer.strays import Sieve
 from ragkit.text.headings import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
@@ -42,20 +43,28 @@ class ExtractiveGenerator:
     """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`.
 
     `weigh` gives the idf of terms in the collection, by which a refusal is judged; without it
-    every term weighs alike. An answer less probable than `least` is refused.
+    every term weighs alike. `meaning` compares the question with sentences; without it words alone
+    do. An answer less probable than `least` is refused.
     """
 
-    def __init__(self, weigh: Weigh | None = None, *, least: float = QUOTED_FROM) -> None:
+    def __init__(
+        self,
+        weigh: Weigh | None = None,
+        *,
+        meaning: Meaning | None = None,
+        least: float = QUOTED_FROM,
+    ) -> None:
         self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
+        self._meaning = meaning
         self._least = least
 
     def after_gate(self) -> "ExtractiveGenerator":
         """Return one that leaves the judgement of what passed a fitted cut-off to that."""
-        return ExtractiveGenerator(self._weigh, least=0.0)
+        return ExtractiveGenerator(self._weigh, meaning=self._meaning, least=0.0)
 
     def weighing(self, weigh: Weigh) -> "ExtractiveGenerator":
         """Return one that judges refusals by other weights of terms."""
-        return ExtractiveGenerator(weigh, least=self._least)
+        return ExtractiveGenerator(weigh, meaning=self._meaning, least=self._least)
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
@@ -64,7 +73,7 @@ class ExtractiveGenerator:
 
         A refusal yields one statement in the question's language.
         """
-        chosen = pick(question, passages, limit=MAX_SENTENCES)
+        chosen = pick(question, passages, limit=MAX_SENTENCES, meaning=self._meaning)
         reason = self._reason(question, passages, chosen)
         if reason:
             text = refusal.statement(question)
@@ -85,7 +94,13 @@ class ExtractiveGenerator:
             return refusal.nothing_found(question)
         asked = read(question)
         weights = self._weigh(asked.content)
-        found = signals(asked, passages[:MAX_PASSAGES], weights)
+        found = signals(
+            asked,
+            passages[:MAX_PASSAGES],
+            weights,
+            model=self._meaning.model() if self._meaning else "",
+            sentence=max((s.cosine for s in chosen if s.cosine is not None), default=None),
+        )
         if found.share is None:
             return refusal.nothing_asked(question)
         if found.probability < self._least or not chosen:
@@ -93,7 +108,13 @@ class ExtractiveGenerator:
         return ""
 
 
-def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) -> list[Scored]:
+def pick(
+    question: str,
+    passages: Sequence[Hit],
+    *,
+    limit: int = MAX_SENTENCES,
+    meaning: Meaning | None = None,
+) -> list[Scored]:
     """Choose the sentences most likely to answer, best first; none says twice the same.
 
     The passages stand best first, and may overlap. Only the first 20 are read. An item of a list
@@ -107,6 +128,8 @@ def pick(question: str, passages: Sequence[Hit], *, limit: int = MAX_SENTENCES) 
     """
     asked = read(question)
     ranked = score(asked, candidates(passages[:MAX_PASSAGES]))
+    if meaning is not None:
+        ranked = by_meaning(question, ranked, meaning)
     chosen: list[Scored] = []
     for scored in ranked:
         if len(chosen) == limit:

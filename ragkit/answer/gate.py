@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ragkit.answer import refusal
 from ragkit.answer.cutoff import ASKED_FROM, Cutoff, signals
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import read
 from ragkit.errors import QueryError
 from ragkit.types import Hit, Mode
@@ -30,10 +31,14 @@ class Gate:
     """Judge passages by the cut-off that was fitted for a mode of search, or by the default.
 
     `weigh` gives the idf of terms in the collection; `cutoffs` the cut-off of a mode, or None.
+    `meaning` is the model that embedded the passages.
     """
 
-    def __init__(self, weigh: Weigh, cutoffs: Cutoffs | None = None) -> None:
+    def __init__(
+        self, weigh: Weigh, cutoffs: Cutoffs | None = None, *, meaning: Meaning | None = None
+    ) -> None:
         self._weigh = weigh
+        self._meaning = meaning
         self._cutoffs = cutoffs or (lambda mode: None)
         self._threshold: float | None = None
 
@@ -44,13 +49,13 @@ class Gate:
         """
         if not 0 <= threshold <= 1:
             raise QueryError(f"the refusal threshold is {threshold:g}: write 0 to 1")
-        other = Gate(self._weigh, self._cutoffs)
+        other = Gate(self._weigh, self._cutoffs, meaning=self._meaning)
         other._threshold = threshold
         return other
 
     def weighing(self, weigh: Weigh) -> Gate:
         """Return the gate with other weights of terms."""
-        other = Gate(weigh, self._cutoffs)
+        other = Gate(weigh, self._cutoffs, meaning=self._meaning)
         other._threshold = self._threshold
         return other
 
@@ -67,7 +72,8 @@ class Gate:
             return Decision("", calibrated)
         asked = read(question)
         weights = self._weigh(asked.content)
-        found = signals(asked, hits, weights)
+        model = self._meaning.model() if self._meaning else ""
+        found = signals(asked, hits, weights, model=model)
         scored = ""
         if cutoff is not None:
             refused = cutoff.refuses(found)

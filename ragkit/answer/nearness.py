@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragkit.answer.meaning import READ, cut
 from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, Weights, candidates, signals
 from ragkit.errors import ModelError
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ragkit.answer.stated import Stated
     from ragkit.answer.support import Evidence
     from ragkit.contracts import Embedder
-
-READ = 0.5  # of a claim; of one that is read by half, a cosine says little; by judgement
 
 Pair = tuple[str, Sequence[str]]  # a claim, and the sentences that it is compared with
 
@@ -79,15 +78,10 @@ def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:
     )
     if not texts:
         return [[] for _ in pairs]
-    vectors = model.embed_passages([_cut(model, text) for text in texts])
+    vectors = model.embed_passages([cut(model, text) for text in texts])
     row_of = {text: row for row, text in enumerate(texts)}
     listed: list[list[float]] = []
     for (claim, sentences), is_read in zip(pairs, read, strict=True):
         rows = [row_of[sentence] for sentence in sentences] if is_read else []
         listed.append((vectors[rows] @ vectors[row_of[claim]]).tolist() if rows else [])
     return listed
-
-
-def _cut(model: Embedder, text: str) -> str:
-    spans = model.token_spans(text)
-    return text if len(spans) <= model.max_tokens else text[: spans[model.max_tokens].start]

@@ -1,6 +1,6 @@
 """How likely a sentence is to answer a question: a log-linear model of a few signals.
 
-The same for all languages. It needs no collection statistics and no model; a term's idf is taken
+The same for all languages. It needs no collection statistics; a term's idf is taken
 over the sentences at hand, which is what tells them apart.
 """
 
@@ -8,10 +8,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean, pstdev
 
 from ragkit.answer.candidates import Candidate
 from ragkit.answer.expected import holds
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import FUNCTION_WORDS, Question
 from ragkit.text.analyse import analyse
 
@@ -35,6 +37,10 @@ PATH = 0.6
 ASKED, ASKED_DECAY = 1.0, 0.8
 # A phrase weighs its idf mass to this power, lest a long name drown the rest of the question.
 PHRASE_POWER = 0.75
+# A standard deviation of the cosine among the sentences that are compared.
+MEANING = 0.75
+COMPARED = 10  # the best by words; arbitrary, as the next two
+COMPARED_OF_FIRST, FIRST_PASSAGES = 7, 2
 _FEW_NEW = 2  # terms; a sentence with fewer repeats the question or is a title
 SAYS_NOTHING = 5.0  # what it loses besides with none, unless yes or no is asked for; by judgement
 
@@ -49,13 +55,15 @@ _FUNCTION = re.compile(FUNCTION_WORDS, re.IGNORECASE)
 class Scored:
     """A candidate, its log-linear score, and the share of the question it covers, in [0, 1].
 
-    `is_of_kind`: it holds something of the kind that the question asks for.
+    `is_of_kind`: it holds something of the kind that the question asks for. `cosine` is that of the
+    sentence and the question where they were compared.
     """
 
     candidate: Candidate
     score: float
     coverage: float
     is_of_kind: bool = False
+    cosine: float | None = None
 
 
 def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
@@ -65,6 +73,26 @@ def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
     """
     idf = _idf(question, candidates)
     scored = [_score(question, candidate, idf) for candidate in candidates]
+    return sorted(scored, key=lambda item: (-item.score, item.candidate.rank, item.candidate.start))
+
+
+def by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning) -> list[Scored]:
+    """Score the sentences that may answer by their cosine as well, best first.
+
+    The best by words are compared with the question, and more of the best passages', which may say
+    it in other words or another language.
+    """
+    compared = [*ranked[:COMPARED]]
+    rest = [item for item in ranked[COMPARED:] if item.candidate.rank < FIRST_PASSAGES]
+    compared += rest[:COMPARED_OF_FIRST]
+    cosines = meaning.cosines(question, [item.candidate.shown for item in compared])
+    if len(cosines) < 2:
+        return [*ranked]
+    mean, spread = fmean(cosines), pstdev(cosines) or 1.0
+    scored = [
+        replace(item, score=item.score + MEANING * (cosine - mean) / spread, cosine=cosine)
+        for item, cosine in zip(compared, cosines, strict=True)
+    ]
     return sorted(scored, key=lambda item: (-item.score, item.candidate.rank, item.candidate.start))
 
 

@@ -117,11 +117,22 @@ def _fields(hit: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "less"),
     [
-        (Signals(0.5, 0.5, words=1.0), Signals(0.4, 0.5, words=1.0)),
+        (
+            Signals(0.5, 0.5, words=1.0, model="all-MiniLM-L6-v2"),
+            Signals(0.4, 0.5, words=1.0, model="all-MiniLM-L6-v2"),
+        ),
+        (
+            Signals(0.88, 0.5, model="multilingual-e5-small"),
+            Signals(0.84, 0.5, model="multilingual-e5-small"),
+        ),
+        (
+            Signals(0.88, 0.5, sentence=0.9, model="multilingual-e5-small"),
+            Signals(0.88, 0.5, sentence=0.8, model="multilingual-e5-small"),
+        ),
         (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.4, words=1.0)),
         (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.5, words=0.7)),
         (Signals(None, 0.5, words=1.0), Signals(None, 0.4, words=1.0)),
-        (Signals(None, 1.0, words=1.0), Signals(0.0, 1.0, words=1.0)),
+        (Signals(None, 1.0, words=1.0), Signals(0.0, 0.9, words=1.0)),
     ],
 )
 def test_without_calibration_every_signal_counts_and_a_missing_one_is_no_evidence(

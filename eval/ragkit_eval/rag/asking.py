@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.answer.cutoff import signals
 from ragkit.answer.llm import CUT_SHORT
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import read
 from ragkit.errors import ModelError, QueryError
 from ragkit.render import answer_json, hit_json
@@ -99,7 +100,8 @@ def _confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> float:
     It means the same in every collection.
     """
     asked = read(question)
-    found = signals(asked, hits, term_weights(kb.store, kb.collection, asked.content))
+    weights = term_weights(kb.store, kb.collection, asked.content)
+    found = signals(asked, hits, weights, model=Meaning(kb.embedder).model())
     return round(found.probability, 6)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ragkit.contracts import Store
 from ragkit.filters import parse
+from ragkit.retrieve.words.bm25 import K1, B
 from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.connect import open_pool
@@ -172,8 +173,8 @@ def _found(
 def test_constants_are_the_settings(store: Store) -> None:
     with store.snapshot() as reader:
 
-        def of(**constants: float) -> LexicalFound:
-            return lexical(reader, "default", "tail", 10, None, **constants)
+        def of(k1: float = K1, b: float = B) -> LexicalFound:
+            return lexical(reader, "default", "tail", 10, None, k1=k1, b=b)
 
         flat = of(b=0.0).best
         assert len({score for _, score in flat}) == 1  # once in each: length does not count

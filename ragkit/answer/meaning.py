@@ -1,0 +1,59 @@
+"""What an embedding model says of a question beside sentences, where its cosines are known.
+
+Cosines of two models mean different things: unrelated texts have 0.05 in one and 0.75 in another.
+So only models that signals were fitted with are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Embedder
+
+FITTED: Final = frozenset({"multilingual-e5-small", "all-MiniLM-L6-v2"})
+READ: Final = 0.5  # of a question; of one that is read by half, a cosine says little; by judgement
+
+
+class Meaning:
+    """An embedding model as answers use it; loaded at the first question that it reads."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def model(self) -> str:
+        """Name the model, "" for one whose cosines are not known or that cannot be had."""
+        from ragkit.embedders import latest
+
+        try:
+            model = latest(self._embedder)
+            model.load()
+        except ModelError:  # a search by words alone does not need it
+            return ""
+        name = model.space.model.rpartition("/")[2]
+        return name if name in FITTED else ""
+
+    def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return the cosine of a question with each text; none where the model does not read it.
+
+        A text that is too long for the model is cut.
+        """
+        from ragkit.embedders import latest
+
+        if not texts or not self.model():
+            return []
+        model = latest(self._embedder)
+        if model.reads(question) < READ:
+            return []
+        vectors = model.embed_passages([cut(model, text) for text in texts])
+        cosines: list[float] = (vectors @ model.embed_query(question)).tolist()
+        return cosines
+
+
+def cut(model: Embedder, text: str) -> str:
+    """Cut a text to what a model reads."""
+    spans = model.token_spans(text)
+    return text if len(spans) <= model.max_tokens else text[: spans[model.max_tokens].start]
