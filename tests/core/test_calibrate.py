@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,27 @@ def test_signals_are_the_best_cosine_and_the_best_passages_share() -> None:
     assert asked.content == {"wing", "keep", "lift", "meadow"}
     weights = {"wing": 1.0, "keep": 1.0, "lift": 1.0, "meadow": 5.0}
     found = signals(asked, scored, weights)
-    assert found.cosine == pytest.approx(0.6)
+    assert found.cosine == pytest.approx(0.4)  # the two Chinese passages after it do not count
     assert found.share == pytest.approx(0.75)  # the meadow's passage stands under "Wings"
     assert found.words == pytest.approx(math.log(4))
     assert signals(asked, hits, weights).cosine is None
     assert signals(read("who is it?"), hits, {}).share is None
     assert signals(asked, [], weights) == Signals(None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "languages", "cosine"),
+    [("Which wing?", ("", ""), 0.2), ("哪种机翼？", ("zh", ""), 0.2)],
+)
+def test_cosines_are_of_the_best_passages_language(
+    question: str, languages: tuple[str, str], cosine: float
+) -> None:
+    of_each = {
+        hit.text: 0.9 if "差旅" in hit.text or "国内" in hit.text else 0.2 for hit in passages()
+    }
+    hits = [replace(hit, scores={"dense": of_each[hit.text]}) for hit in passages()]
+    found = signals(read(question), hits, {"wing": 1.0, "哪种": 1.0})
+    assert (found.languages, found.cosine) == (languages, cosine)
 
 
 def _fields(hit: Any) -> dict[str, Any]:

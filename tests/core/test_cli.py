@@ -143,7 +143,7 @@ def test_doctor_finds_nothing_wrong(ragkit: Commands) -> None:
     assert found["truncated chunks"] == "none"
     assert found["orphans"] == "none"
     assert found["database"].startswith("PostgreSQL")
-    assert found["embedding model"].startswith("all-MiniLM-L6-v2")
+    assert found["embedding model"].startswith("multilingual-e5-small")
 
 
 def test_doctor_names_what_is_wrong(ragkit: Commands) -> None:

@@ -1,14 +1,15 @@
-"""BERTScore with the model that comes with ragkit: real weights, no network."""
+"""BERTScore with the models that come with ragkit: real weights, no network."""
 
 import pytest
 
+from ragkit.embed.find import MINILM, default_model, find_model
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.metrics.bertscore import BertScore
 
 
 @pytest.fixture(scope="module")
 def scorer() -> BertScore:
-    return BertScore()
+    return BertScore(MINILM)
 
 
 def test_identical_texts_score_one(scorer: BertScore) -> None:
@@ -28,8 +29,6 @@ def test_the_formula_by_another_way_to_the_same_embeddings(scorer: BertScore) ->
     """Greedy matching over the last layer, [CLS] and [SEP] left out, as the paper has it."""
     import torch
     from transformers import AutoModel, AutoTokenizer
-
-    from ragkit.embed.find import MINILM, find_model
 
     folder = str(find_model(MINILM).folder)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
@@ -58,6 +57,7 @@ def test_the_best_reference_counts_and_empty_texts_have_an_answer(scorer: BertSc
 
 def test_the_signature_names_the_weights(scorer: BertScore) -> None:
     assert "model:all-MiniLM-L6-v2|rev:" in scorer.signature()
+    assert BertScore().model == default_model()
 
 
 def test_a_model_that_is_not_there() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from ragkit.embed.find import default_model
 from ragkit.errors import UsageError
 from ragkit_eval.cli import app
 from ragkit_eval.record import read_run
@@ -56,6 +57,7 @@ def test_a_set_in_another_language_than_the_documents_is_told(
     write(
         ragkit.folder / "other.jsonl", {"question": asked, "answers": ["x"], "relevant": {name: 1}}
     )
+    ragkit.environment["RAGKIT_EMBED_MODEL"] = "minilm"
     ragkit("ingest", "documents")
     said = "1 of 1 questions are asked in another language than that of the documents: 1 in"
     said += f" {names[0]}"
@@ -112,7 +114,7 @@ def test_a_set_of_ones_own_over_a_collection_of_ones_own(ragkit: Commands) -> No
     assert scores["honey"]["reference_recall"] == scores["灯塔"]["contains"] == 1.0
     assert scores["honey"]["span_recall"] == scores["none"]["answer_score"] == 1.0
     assert "reference_recall" not in scores["none"]
-    assert run.header.model["embedding"] == "all-MiniLM-L6-v2"
+    assert run.header.model["embedding"] == default_model()
 
     found = ragkit("eval", "retrieval", "set.jsonl", "--mode", "lexical", "--json").stdout
     summary = json.loads(found)

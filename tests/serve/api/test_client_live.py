@@ -17,6 +17,7 @@ import pytest
 import ragkit
 from ragkit.client import Client, ServedAnswer
 from ragkit.contracts import Embedder
+from ragkit.embed.find import default_model
 from ragkit.errors import (
     AccessError,
     BusyError,
@@ -190,7 +191,7 @@ def test_feedback(client: Client, tmp_path: Path) -> None:
 
 
 def test_models(client: Client) -> None:
-    vectors = client.embed(["The pump runs.", "年假"], model="all-MiniLM-L6-v2")
+    vectors = client.embed(["The pump runs.", "年假"], model=default_model())
     assert vectors.shape == (2, 384)
     assert vectors.dtype == np.dtype(np.float32)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
