@@ -25,7 +25,7 @@ STEPS ?= test test-long test-browser test-faults test-vllm
 .PHONY: demo test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
 	lint lock notices sbom bench bench-large venv venvs clean
 
-demo: venv ## ingest the example corpus into a database of its own and ask three questions
+demo: venv ## ingest the example corpus into a database of its own and ask in English and Chinese
 	$(BIN)/python examples/demo.py
 
 test: venv ## the tests that need only pip packages and take under five seconds each; says what it left out

@@ -17,9 +17,10 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     for check in examine(settings):
         checks.append(check)
         if not json:
-            typer.echo(f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.found}")
+            state = "FAIL" if not check.ok else "warn" if check.warning else "ok  "
+            typer.echo(f"{state}  {check.name}: {check.found}")
             if check.remedy:
-                typer.echo(f"      {'remedy' if not check.ok else 'note'}: {check.remedy}")
+                typer.echo(f"      {'note' if state == 'ok  ' else 'remedy'}: {check.remedy}")
     healthy = all(check.ok for check in checks)
     if json:
         render.print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ragkit import build
+from ragkit.embed.unread import languages_read, unread_in
 from ragkit.errors import ModelError, NotFoundError, OtherModelError, RagkitError
 from ragkit.store import inspect
 
@@ -16,16 +17,21 @@ if TYPE_CHECKING:
     from ragkit.contracts import Embedder
     from ragkit.settings import Settings
     from ragkit.store.open import Database
+    from ragkit.types import EmbeddingSpace
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: whether it is in order, what was found, what to do if it is not."""
+    """One thing looked at: whether it is in order, what was found, what to do if it is not.
+
+    A warning is in order, but works less well than it could.
+    """
 
     name: str
     ok: bool
     found: str
     remedy: str = ""
+    warning: bool = False
 
 
 def examine(settings: Settings) -> Iterator[Check]:
@@ -50,8 +56,14 @@ def _model(embedder: Embedder) -> Check:
     return Check(
         "embedding model",
         True,
-        f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text",
+        f"{space.model}, {space.dimension} dimensions, reads {embedder.max_tokens} tokens of text"
+        + _in_languages(space),
     )
+
+
+def _in_languages(space: EmbeddingSpace) -> str:
+    names = languages_read(space.model)
+    return f", in {names}" if names else ""
 
 
 def _reranker(settings: Settings, embedder: Embedder) -> Check:
@@ -96,6 +108,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                 yield _failed_jobs(cursor, settings.tenant)
             if embedder is not None:
                 yield from _truncated(database, settings)
+                yield _unread(database, settings)
                 yield from _collection(database, settings)
     except RagkitError as error:
         yield Check("database", False, str(error), "`ragkit db status` says more")
@@ -165,6 +178,23 @@ def _truncated(database: Database, settings: Settings) -> Iterator[Check]:
     yield Check("truncated chunks", not problems, found, remedy)
 
 
+def _unread(database: Database, settings: Settings) -> Check:
+    """Compare each collection's documents with the languages that its own model reads."""
+    store = database.store(settings.tenant)
+    sentences: list[str] = []
+    remedies: list[str] = []
+    for name in (collection.name for collection in store.collections()):
+        noted = unread_in(store, name)
+        if noted is not None:
+            sentences.append(f"in collection {name!r}, {noted.sentence().removesuffix('.')}")
+            remedies.append(noted.remedy(name, settings))
+    return Check(
+        *("documents' languages", True, "; ".join(sentences) or "read by the collections' models"),
+        remedy="; ".join(remedies),
+        warning=bool(sentences),
+    )
+
+
 def _longer(database: Database, tenant: str, collection: str, max_tokens: int) -> int:
     from ragkit.store.lending import transaction
 
@@ -187,7 +217,7 @@ def _collection(database: Database, settings: Settings) -> Iterator[Check]:
         return
     if kept is not None:
         found = f"{kept.space.model}, {kept.space.dimension} dimensions"
-        yield Check("collection's model", True, found)
+        yield Check("collection's model", True, found + _in_languages(kept.space))
     embedder = CollectionEmbedder(Embedders(settings), spaces, settings.collection)
     yield from _calibration(database, settings, embedder)
 

@@ -239,6 +239,8 @@ def _print(report: IngestReport) -> None:
     from ragkit.render import printable_line
 
     typer.echo(summary(report))
+    for notice in report.notices:
+        typer.echo(printable_line(notice))
     for reason, count in sorted(report.passed_over.items()):
         typer.echo(f"passed over: {count} {reason}")
     for uri in report.left_out:

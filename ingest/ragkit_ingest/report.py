@@ -21,7 +21,8 @@ class IngestReport:
     were taken over by another process, or deleted, before they were stored. `notes` add up what
     parsers left out or masked, by kind. `busy` are the seconds that each stage worked. Of the
     `skipped`, those `passed_over` are of a known format; how many, by reason. `left_out` names
-    the skipped files that lay in mails and archives.
+    the skipped files that lay in mails and archives. `notices` say what makes documents harder to
+    find, each with its remedy.
     """
 
     added: int = 0
@@ -39,6 +40,7 @@ class IngestReport:
     busy: Mapping[str, float] = field(default_factory=dict)
     passed_over: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -70,6 +72,7 @@ class IngestReport:
             "skipped": self.skipped,
             "passed_over": dict(self.passed_over),
             "left_out": list(self.left_out),
+            "notices": list(self.notices),
             "seconds": round(self.seconds, 3),
             "notes": dict(self.notes),
             "busy": {stage: round(seconds, 3) for stage, seconds in self.busy.items()},

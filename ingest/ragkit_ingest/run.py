@@ -16,6 +16,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
+from ragkit.embed.unread import unread
 from ragkit.errors import OtherModelError
 from ragkit_ingest.away import AWAY, is_away, waits_s
 from ragkit_ingest.looks import Looks
@@ -171,6 +172,7 @@ class _Run:
         self._tally = Tally()
         self._has_begun = False  # whether the database was there at all
         self._run: int | None = None  # as the ledger knows it
+        self._notices: tuple[str, ...] = ()
 
     def report(self) -> IngestReport:
         """Do it, and say what was done."""
@@ -193,6 +195,7 @@ class _Run:
             skipped=self._listing.skipped,
             seconds=time.perf_counter() - self._started,
             left_out=self._listing.left_out,
+            notices=self._notices,
         )
 
     def _once(self) -> None:
@@ -218,6 +221,7 @@ class _Run:
             if self._sync:
                 delete_vanished(store, self._collection, self._listing, self._tally)
                 tell_of_kept(store, self._collection, self._listing, self._tally)
+            self._notices = self._noticed(store)
             self._end(store, owner.id)
             if self._tally.has_changed:
                 store.finish_load(self._collection, steps.embedder.space, self._on_index)
@@ -243,6 +247,15 @@ class _Run:
             ledger.end_run(run, report.as_json())
         elif self._run is not None:
             ledger.drop_run(self._run)
+
+    def _noticed(self, store: PostgresStore) -> tuple[str, ...]:
+        """Say which of the documents just written the collection's model does not read."""
+        space = store.active_space(self._collection) if self._tally.languages else None
+        noted = unread(space.model, self._tally.languages) if space else None
+        if noted is None:
+            return ()
+        remedy = noted.remedy(self._collection, self._settings)
+        return (f"{noted.sentence()} Remedy: {remedy}",)
 
     def _take_in(
         self, store: PostgresStore, collection: int, steps: Steps, files: Iterable[Item]

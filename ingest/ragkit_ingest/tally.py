@@ -100,6 +100,7 @@ class Tally:
         self.found: set[str] = set()  # URIs
         self.failures: list[Failure] = []
         self.notes: Counter[str] = Counter()
+        self.languages: Counter[str] = Counter()  # of the documents that were written
         self.passed_over: Counter[str] = Counter()  # by reason
         self.busy: dict[str, float] = {}  # seconds that each stage worked
         self._stored_before = 0
@@ -118,7 +119,14 @@ class Tally:
         """Say whether anything was written that indexes are made of."""
         return bool(self.added or self.updated or self.deleted)
 
-    def report(self, *, skipped: int, seconds: float, left_out: Iterable[str] = ()) -> IngestReport:
+    def report(
+        self,
+        *,
+        skipped: int,
+        seconds: float,
+        left_out: Iterable[str] = (),
+        notices: Iterable[str] = (),
+    ) -> IngestReport:
         """Return what was done, as a value."""
         return IngestReport(
             added=self.added,
@@ -130,6 +138,7 @@ class Tally:
             skipped=skipped + self.passed_over.total(),
             passed_over=dict(self.passed_over),
             left_out=tuple(left_out),
+            notices=tuple(notices),
             chunks=self.chunks,
             embedded=self.embedded,
             seconds=seconds,
@@ -167,6 +176,7 @@ class Tally:
         self.count(**{kind: 1, "chunks": document.chunks})
         with self._lock:
             self.notes.update(notes)
+            self.languages[document.language] += 1
 
     def failed(self, uri: str, stage: str, reason: str) -> None:
         """Note a thing that could not be taken in."""

@@ -76,6 +76,10 @@ _IN_COLLECTION = f"""{_DOCUMENTS}
     WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s {_READABLE}
     ORDER BY d.uri, d.id
 """
+_LANGUAGES = f"""
+    SELECT d.language, count(*) FROM document d
+    WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s {_READABLE} GROUP BY 1
+"""  # noqa: S608
 _BY_ID = f"""{_DOCUMENTS}
     WHERE d.tenant = %(tenant)s AND d.id = %(id)s
         AND may_read(c.owner, c.readers, %(readers)s::text[]) {_READABLE}
@@ -232,6 +236,13 @@ def documents(
 ) -> list[Document]:
     values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
     return [Document(*row) for row in cursor.execute(_IN_COLLECTION, values)]
+
+
+def languages(
+    cursor: Cursor[Any], tenant: str, collection: int, readers: Readers = None
+) -> dict[str, int]:
+    values = {"tenant": tenant, "collection": collection, "readers": listed(readers)}
+    return {str(name): int(count) for name, count in cursor.execute(_LANGUAGES, values)}
 
 
 def document(cursor: Cursor[Any], tenant: str, number: int, readers: Readers = None) -> Document:

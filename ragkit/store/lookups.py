@@ -48,6 +48,11 @@ class Lookups:
         with self._in(collection) as (cursor, number):
             return documents.documents(cursor, self._tenant, number, self._readers)
 
+    def languages(self, collection: str) -> Mapping[str, int]:
+        """Count the documents by their language, "" where it is not known."""
+        with self._in(collection) as (cursor, number):
+            return documents.languages(cursor, self._tenant, number, self._readers)
+
     def document(self, document: int) -> Document:
         with self._transaction() as cursor:
             return documents.document(cursor, self._tenant, document, self._readers)

@@ -44,9 +44,9 @@ def test_nothing_is_wrong_with_what_was_just_written(settings: Settings) -> None
         ("UPDATE chunk SET end_char = 999", "orphans", "1 chunks outside their text"),
         ("DELETE FROM chunk", "orphans", "1 documents without chunks"),
         (
-            "UPDATE chunk SET tokens = 300",
+            "UPDATE chunk SET tokens = 600",
             "truncated chunks",
-            "1 in collection 'default' longer than the 254 tokens",
+            "1 in collection 'default' longer than the 508 tokens",
         ),
         (
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'chunk_pkey'::regclass",
@@ -128,3 +128,32 @@ def test_an_entailment_model_that_cannot_be_had_is_named(settings: Settings) -> 
     assert "`hf download nobody/nothing`" in check.found
     assert check.remedy == "see RAGKIT_NLI_MODEL"
     assert "entailment model" not in checks(settings)
+
+
+def test_documents_that_their_model_does_not_read_are_a_warning(settings: Settings) -> None:
+    check = checks(settings)["documents' languages"]
+    assert (check.ok, check.warning, check.remedy) == (True, False, "")
+    minilm = build.embedder(settings.model_copy(update={"embed_model": "minilm"}))
+    minilm.load()
+    chinese = [
+        replace(new_document(f"{n}.md", f"第{n}条：机房温度应保持在二十二度。"), language="zh")
+        for n in range(3)
+    ]
+    with open_database(settings) as database:
+        fill(database.store("default"), minilm, chinese, collection="manuals")
+    check = checks(settings)["documents' languages"]
+    assert (check.ok, check.warning) == (True, True)
+    assert check.found == (
+        "in collection 'manuals', 3 documents in Chinese are found by words only:"
+        " the embedding model all-MiniLM-L6-v2 does not read Chinese"
+    )
+    assert "`ragkit reembed --to multilingual-e5-small --collection manuals`" in check.remedy
+
+
+def test_the_languages_that_a_model_reads_are_named(settings: Settings) -> None:
+    for name in ("embedding model", "collection's model"):
+        found = checks(settings)[name].found
+        assert found.startswith("multilingual-e5-small, 384 dimensions")
+        assert found.endswith(", in English, Chinese and about a hundred others")
+    english = settings.model_copy(update={"embed_model": "minilm"})
+    assert checks(english)["embedding model"].found.endswith("tokens of text, in English only")

@@ -12,6 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
+from ragkit.embed.unread import unread_in
 from ragkit.errors import NotFoundError
 from ragkit.knowledge import PASSAGES
 from ragkit.library import Caller
@@ -91,6 +92,16 @@ def documents(
         for one in listed.documents
     ]
     return _fresh({"documents": shown, "matched": listed.matched, "all": listed.all})
+
+
+@router.get("/ui/notice/{collection}", include_in_schema=False)
+def notice(request: Request, collection: Name, caller: Reader) -> Response:
+    """Say which of the documents the collection's model does not read; "" where it reads all."""
+    check_visible(caller, collection)
+    services: Services = request.app.state.services
+    noted = unread_in(services.library.store(caller), collection)
+    language = language_of(request.headers.get("accept-language", ""))
+    return _fresh({"notice": noted.sentence(language) if noted else ""})
 
 
 @router.get("/ui/conversations/{id}", include_in_schema=False)

@@ -183,6 +183,7 @@ OTHERS: Final[dict[str, str]] = {
     "GET /v1/models/{model}": "test_a_hidden_document_is_like_an_absent_one",
     "GET /openapi.json": "no documents",
     "GET /ui/me": "no documents",
+    "GET /ui/notice/{collection}": "counts alone; tests/serve/ui/test_page.py has their readers",
     "GET /ui/static/{name}": "no documents",
     "GET /ui/sources/{id}/{ordinal}/{n}": "test_the_page_tells_no_more",
     "POST /ui/ask": "as POST /v1/chat/completions, in tests/serve/ui/test_asking.py",

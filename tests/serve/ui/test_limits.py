@@ -29,6 +29,7 @@ ACTIONS: Final[tuple[tuple[str, str, str, dict[str, Any]], ...]] = (
     ("/ui/ask", "POST", "/ui/ask", {"json": {"question": "holiday"}}),
     ("/ui/me", "GET", "/ui/me", {}),
     ("/ui/documents/", "GET", "/ui/documents/default", {}),
+    ("/ui/notice/", "GET", "/ui/notice/default", {}),
     ("/ui/conversations/", "GET", f"/ui/conversations/{NOBODY}", {}),
     ("/ui/sources/", "GET", f"/ui/sources/{NOBODY}/1/1", {}),
     ("/v1/search", "POST", "/v1/search", {"json": {"query": "holiday"}}),

@@ -6,6 +6,7 @@ import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from ragkit import keys
+from ragkit.contracts import Embedder
+from ragkit.embed.local import LocalEmbedder
 from ragkit.library import Caller
+from ragkit.store.sharing import Change, Shares
+from ragkit.testing.corpus import fill, new_document
+from ragkit.types import NewDocument
 from ragkit_serve.api.access import CALLER
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
@@ -105,6 +111,56 @@ def test_a_reader_of_one_collection_is_told_of_no_other(
     answer = signed_in("read", collections=("manuals",)).get(path)
     assert answer.status_code == status
     assert "Wings" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("language", "notice"),
+    [
+        (
+            "en",
+            "2 documents in Chinese are found by words only:"
+            " the embedding model all-MiniLM-L6-v2 does not read Chinese.",
+        ),
+        ("zh-CN", "2 个中文文档只能按词语检索：嵌入模型 all-MiniLM-L6-v2 不支持中文。"),
+    ],
+)
+def test_documents_that_the_model_does_not_read_are_noted(
+    signed_in: SignIn, services: Services, language: str, notice: str
+) -> None:
+    store = services.database.store("default")
+    fill(store, _minilm(), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
+    try:
+        headers = {"accept-language": language}
+        page_of = signed_in("read")
+        assert page_of.get("/ui/notice/old", headers=headers).json() == {"notice": notice}
+        assert page_of.get("/ui/notice/default", headers=headers).json() == {"notice": ""}
+    finally:
+        store.delete_collection("old")
+
+
+def test_what_is_noted_counts_what_the_reader_may_read(
+    signed_in: SignIn, services: Services
+) -> None:
+    store = services.database.store("default")
+    fill(store, _minilm(), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
+    try:
+        hidden, _ = store.documents("old")
+        shares = Shares(services.database.pool, "default")
+        shares.document(hidden.id, Change(readers=("user:somebody",)))
+        notice = signed_in("read").get("/ui/notice/old").json()["notice"]
+        assert notice.startswith("1 document in Chinese is found by words only")
+    finally:
+        store.delete_collection("old")
+
+
+def _minilm() -> Embedder:
+    embedder = LocalEmbedder("minilm")
+    embedder.load()
+    return embedder
+
+
+def _chinese(uri: str) -> NewDocument:
+    return replace(new_document(uri, "机房温度应该保持在二十二度。"), language="zh")
 
 
 # The page as it is served

@@ -2,7 +2,7 @@
 
 import { $, count, guarded, make, printable, table } from "./dom.js";
 import { call, say, words } from "./server.js";
-import { chosen, counted, findDocuments, loadSettings, me } from "./settings.js";
+import { chosen, counted, findDocuments, loadSettings, me, showNotice } from "./settings.js";
 import { drawUploads } from "./uploads.js";
 
 const MAX_SHOWN = 500;
@@ -59,6 +59,7 @@ async function list(note) {
   ]);
   $("#rk-listed").replaceChildren(table("rk-table", words.documents, [...columns, "URI"], rows));
   $("#rk-counted").textContent = `${note} ${counted(listed)}`.trim();
+  await showNotice();
 }
 
 async function read(button) {

@@ -29,6 +29,7 @@ export function drawSettings(place) {
   part.addEventListener("input", () => guarded(place, listDocuments));
   place.append(
     make("label", { class: "rk-field" }, words.collection, make("select", { id: "rk-collection" })),
+    make("p", { id: "rk-notice", class: "rk-hint", role: "status" }),
     make("details", { id: "rk-settings" }, make("summary", {}, words.settings),
       make("fieldset", { id: "rk-only" }, make("legend", {}, words.only), make("p", { class: "rk-hint" }), part, make("div", { class: "rk-options" })),
       make("fieldset", {}, make("legend", {}, words.mode), ...MODES.map(mode)),
@@ -39,6 +40,7 @@ export function drawSettings(place) {
     part.value = "";
     document.dispatchEvent(new Event("rk-collection"));
     guarded(place, listDocuments);
+    guarded(place, showNotice);
   });
   $("#rk-settings").addEventListener("toggle", () => guarded(place, listDocuments));
 }
@@ -54,6 +56,16 @@ export async function loadSettings() {
   const shown = $(".rk-range output");
   if (!shown.value) shown.value = $("#rk-passages").value = me.passages;
   await listDocuments();
+  await showNotice();
+}
+
+// Say beneath the collection what makes its documents harder to find.
+export async function showNotice() {
+  const { collection } = chosen();
+  const { notice } = collection
+    ? await (await call(`/ui/notice/${encodeURIComponent(collection)}`)).json()
+    : { notice: "" };
+  if (collection === chosen().collection) $("#rk-notice").textContent = notice;
 }
 
 async function collections() {
