@@ -70,8 +70,8 @@ def signals(
 ) -> Signals:
     """Read the signals of a question's passages; `weights` has the idf of its content terms.
 
-    `model` embedded them; `sentence` is the best cosine of a sentence. Cosines are those of passages
-    in the best one's language, since those of two languages mean different things.
+    `model` embedded them; `sentence` is the best cosine of a sentence. Cosines are those of the
+    passages in the best one's language, since those of two languages mean different things.
     """
     of_each = [_language(hit.text) for hit in hits]
     best = of_each[0] if of_each else ""

@@ -38,6 +38,7 @@ DENSE_CANDIDATES = 100
 DENSE_CANDIDATES_OF_FEW = 300
 FEW_CHUNKS = 12_000  # below, comparing them all is cheaper than walking an index to the 300th
 LEXICAL_CANDIDATES = 100
+FEWEST = 20  # passages that tell how cosines spread in a language; by judgement
 VARIANT_DEPTH = 100  # of each wording's hits, fused by rank: what the legs themselves look at
 
 
@@ -250,12 +251,12 @@ class Search:
         asked, vector = self._asked, self._vectors.get(text)
         dense: dict[int, float] = {}
         deviations: dict[int, float] = {}
-        backgrounds = []
+        backgrounds: list[Background] = []
+        if vector is not None:
+            backgrounds = self._backgrounds(reader, vector, near, words.chunks)
         ranked: list[_Near] = []
-        for each in near:
+        for each, unrelated in zip(near, backgrounds, strict=bool(near)):
             assert vector is not None, "it was searched for"
-            unrelated = self._background(reader, vector, each, words.chunks)
-            backgrounds.append(unrelated)
             ranking, where, language = each.ranking, each.part.where, each.part.language
             if words.constrained:
                 depth = self._lexical_depth
@@ -280,6 +281,16 @@ class Search:
             readable=asked.embedder.reads(text),
             trusted=reads_all(model_card(asked.embedder.space.model)) if near else False,
         )
+
+    def _backgrounds(
+        self, reader: Reader, vector: Vectors, near: Sequence[_Near], chunks: int
+    ) -> list[Background]:
+        """Estimate the background of each language, or of all where one has few passages."""
+        if len(near) > 1 and any(len(each.ranking) < FEWEST for each in near):
+            every = [cosine for _, cosine in _ranked(near)]
+            number = len(every) if len(every) < self._dense_depth else max(len(every), chunks)
+            return [background(every, number)] * len(near)
+        return [self._background(reader, vector, each, chunks) for each in near]
 
     def _background(self, reader: Reader, vector: Vectors, near: _Near, chunks: int) -> Background:
         """Estimate the cosines of all passages in a language, of about so many chunks in all."""

@@ -58,6 +58,8 @@ def documents() -> list[NewDocument]:
         new_document(f"{t}.txt", f"About the {t} of this house, see page 7.") for t in TOPICS
     ]
     chinese = [new_document(f"{t}.txt", f"本楼的{t}说明在第七页。") for t in CHINESE]
+    english += [new_document(f"house {n}.txt", f"This is house {n} of the row.") for n in range(20)]
+    chinese += [new_document(f"楼{n}.txt", f"这是本区的花园第{n}号。") for n in range(20)]
     return [replace(new, language=language(new.text)) for new in (*english, *chinese)]
 
 
@@ -71,6 +73,16 @@ def test_a_question_finds_what_is_in_another_language(query: str, name: str) -> 
     fill(store, Bilingual(), [new for new in documents() if new.uri not in own])
     hits = HybridRetriever(store, Bilingual(), "default").search(query, k=3)
     assert hits[0].uri == name
+
+
+def test_few_passages_of_a_language_are_compared_with_all() -> None:
+    store = FakeStore()
+    few = [
+        new for new in documents() if new.uri in ("rent.txt", "lift.txt", "花园.txt", "房租.txt")
+    ]
+    fill(store, Bilingual(), few)
+    hits = HybridRetriever(store, Bilingual(), "default").search("房租是多少?", k=4)
+    assert hits[0].uri == "房租.txt"
 
 
 def test_what_the_model_does_not_read_has_no_cosine() -> None:
