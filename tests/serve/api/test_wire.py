@@ -14,7 +14,7 @@ import pytest
 from ragkit.contracts import Embedder
 from tests.serve.api.conftest import Scripted, Serve
 
-MODEL = "all-MiniLM-L6-v2"
+MODEL = "multilingual-e5-small"
 
 
 def client(live: Any, key: str = "none") -> openai.OpenAI:
