@@ -75,6 +75,7 @@ STORE: Final[dict[str, Read | str]] = {
     "spaces": lambda store, _: (store.spaces.active("closed"), "closed"),
     "job_ledger": "for `ragkit ingest`",
     "renew_words": lambda store, _: (store.renew_words("closed"), "closed"),
+    "languages": lambda store, _: (store.languages("closed"), "closed"),
 }
 READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "nearest": lambda reader, place: reader.nearest(
