@@ -257,10 +257,6 @@ class Reader(Protocol):
         """Cut pieces out of documents' stored texts, in the given order; "" of one that is gone."""
         ...
 
-    def languages(self, collection: str) -> Mapping[str, int]:
-        """Count the latest documents of a collection by language, a thousand or more of them."""
-        ...
-
     def fields(self, collection: str) -> Fields:
         """Gather what the collection's latest documents have, the latest thousand or more."""
         ...

@@ -60,7 +60,7 @@ class Tries:
 
         Where these displace its own, so that nothing that is found has any, it is taken as it
         stands after all: if only a pronoun told of a follow-up, or if the one before is in another
-        language and `query` is refused.
+        language and what answers `query` has none of its own.
         """
         if query == self.question:
             return Standalone(query, NO_WORDS), self._with(query, asked=query)
@@ -70,9 +70,10 @@ class Tries:
             return Standalone(self.question, LOST), list(self.kb.stream(self.question))
         pieces = self._by_all_or_own(query)
         answer = answer_of(pieces)
-        if answer.refused and self._changes_language() and self._are_lost(answer.hits):
+        if self._changes_language() and naming_terms(self.question) and not self._is_about(answer):
             alone = list(self.kb.stream(self.question))
-            return Standalone(self.question, LOST), _later(alone, pieces)
+            if answer.refused or not answer_of(alone).refused:
+                return Standalone(self.question, LOST), _later(alone, pieces)
         return Standalone(query, WITH_WORDS), pieces
 
     def _by_all_or_own(self, query: str) -> list[Piece]:

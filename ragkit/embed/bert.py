@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.embed.find import read_json
+from ragkit.embed.projection import MODULE, is_projection
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -238,6 +239,8 @@ def _pooling(folder: Path) -> Pooling | None:
     """Read which pooling modules.json asks for; None for a pipeline that does anything more."""
     modules = read_json(folder / "modules.json") or []
     kinds = [module["type"].rpartition(".")[2] for module in modules]
+    if kinds[2:3] == ["Dense"] and modules[2]["path"] == MODULE and is_projection(folder):
+        del kinds[2]  # `load_projection` reads it
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
     if modules[0]["path"]:

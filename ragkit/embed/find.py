@@ -52,7 +52,7 @@ def find_model(model: str, *, kind: str = "embedding model") -> ModelFiles:
     if model in _MINILM_NAMES:
         return _minilm()
     if model == bundled.NAME:
-        return ModelFiles(bundled.bundled_folder(), bundled.NAME, bundled.REVISION)
+        return ModelFiles(bundled.bundled_folder(), bundled.NAME, bundled.revision())
     folder = Path(model).expanduser()
     if folder.is_dir():
         return ModelFiles(folder, Path(os.path.abspath(folder)).name, _weights_hash(folder))

@@ -210,12 +210,15 @@ def _load(
     from ragkit.embed.bert import load_bert
     from ragkit.embed.pipeline import load_pipeline
     from ragkit.embed.precision import torch_dtype
+    from ragkit.embed.projection import ProjectedEncoder, load_projection
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch_dtype(device)
-    encoder: Encoder = load_bert(files.folder, device, dtype) or load_pipeline(
-        files.folder, device, dtype
-    )
+    encoder: Encoder | None = load_bert(files.folder, device, dtype)
+    if encoder is None:
+        encoder = load_pipeline(files.folder, device, dtype)
+    elif (matrix := load_projection(files.folder, device)) is not None:
+        encoder = ProjectedEncoder(encoder, matrix)
     own = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
     if dimension is not None and dimension > own:
         raise ModelError(

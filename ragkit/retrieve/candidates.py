@@ -22,18 +22,16 @@ Ranking = Sequence[tuple[int, float]]
 class Candidates:
     """Each leg's ranking, both legs' exact scores of every candidate, and what they say besides.
 
-    `deviations` says of each cosine how many standard deviations it lies above the mean of its
-    language's passages, whose background is in `backgrounds`. `coverage` is the best BM25 score's
-    share of the query's idf mass, `readable` the share of the query that the embedding model was
-    made for. `trusted`: the model reads all languages, and is heard whatever the words say.
+    `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
+    query that the embedding model was made for. `trusted`: the model was made for all languages,
+    and is heard whatever the words say.
     """
 
     by_meaning: Ranking
     by_words: Ranking
     dense: Mapping[int, float]
     lexical: Mapping[int, float]
-    deviations: Mapping[int, float]
-    backgrounds: Sequence[Background]
+    background: Background
     coverage: float
     readable: float
     trusted: bool = False
@@ -48,7 +46,7 @@ class Candidates:
                 Fused(chunk, score, self.dense.get(chunk), self.lexical.get(chunk))
                 for chunk, score in reciprocal_rank(rankings)
             ]
-        return weighed(self.dense, self.lexical, self.deviations, self.weight)
+        return weighed(self.dense, self.lexical, self.background, self.weight)
 
     def notes(self, fusion: Fusion, weight: float) -> dict[str, float | str]:
         """Say by what numbers they were fused, for the trace."""
@@ -58,17 +56,20 @@ class Candidates:
         if fusion == "calibrated":
             notes["dense_weight"] = self.weight
             notes["readable"] = self.readable
-            for n, known in enumerate(self.backgrounds):
-                suffix = f"_{n + 1}" if n else ""
-                notes[f"background_mean{suffix}"] = known.mean
-                notes[f"background_deviation{suffix}"] = known.deviation
+            notes["background_mean"] = self.background.mean
+            notes["background_deviation"] = self.background.deviation
         return notes
 
     @cached_property
     def weight(self) -> float:
         """The dense leg's weight in the calibrated sum."""
         return dense_weight(
-            self.deviations, self.lexical, self.coverage, self.readable, trusted=self.trusted
+            self.dense,
+            self.lexical,
+            background=self.background,
+            coverage=self.coverage,
+            readable=self.readable,
+            trusted=self.trusted,
         )
 
     @property

@@ -16,15 +16,13 @@ from ragkit.embed.models import model_card, reads_all
 from ragkit.errors import ModelError
 from ragkit.retrieve.beside import beside
 from ragkit.retrieve.candidates import Candidates, Ranking, by_rank
-from ragkit.retrieve.fusion.calibrated import Background, Fused, background
-from ragkit.retrieve.languages import Part, parts
+from ragkit.retrieve.fusion.calibrated import Fused, background
 from ragkit.retrieve.words import marks
 from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.types import Found, Hit, Stage
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Reader, Vectors
-    from ragkit.filters import Filter
     from ragkit.retrieve.search import HybridRetriever
 
 MAX_K = 1000  # arbitrary: what a screen, a prompt or a reranker can do with
@@ -38,7 +36,6 @@ DENSE_CANDIDATES = 100
 DENSE_CANDIDATES_OF_FEW = 300
 FEW_CHUNKS = 12_000  # below, comparing them all is cheaper than walking an index to the 300th
 LEXICAL_CANDIDATES = 100
-FEWEST = 20  # passages that tell how cosines spread in a language; by judgement
 VARIANT_DEPTH = 100  # of each wording's hits, fused by rank: what the legs themselves look at
 
 
@@ -80,11 +77,10 @@ class Search:
         with self._asked.store.snapshot() as reader:
             lists = []
             for n, text in enumerate(self._texts):
-                where = self._asked.where
-                near = self._nearest(reader, vectors[text], self._depth, where)
+                near = self._nearest(reader, vectors[text], self._depth)
                 if marks.read(text).demands:
                     words = self._lexical(reader, text, MAX_K)
-                    near = self._permitted(reader, text, vectors[text], near, words, MAX_K, where)
+                    near = self._permitted(reader, text, vectors[text], near, words, MAX_K)
                 self._trace.step(_nth("dense", n), near[: self._depth])
                 lists.append([Fused(c, s, s, None) for c, s in near[: self._depth]])
             return self._fetched(reader, lists)
@@ -152,30 +148,20 @@ class Search:
         self._vectors = vectors  # last: the words' thread goes on when it sees them
         return vectors
 
-    def _near(self, reader: Reader, chunks: int) -> Mapping[str, Sequence[_Near]]:
-        """Find what lies nearest to each wording that the model reads, of about so many chunks.
-
-        Each language of the collection is searched for itself.
-        """
-        asked = self._asked
+    def _near(self, reader: Reader, chunks: int) -> Mapping[str, Ranking]:
+        """Find what lies nearest to each wording that the model reads, of about so many chunks."""
         candidates = DENSE_CANDIDATES_OF_FEW if chunks <= FEW_CHUNKS else DENSE_CANDIDATES
         self._dense_depth = max(candidates, self._depth)
-        languages = reader.languages(asked.collection) if self._vectors else {}
-        known = parts(languages, asked.where, asked.embedder)
-        near: dict[str, list[_Near]] = {}
+        found = {}
         for n, text in enumerate(self._texts):
             if text in self._vectors:
-                near[text] = [self._nearest_of(reader, self._vectors[text], part) for part in known]
-                self._trace.step(_nth("dense", n), _ranked(near[text]))
-        return near
+                found[text] = self._nearest(reader, self._vectors[text], self._dense_depth)
+                self._trace.step(_nth("dense", n), found[text])
+        return found
 
-    def _nearest_of(self, reader: Reader, vector: Vectors, part: Part) -> _Near:
-        ranking = self._nearest(reader, vector, self._dense_depth, part.where)
-        return _Near(part, ranking)
-
-    def _nearest(self, reader: Reader, vector: Vectors, k: int, where: Filter | None) -> Ranking:
+    def _nearest(self, reader: Reader, vector: Vectors, k: int) -> Ranking:
         asked = self._asked
-        return reader.nearest(asked.collection, asked.embedder.space, vector, k, where)
+        return reader.nearest(asked.collection, asked.embedder.space, vector, k, asked.where)
 
     def _permitted(
         self,
@@ -185,7 +171,6 @@ class Search:
         near: Ranking,
         words: LexicalFound,
         asked: int,
-        where: Filter | None,
     ) -> Ranking:
         """Keep what the query's marks allow, of ever more, until it is enough or there is no more.
 
@@ -201,20 +186,15 @@ class Search:
             if len(allowed) >= self._depth or len(near) < depth or not near:
                 return [pair for pair in near if pair[0] in allowed]
             depth *= 4
-            near = self._nearest(reader, vector, depth, where)
+            near = self._nearest(reader, vector, depth)
 
     def _lexical(self, reader: Reader, text: str, k: int) -> LexicalFound:
         asked, by = self._asked, self._asked.scoring
-        content_only = asked.mode == "hybrid"
         return lexical(
-            reader,
-            asked.collection,
-            text,
-            k,
-            asked.where,
+            *(reader, asked.collection, text, k, asked.where),
             k1=by.k1,
             b=by.b,
-            content_only=content_only,
+            beside_a_model=asked.mode == "hybrid",
         )
 
     def _words(self, reader: Reader) -> _Words:
@@ -231,7 +211,7 @@ class Search:
             self._trace.add(Stage(_nth("lexical", n), seconds, tuple(found.best), notes))
 
     def _fused(
-        self, reader: Reader, near: Mapping[str, Sequence[_Near]], words: _Words
+        self, reader: Reader, near: Mapping[str, Ranking], words: _Words
     ) -> list[list[Fused]]:
         """Fuse both legs of each wording."""
         self._say(words)
@@ -244,64 +224,32 @@ class Search:
             self._trace.step(_nth("fuse", n), ranked, legs.notes(by.fusion, by.dense_weight))
         return lists
 
-    def _scored(
-        self, reader: Reader, text: str, words: LexicalFound, near: Sequence[_Near]
-    ) -> Candidates:
+    def _scored(self, reader: Reader, text: str, words: LexicalFound, near: Ranking) -> Candidates:
         """Score every candidate of either leg exactly by both."""
-        asked, vector = self._asked, self._vectors.get(text)
-        dense: dict[int, float] = {}
-        deviations: dict[int, float] = {}
-        backgrounds: list[Background] = []
-        if vector is not None:
-            backgrounds = self._backgrounds(reader, vector, near, words.chunks)
-        ranked: list[_Near] = []
-        for each, unrelated in zip(near, backgrounds, strict=bool(near)):
-            assert vector is not None, "it was searched for"
-            ranking, where, language = each.ranking, each.part.where, each.part.language
-            if words.constrained:
-                depth = self._lexical_depth
-                ranking = self._permitted(reader, text, vector, ranking, words, depth, where)
-            ranked.append(_Near(each.part, ranking))
-            dense |= dict(ranking)
-            beyond = [chunk for chunk, _ in words.best if chunk not in dense]
-            if beyond and language is not None:
-                beyond = list(reader.allowed(asked.collection, beyond, language))
-            cosines = reader.similarities(asked.embedder.space, vector, beyond) if beyond else {}
-            dense |= cosines
-            for chunk, cosine in [*ranking, *cosines.items()]:
-                deviations[chunk] = float(unrelated.deviations(cosine))
+        vector = self._vectors.get(text)
+        sample, chunks = near, len(near)  # fewer than asked for are all that there are
+        if vector is not None and len(near) == self._dense_depth:
+            chunks = words.chunks
+            if self._asked.where is not None:  # how many it leaves is not known
+                space = self._asked.embedder.space
+                sample = reader.nearest(self._asked.collection, space, vector, self._dense_depth)
+        unrelated = background([cosine for _, cosine in sample], chunks)
+        if words.constrained and vector is not None:
+            near = self._permitted(reader, text, vector, near, words, self._lexical_depth)
+        dense = dict(near)
+        beyond = [chunk for chunk, _ in words.best if chunk not in dense]
+        if beyond and vector is not None:
+            dense |= reader.similarities(self._asked.embedder.space, vector, beyond)
         return Candidates(
-            by_meaning=_ranked(ranked),
+            by_meaning=near,
             by_words=words.best,
             dense=dense,
             lexical=words.scores(list(dense.keys() | dict(words.best).keys())),
-            deviations=deviations,
-            backgrounds=backgrounds or [background([], 0)],
+            background=unrelated,
             coverage=words.coverage,
-            readable=asked.embedder.reads(text),
-            trusted=reads_all(model_card(asked.embedder.space.model)) if near else False,
+            readable=self._asked.embedder.reads(text),
+            trusted=vector is not None and reads_all(model_card(self._asked.embedder.space.model)),
         )
-
-    def _backgrounds(
-        self, reader: Reader, vector: Vectors, near: Sequence[_Near], chunks: int
-    ) -> list[Background]:
-        """Estimate the background of each language, or of all where one has few passages."""
-        if len(near) > 1 and any(len(each.ranking) < FEWEST for each in near):
-            every = [cosine for _, cosine in _ranked(near)]
-            number = len(every) if len(every) < self._dense_depth else max(len(every), chunks)
-            return [background(every, number)] * len(near)
-        return [self._background(reader, vector, each, chunks) for each in near]
-
-    def _background(self, reader: Reader, vector: Vectors, near: _Near, chunks: int) -> Background:
-        """Estimate the cosines of all passages in a language, of about so many chunks in all."""
-        sample = near.ranking
-        if len(sample) < self._dense_depth:  # those are all that there are
-            return background([cosine for _, cosine in sample], len(sample))
-        if self._asked.where is not None:  # how many a filter leaves is not known
-            where = near.part.language
-            sample = self._nearest(reader, vector, self._dense_depth, where)
-        number = max(len(sample), round(chunks * near.part.share))
-        return background([cosine for _, cosine in sample], number)
 
     def _fetched(self, reader: Reader, lists: Sequence[Sequence[Fused]]) -> Found:
         """Fuse the wordings' rankings, where there are several, and fetch the k best."""
@@ -324,22 +272,6 @@ class _Words:
     seconds: float
     moment: object = None
     again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Near:
-    """What lies nearest to a wording in one part of the collection."""
-
-    part: Part
-    ranking: Ranking
-
-
-def _ranked(near: Sequence[_Near]) -> Ranking:
-    """Put the passages of several parts in the order of their cosines."""
-    if len(near) == 1:
-        return near[0].ranking
-    every = [pair for each in near for pair in each.ranking]
-    return sorted(every, key=lambda pair: (-pair[1], pair[0]))
 
 
 class _Trace:

@@ -27,28 +27,10 @@ _LATEST: Final = SQL("""
     WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {} ORDER BY d.id DESC
     LIMIT %(limit)s
 """)
-_LANGUAGES: Final = SQL("""
-    SELECT language, count(*) FROM (
-        SELECT d.language FROM document d
-        WHERE d.tenant = %(tenant)s AND d.collection_id = %(collection)s AND {}
-        ORDER BY d.id DESC LIMIT %(limit)s
-    ) AS latest
-    GROUP BY language
-""")
 _DECLARED: Final = """
     SELECT key, type FROM metadata_key
     WHERE tenant = %s AND collection_id = %s AND type IS NOT NULL
 """
-
-
-def languages(
-    cursor: Cursor[Any], tenant: str, collection: int, among: Restriction | None = None
-) -> dict[str, int]:
-    """Count the latest documents that a caller may read by language."""
-    values = {"tenant": tenant, "collection": collection, "limit": LATEST}
-    statement = _LANGUAGES.format(among.condition if among else SQL("true"))
-    rows = cursor.execute(statement, {**values, **(among.values if among else {})})
-    return dict(rows.fetchall())
 
 
 def fields(

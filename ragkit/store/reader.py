@@ -15,7 +15,7 @@ from ragkit.store import access, documents, extensions, metadata, neighbours, po
 from ragkit.store import vectors as spaces
 from ragkit.store.binding import require
 from ragkit.store.chunks import hits
-from ragkit.store.fields import fields, languages
+from ragkit.store.fields import fields
 from ragkit.store.vectors.trial import Trial, sample, trial
 from ragkit.store.where import Readers, Restriction, allowed, matching, restriction
 from ragkit.text.analysers import name_from
@@ -163,11 +163,6 @@ class PostgresReader:
         hidden = -1  # no document's number
         cut = [(document if document in seen else hidden, span) for document, span in places]
         return neighbours.excerpts(self._cursor, self._tenant, cut)
-
-    def languages(self, collection: str) -> Mapping[str, int]:
-        owner = self._collection(collection)
-        among = self._restriction(owner, None)
-        return languages(self._cursor, self._tenant, owner, among)
 
     def fields(self, collection: str) -> Fields:
         owner = self._collection(collection)

@@ -313,9 +313,6 @@ class FakeReader:
             for number, span in places
         ]
 
-    def languages(self, collection: str) -> Mapping[str, int]:
-        return Counter(stored.new.language for stored in self._state.within(collection))
-
     def fields(self, collection: str) -> Fields:
         news = [stored.new for stored in self._state.within(collection)]
         every = [texts_of(new.metadata) for new in news]

@@ -66,7 +66,7 @@ def fuse(
     """Fuse the legs' scores, best first: by score, then by cosine, then by chunk id.
 
     score = BM25 + 3 w z, in nats: z is how many standard deviations the cosine lies above the
-    collection's mean, w is `dense_trust` (1 without lexical hits) times `readable`. A chunk
+    collection's mean, w is `dense_trust` times `readable`, and 1 without lexical hits. A chunk
     that has no word of the query has BM25 0, one without a vector z 0.
 
     `dense` holds the cosine and `lexical` the BM25 score of every candidate that has one;
@@ -77,42 +77,46 @@ def fuse(
     >>> [(f.chunk, round(f.score, 2)) for f in fused]
     [(1, 13.5), (2, 4.0)]
     """
-    z = {chunk: float(background.deviations(cosine)) for chunk, cosine in dense.items()}
-    weight = dense_weight(z, lexical, coverage, readable)
-    return weighed(dense, lexical, z, weight)
+    weight = dense_weight(
+        dense, lexical, background=background, coverage=coverage, readable=readable
+    )
+    return weighed(dense, lexical, background, weight)
 
 
 def weighed(
-    dense: Mapping[int, float], lexical: Mapping[int, float], z: Mapping[int, float], weight: float
+    dense: Mapping[int, float], lexical: Mapping[int, float], background: Background, weight: float
 ) -> list[Fused]:
-    """Fuse as `fuse` does, with the deviations `z` of the cosines and the dense leg's weight."""
+    """Do what `fuse` does, with the dense leg's weight given."""
     import numpy as np
 
     chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
     cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
     found = [lexical.get(chunk) for chunk in chunks]
-    above = np.array([z.get(chunk, 0.0) for chunk in chunks])
-    scores = np.array([one or 0.0 for one in found]) + NATS_PER_DEVIATION * weight * above
-    order = np.lexsort((np.array(chunks, np.int64), -above, -scores))
+    z = np.zeros(len(chunks))
+    z[: len(dense)] = background.deviations(np.fromiter(dense.values(), np.float64, len(dense)))
+    scores = np.array([one or 0.0 for one in found]) + NATS_PER_DEVIATION * weight * z
+    order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
     fused = list(map(Fused, chunks, scores.tolist(), cosines, found))
     return [fused[place] for place in order.tolist()]
 
 
 def dense_weight(
-    z: Mapping[int, float],
+    dense: Mapping[int, float],
     lexical: Mapping[int, float],
-    coverage: float,
-    readable: float,
     *,
+    background: Background,
+    coverage: float,
+    readable: float = 1.0,
     trusted: bool = False,
 ) -> float:
-    """Return the w of `fuse`, 0 to 1; `readable` for a model that is trusted with it."""
+    """Return the w of `fuse`, 0 to 1; `readable` for a model that is trusted with what it reads."""
     if not lexical:
         return 1.0
     if trusted:
         return readable
     witnesses = nsmallest(WITNESSES, lexical, key=lambda chunk: (-lexical[chunk], chunk))
-    agreement = fmean([z.get(c, 0.0) for c in witnesses], [lexical[c] for c in witnesses])
+    z = [background.deviations(dense[c]) if c in dense else 0.0 for c in witnesses]
+    agreement = fmean(z, [lexical[chunk] for chunk in witnesses])
     return readable * dense_trust(agreement, coverage)
 
 

@@ -1,11 +1,13 @@
-"""English function words of a question, which a search by both legs leaves to the model.
+"""The weight of a question's words beside a model's: function words none, codes twice.
 
-They say little, yet weigh most where few passages are in English: a Chinese collection.
+English function words say little, yet weigh most where few passages are in English: a Chinese
+collection. Codes like E17 say most, and mean little to an embedding model.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _WORDS: Final = frozenset(
@@ -13,6 +15,7 @@ _WORDS: Final = frozenset(
     " being am do does did has have had can could would should may might i you he she it we they me"
     " my your his her its our their them this that these those there please".split()
 )
+_CODE: Final = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])[a-z0-9]+")
 _WORD: Final = re.compile(r"[^\W_]++(?:['\u2019][^\W_]++)*+")
 LEAST_SHARE: Final = 0.2  # of a query's words that must be left; by judgement
 
@@ -36,6 +39,15 @@ def without_function_words(query: str) -> str:
         pieces.append(query[end : word.start()])
         end = word.end()
     return "".join([*pieces, query[end:]])
+
+
+def with_codes_twice(terms: Sequence[str]) -> list[str]:
+    """Repeat the terms of letters and digits: fault codes, models, part numbers.
+
+    >>> with_codes_twice(["fault", "code", "e17"])
+    ['fault', 'code', 'e17', 'e17']
+    """
+    return [*terms, *(term for term in terms if _CODE.fullmatch(term))]
 
 
 def _is_function(word: str, *, first: bool) -> bool:

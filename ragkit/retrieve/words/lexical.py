@@ -14,7 +14,7 @@ from ragkit.retrieve.words import character, marks
 from ragkit.retrieve.words.best import best
 from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weighing
 from ragkit.retrieve.words.demands import Permission, checks, unindexed
-from ragkit.retrieve.words.function import without_function_words
+from ragkit.retrieve.words.function import with_codes_twice, without_function_words
 from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
@@ -59,25 +59,25 @@ def lexical(
     *,
     k1: float = K1,
     b: float = B,
-    content_only: bool = False,
+    beside_a_model: bool = False,
 ) -> LexicalFound:
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see `marks`. With
-    `content_only` its English function words do not. An extension that indexes the collection
+    `beside_a_model` its English function words do not, and its codes count twice. An extension that indexes the collection
     scores by its own constants.
     """
     by = analyser(reader.analyser(collection))
     if reader.lexical_index(collection) != "ragkit":
         return _by_extension(reader, collection, query, k, where, by)
     marked = marks.read(query)
-    text = without_function_words(marked.text) if content_only else marked.text
+    text = without_function_words(marked.text) if beside_a_model else marked.text
 
     def with_character(one: str) -> Sequence[str]:
         return reader.beginning_or_ending(collection, one)
 
     found = checks(marked.demands, by, with_character)
-    terms = by(text)
+    terms = with_codes_twice(by(text)) if beside_a_model else by(text)
     alone = by.pairs and character.is_character(terms)
     wanted = [*(with_character(terms[0]) if alone else terms)]
     wanted += [term for one in found for term in one.terms]

@@ -202,14 +202,6 @@ class ReaderRules:
             new = replace(new_document(str(n), "wing"), language="en", media_type=f"t/{n}")
             put(store, "notes", replace(new, metadata=one))
         put(store, "other", replace(new_document("x", "wing"), metadata={"else": "1"}))
-        put(store, "notes", replace(new_document("zh", "航空"), language="zh"))
-        with store.snapshot() as reader:
-            assert dict(reader.languages("notes")) == {"en": 3, "zh": 1}
-            with pytest.raises(NotFoundError):
-                reader.languages("absent")
-        store.delete_document(
-            "notes", next(d.id for d in store.documents("notes") if d.uri == "zh")
-        )
         with store.snapshot() as reader:
             found = reader.fields("notes")
             with pytest.raises(NotFoundError):

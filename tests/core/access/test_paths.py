@@ -95,7 +95,6 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "hits": lambda reader, place: reader.hits(place.hidden_chunks),
     "around": lambda reader, place: list(reader.around(place.hidden_chunks, 1)),
     "excerpts": lambda reader, place: reader.excerpts([(place.hidden[0], Span(0, 20))]),
-    "languages": lambda reader, _: (reader.languages("closed"), "closed"),
     "fields": lambda reader, _: (reader.fields("closed"), "closed"),
     "analyser": lambda reader, _: (reader.analyser("closed"), "closed"),
     "sample": lambda reader, place: reader.sample(
