@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.homes import passable_folder
 from ragkit import KnowledgeBase, Settings
+from ragkit.embed.find import default_model
 from ragkit_eval.sets import LabelledSet, Question, beir, clapnq, corpus_of, excerpts, squad
 from ragkit_ingest import ingest
 
@@ -76,14 +77,17 @@ def reading(language: str) -> LabelledSet:
 
 
 @contextmanager
-def knowledge_base(*sets: LabelledSet) -> Iterator[KnowledgeBase]:
-    """Ingest the sets' documents as text files, as a user would, and open what results."""
+def knowledge_base(*sets: LabelledSet, model: str | None = None) -> Iterator[KnowledgeBase]:
+    """Ingest the sets' documents as text files, as a user would, and open what results.
+
+    `model` names the embedding model, the default without.
+    """
     with passable_folder() as folder:
         files = Path(folder, "documents")
         files.mkdir()
         for labelled in sets:
             corpus_of(labelled, files)
-        settings = Settings(home=Path(folder, "home"))
+        settings = Settings(home=Path(folder, "home"), embed_model=model or default_model())
         report = ingest([files], settings=settings)
         assert not report.failures, report.failures
         with KnowledgeBase.open(settings) as kb:

@@ -21,6 +21,7 @@ from typing import Any, Final
 from benchmarks.data import ROOT, data
 from benchmarks.homes import passable_folder
 from ragkit import Answer, KnowledgeBase, Settings
+from ragkit.embed.find import default_model
 from ragkit_ingest import ingest
 
 FOLDER: Final = Path(__file__).with_name("everyday")
@@ -99,12 +100,12 @@ def _squeezed(text: str) -> str:
 
 
 @contextmanager
-def mixed_collection() -> Iterator[KnowledgeBase]:
-    """Ingest the mixed collection, as a user would, and open it."""
+def mixed_collection(model: str | None = None) -> Iterator[KnowledgeBase]:
+    """Ingest the mixed collection, as a user would, and open it; by the default model without."""
     with passable_folder() as folder:
         files = Path(folder, "files")
         write_mixed(files)
-        settings = Settings(home=Path(folder, "home"))
+        settings = Settings(home=Path(folder, "home"), embed_model=model or default_model())
         ingest([files], settings=settings)  # some of the formats' files are broken on purpose
         with KnowledgeBase.open(settings) as kb:
             yield kb

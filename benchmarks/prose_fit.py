@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.prose import WORDS, embedders
 from benchmarks.prose_set import LANGUAGES, WRITTEN, Claimed, claims
-from ragkit.answer.nearness import READ, cosines
+from ragkit.answer.meaning import READ
+from ragkit.answer.nearness import cosines
 from ragkit.answer.prose import THRESHOLD, Signals, Weights, candidates, signals
 from ragkit.answer.stated import Stated
 from ragkit.answer.support import Evidence

@@ -29,9 +29,9 @@ CMRC_EVERY = 4  # of its questions: 800 say enough
 FALSE_REFUSALS = (0.03, 0.05, 0.10)
 HEAD = f"""## Refusals
 
-By the probability of an answer that quoted sentences are refused by (below {QUOTED_FROM:g} as a default): the area
-under the curve that tells answerable questions from the others, what is refused by default, and the
-share of the others that would be refused at 3%, 5% and 10% of false refusals. CLAPNQ's unanswerable
+By the probability of an answer, below {QUOTED_FROM:g} of which quoted sentences are refused: the
+area under the curve that tells answerable questions from the others, what is refused, and the share
+of the others that would be refused at 3%, 5% and 10% of false refusals. CLAPNQ's unanswerable
 questions are asked of a collection that holds their own passages, which do not answer them. Of
 CMRC 2018 half of the articles are in the collection, and questions about the other half have no
 answer there, only articles about the same topics. *Everyday*: near misses and foreign questions
@@ -142,7 +142,7 @@ def _row(name: str, some: Sequence[Measured]) -> str:
 
 
 def at(good: Sequence[Measured], share: float) -> float:
-    """Return the probability below which this share of the answerable questions would be refused."""
+    """Return the probability below which this share of the answerable questions is refused."""
     return sorted(one.probability for one in good)[int(share * len(good))]
 
 

@@ -9,13 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from ragkit.embed import bundled
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
+    from ragkit.types import EmbeddingSpace
 
-FITTED: Final = frozenset({"multilingual-e5-small", "all-MiniLM-L6-v2"})
+_MINILM: Final = "all-MiniLM-L6-v2"
 READ: Final = 0.5  # of a question; of one that is read by half, a cosine says little; by judgement
+
+
+def known_model(space: EmbeddingSpace) -> str:
+    """Name the model whose cosines constants were fitted with, "" for any other.
+
+    The bilingual one is known as it comes in its package: as published, without the projection of
+    `ragkit.embed.neutral`, its cosines are others.
+    """
+    if (space.model, space.revision) == (bundled.NAME, bundled.revision()):
+        return bundled.NAME
+    return _MINILM if space.model.rpartition("/")[2] == _MINILM else ""
 
 
 class Meaning:
@@ -33,8 +46,7 @@ class Meaning:
             model.load()
         except ModelError:  # a search by words alone does not need it
             return ""
-        name = model.space.model.rpartition("/")[2]
-        return name if name in FITTED else ""
+        return known_model(model.space)
 
     def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return the cosine of a question with each text; none where the model does not read it.

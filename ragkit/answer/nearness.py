@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.answer.meaning import READ, cut
+from ragkit.answer.meaning import READ, cut, known_model
 from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, Weights, candidates, signals
 from ragkit.errors import ModelError
 
@@ -58,7 +58,7 @@ def weights_of(embedder: Embedder) -> Weights:
         embedder.load()
     except ModelError:
         return BY_WORDS
-    return BY_MODEL.get(embedder.space.model.rpartition("/")[2], BY_WORDS)
+    return BY_MODEL.get(known_model(embedder.space), BY_WORDS)
 
 
 def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:

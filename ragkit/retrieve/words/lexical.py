@@ -64,8 +64,8 @@ def lexical(
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see `marks`. With
-    `beside_a_model` its English function words do not, and its codes count twice. An extension that indexes the collection
-    scores by its own constants.
+    `beside_a_model` its English function words do not, and its codes count twice. An extension
+    that indexes the collection scores by its own constants.
     """
     by = analyser(reader.analyser(collection))
     if reader.lexical_index(collection) != "ragkit":

@@ -19,6 +19,7 @@ from ragkit.embed import bundled
 from ragkit.embed.bundled import bundled_file, bundled_folder
 from ragkit.embed.find import MINILM, default_model, find_model
 from ragkit.embed.local import LocalEmbedder
+from ragkit.embed.projection import load_projection
 from ragkit.embed.scripts import OTHER_SCRIPTS
 from ragkit.embed.tokenizer import load_tokenizers
 from ragkit.errors import ModelError
@@ -75,24 +76,60 @@ class Engine:
 
 def test_vectors_are_those_of_the_packages_own_engine(embedder: LocalEmbedder) -> None:
     engine = Engine()
-    ours, theirs = embedder.embed_passages(TEXTS), [engine.embed(t, query=False) for t in TEXTS]
-    # The engine rounds what it multiplies to 8 bits, ragkit to bfloat16 or not at all.
-    assert (ours * np.stack(theirs)).sum(axis=1).min() > 0.999
+    theirs = neutral(np.stack([engine.embed(text, query=False) for text in TEXTS]))
+    # The engine rounds what it multiplies to 8 bits, ragkit to bfloat16 or not at all. Of vectors
+    # as they are, without the projection, the cosines are 0.999 and 0.997.
+    assert (embedder.embed_passages(TEXTS) * theirs).sum(axis=1).min() > 0.996
     for text in TEXTS[:5]:
-        assert embedder.embed_query(text) @ engine.embed(text, query=True) > 0.997
+        expected = neutral(engine.embed(text, query=True)[None])[0]
+        assert embedder.embed_query(text) @ expected > 0.98
+
+
+def neutral(
+    vectors: np.ndarray[Any, np.dtype[np.float32]],
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Project vectors as the folder does."""
+    matrix = load_projection(find_model(bundled.NAME).folder, "cpu")
+    assert matrix is not None
+    projected = vectors @ matrix.numpy().T
+    unit: np.ndarray[Any, np.dtype[np.float32]] = projected / np.linalg.norm(
+        projected, axis=1, keepdims=True
+    )
+    return unit
+
+
+def test_the_folder_gives_the_same_vectors_in_sentence_transformers(
+    embedder: LocalEmbedder,
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(find_model(bundled.NAME).folder), device="cpu")
+    texts = [text for text in TEXTS if "<mask>" not in text]  # ragkit takes it for text
+    theirs = model.encode(texts, prompt_name="document", normalize_embeddings=True)
+    cosines = (embedder.embed_passages(texts) * theirs).sum(axis=1)
+    assert cosines.min() > 0.995, cosines
+
+
+def test_a_damaged_projection_is_one_clear_line(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(find_model(bundled.NAME).folder, folder)
+    (folder / "2_Dense/model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match=rf"2_Dense/model\.safetensors cannot .*: remove {folder}"):
+        LocalEmbedder(str(folder)).load()
 
 
 def test_it_is_the_default_and_reads_both_languages(embedder: LocalEmbedder) -> None:
     assert default_model() == Settings().embed_model == LocalEmbedder().model == bundled.NAME
     space = embedder.space
-    assert (space.model, space.revision, space.dimension) == (bundled.NAME, "1571fc982750", 384)
+    assert (space.model, space.revision, space.dimension) == (bundled.NAME, bundled.revision(), 384)
     assert (space.query_prefix, space.passage_prefix) == ("query: ", "passage: ")
     assert embedder.max_tokens == 508
     assert embedder.reads("\u623f\u79df\u591a\u5c11") == embedder.reads("how much") == 1.0
     rent = "\u79df\u91d1\u6bcf\u6708\u4e09\u5343\u4e8c\u767e\u5143\u3002"
     passages = embedder.embed_passages([rent, "The lake is frozen in winter."])
     across = passages @ embedder.embed_query("How much is the rent?")
-    assert across[0] > across[1]
+    assert across[0] > 0.4
+    assert across[1] < 0.2
 
 
 def test_another_process_finds_the_folder_made(monkeypatch: pytest.MonkeyPatch) -> None:
