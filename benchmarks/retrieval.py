@@ -1,6 +1,6 @@
 """Retrieval quality per set, leg and embedding model, through the whole system, with intervals."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
