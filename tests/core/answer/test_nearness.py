@@ -8,6 +8,7 @@ from ragkit.answer.nearness import Compared, compare, cosines, weights_of
 from ragkit.answer.prose import BY_MODEL, BY_WORDS
 from ragkit.answer.stated import Stated
 from ragkit.answer.support import Evidence
+from ragkit.embed import bundled
 from ragkit.errors import ModelError
 from ragkit.testing import FakeEmbedder
 from ragkit.types import EmbeddingSpace
@@ -18,17 +19,22 @@ if TYPE_CHECKING:
 KNOWN = "multilingual-e5-small"
 
 
+def revision_of(model: str) -> str:
+    return bundled.revision() if model == bundled.NAME else "1"
+
+
 class Named(FakeEmbedder):
     """A fake with another model's name that counts its batches and reads no Chinese."""
 
-    def __init__(self, model: str, *, max_tokens: int = 64) -> None:
+    def __init__(self, model: str, *, max_tokens: int = 64, revision: str = "") -> None:
         super().__init__(max_tokens=max_tokens)
         self._model = model
+        self._revision = revision or revision_of(model)
         self.batches: list[Sequence[str]] = []
 
     @property
     def space(self) -> EmbeddingSpace:
-        return replace(super().space, model=self._model)
+        return replace(super().space, model=self._model, revision=self._revision)
 
     def embed_passages(self, texts: Sequence[str]) -> "Vectors":
         self.batches.append(texts)
@@ -45,7 +51,11 @@ class Absent(FakeEmbedder):
 
 def test_weights_go_by_the_models_name() -> None:
     assert weights_of(Named(KNOWN)) is BY_MODEL[KNOWN]
-    assert weights_of(Named(f"intfloat/{KNOWN}")) is BY_MODEL[KNOWN]
+    # As it is published, without the projection, its cosines are others.
+    assert weights_of(Named(f"intfloat/{KNOWN}")) is BY_WORDS
+    assert weights_of(Named(KNOWN, revision="another")) is BY_WORDS
+    minilm = "all-MiniLM-L6-v2"
+    assert weights_of(Named(f"sentence-transformers/{minilm}")) is BY_MODEL[minilm]
     assert weights_of(FakeEmbedder()) is BY_WORDS
     assert weights_of(Absent()) is BY_WORDS
 
