@@ -29,6 +29,7 @@ SECTIONS = {
     "answers": "Extractive answers",
     "scripts": "Two Chinese scripts",
     "everyday_answers": "Everyday questions",
+    "refusal": "Refusals",
     "prose": "Checking prose",
     "conversations": "Conversations",
     "packing": "Prompts",

@@ -2,7 +2,7 @@
 
 A multilingual model puts texts of one language nearer to each other than texts of one meaning.
 Projecting the vectors onto the complement of each language's mean makes their cosines comparable
-across languages, and spreads those of unrelated texts around 0 (docs/decisions/0040). The means
+across languages, and spreads those of unrelated texts around 0 (docs/decisions/0039). The means
 are those of `parallel.tsv`: sentences and questions that say the same in English and Chinese.
 """
 
