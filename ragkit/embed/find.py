@@ -39,6 +39,11 @@ def is_packaged(model: str) -> bool:
     return model in _MINILM_NAMES or model == bundled.NAME
 
 
+def full_name(model: str) -> str:
+    """Return the name that a model has in its embedding space, where it has several."""
+    return MINILM if model in _MINILM_NAMES else model
+
+
 def default_model() -> str:
     """Return the bilingual model where its package is installed, else the English one."""
     return MINILM if bundled.bundled_file() is None else bundled.NAME

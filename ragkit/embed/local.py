@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ragkit.cancellation import check_cancelled
-from ragkit.embed.find import ModelFiles, default_model, find_model
+from ragkit.embed.find import ModelFiles, default_model, find_model, full_name
 from ragkit.embed.models import model_card, readable_share
 from ragkit.embed.running import one_thread, run
 from ragkit.embed.tokens import Tokens, TokenSpans, load_tokens
@@ -52,7 +52,7 @@ class LocalEmbedder:
         batch_tokens: int | None = None,
         dimension: int | None = None,
     ) -> None:
-        self.model = model or default_model()
+        self.model = full_name(model or default_model())
         self._device = device
         self._dimension = dimension
         self._batch_tokens = batch_tokens

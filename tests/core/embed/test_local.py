@@ -219,3 +219,9 @@ def test_importing_loads_nothing_and_embedding_says_nothing() -> None:
         [sys.executable, "-c", QUIET], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ["minilm", MINILM, f"sentence-transformers/{MINILM}"])
+def test_the_english_model_reads_no_chinese_by_any_of_its_names(name: str) -> None:
+    embedder = LocalEmbedder(name)
+    assert (embedder.model.endswith(MINILM), embedder.reads("房租多少")) == (True, 0.0)

@@ -41,10 +41,10 @@ pytestmark = pytest.mark.skipif(not RETRIEVAL.is_dir(), reason=f"no test data at
 
 
 class QueriesOnce(LocalEmbedder):
-    """The default model; a query that two modes search for is embedded once."""
+    """A model by which a query that two modes search for is embedded once."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, model: str | None = None) -> None:
+        super().__init__(model)
         self.queries: dict[str, Vectors] = {}
 
     def embed_query(self, text: str) -> Vectors:
@@ -196,21 +196,28 @@ def part(labelled: LabelledSet, documents: Sequence[str]) -> LabelledSet:
 
 @pytest.mark.long
 def test_cranfield(embedder: LocalEmbedder) -> None:
-    """On all of Cranfield: lexical 0.368, dense 0.393, hybrid 0.425.
+    """Of Cranfield's eight parts this is the first, with 131 questions.
 
-    Of its eight parts this is the first, with 131 questions: 0.509, 0.542, 0.582. In the others the
-    fusion is 0.014 to 0.052 above the better of both.
+    Lexical 0.518, dense 0.552, hybrid 0.574.
     """
     whole = beir(RETRIEVAL / "cranfield", "Cranfield")
     means = measure(embedder, part(whole, list(whole.documents)[::8]))
-    assert means["hybrid"] >= 0.575
-    assert means["hybrid"] >= max(means["lexical"], means["dense"]) + 0.02
+    assert means["hybrid"] >= 0.565
+    assert means["hybrid"] >= max(means["lexical"], means["dense"]) + 0.01
 
 
 @pytest.mark.long
-def test_chinese_with_a_model_that_reads_none(embedder: LocalEmbedder) -> None:
+def test_chinese(embedder: LocalEmbedder) -> None:
     whole = squad(RETRIEVAL / "cmrc2018_dev.json", "CMRC 2018")
     means = measure(embedder, part(whole, list(whole.documents)[::20]))
+    assert means["dense"] > 0.9
+    assert means["hybrid"] >= max(means["lexical"], means["dense"]) - 0.005
+
+
+@pytest.mark.long
+def test_chinese_with_a_model_that_reads_none() -> None:
+    whole = squad(RETRIEVAL / "cmrc2018_dev.json", "CMRC 2018")
+    means = measure(QueriesOnce("minilm"), part(whole, list(whole.documents)[::20]))
     assert means["dense"] < 0.5
     assert means["lexical"] > 0.9
     assert means["hybrid"] >= means["lexical"] - 0.001
