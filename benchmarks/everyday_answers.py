@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmarks.everyday_set import LANGUAGES, Asked, contained, mixed_collection, questions
+from benchmarks.everyday_set import LANGUAGES, NAMES, Asked, contained, mixed_collection, questions
+from benchmarks.refusal import read_signals
 from ragkit import KnowledgeBase
-from ragkit.answer.cutoff import QUOTED_FROM, signals
-from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read
-from ragkit.retrieve.words.weights import term_weights
+from ragkit.answer.cutoff import QUOTED_FROM
 from ragkit_eval.stats import mean_interval
 
-NAMES = {"en": "English", "zh": "Chinese"}
 KINDS = ("copied", "reworded", "short", "everyday")
 CURVE = (0.04, 0.08, QUOTED_FROM, 0.18, 0.25, 0.35)
 HEAD = """## Everyday questions
@@ -74,9 +71,7 @@ def run() -> str:
 def outcome(kb: KnowledgeBase, asked: Asked) -> Outcome:
     """Ask one question."""
     answer = kb.ask(asked.question)
-    words = read(asked.question)
-    weights = term_weights(kb.store, kb.collection, words.content)
-    found = signals(words, answer.hits, weights, model=Meaning(kb.embedder).model())
+    found = read_signals(kb, asked.question, answer.hits)
     probability = found.probability if answer.hits else 0.0
     right = not answer.refused and contained(asked, answer)
     return Outcome(asked, answer.refused, right, len(answer.citations), probability)

@@ -26,6 +26,12 @@ from ragkit_ingest import ingest
 
 FOLDER: Final = Path(__file__).with_name("everyday")
 LANGUAGES: Final = ("en", "zh")
+NAMES: Final = {  # of the files of questions: their language, and that of the documents if another
+    "en": "English",
+    "zh": "Chinese",
+    "zh-en": "Chinese about English",
+    "en-zh": "English about Chinese",
+}
 PASSAGES: Final = 60  # of CLAPNQ and of CMRC 2018, spread over each
 _SURE_CHARS: Final = 6  # a longer answer proves itself, a shorter one needs its own document
 
@@ -56,8 +62,12 @@ class Asked:
 
         Questions about one document are in one half.
         """
-        group = self.document or self.id
-        return hashlib.sha256(group.encode()).digest()[0] % 2
+        return half_of(self.document or self.id)
+
+
+def half_of(group: str) -> int:
+    """Return which half a group of questions is in, 0 or 1, by its hash."""
+    return hashlib.sha256(group.encode()).digest()[0] % 2
 
 
 @lru_cache

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Final
 
 from benchmarks import wordnet
+from benchmarks.everyday_set import NAMES
 from benchmarks.prose_detectors import detectors
 from benchmarks.prose_set import LANGUAGES, MADE, QAGS, WRITTEN, Claimed, claims, summaries
 from ragkit.answer.citations import cite
@@ -28,7 +29,6 @@ from ragkit.settings import load_settings
 from ragkit.types import Draft, Hit
 from ragkit_eval.stats import mean_interval
 
-NAMES: Final = {"en": "English", "zh": "Chinese"}
 SETS: Final = tuple((origin, language) for origin in (WRITTEN, MADE) for language in LANGUAGES)
 BEFORE: Final = "words before"
 WORDS: Final = "words"

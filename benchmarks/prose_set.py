@@ -8,7 +8,6 @@ are, reworded by rule, and made false by rule. Whatever is about one document is
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Final
 
 from benchmarks import prose_chinese, prose_english
 from benchmarks.data import ROOT, data
-from benchmarks.everyday_set import FOLDER, LANGUAGES
+from benchmarks.everyday_set import FOLDER, LANGUAGES, half_of
 from benchmarks.prose_rules import FALSE, Rules, Topic
 
 WRITTEN, MADE, QAGS = "written", "made", "QAGS"
@@ -45,7 +44,7 @@ class Claimed:
     @property
     def half(self) -> int:
         """0 for the half that weights were fitted on, 1 for the half that is reported."""
-        return hashlib.sha256(self.document.encode()).digest()[0] % 2
+        return half_of(self.document)
 
 
 @lru_cache

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from benchmarks.data import clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
-from benchmarks.everyday_set import mixed_collection, questions
-from ragkit import KnowledgeBase
-from ragkit.answer.cutoff import QUOTED_FROM, Signals, signals
-from ragkit.answer.extract import pick
+from benchmarks.everyday_set import NAMES, half_of, mixed_collection, questions
+from ragkit import Hit, KnowledgeBase
+from ragkit.answer.cutoff import QUOTED_FROM, Signals
+from ragkit.answer.extract import answer_signals, pick
 from ragkit.answer.logistic import auc_interval
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import read
@@ -19,12 +18,6 @@ from ragkit.knowledge import PASSAGES
 from ragkit.retrieve.words.weights import term_weights
 from ragkit_eval.sets import LabelledSet, Question
 
-PAIRS = {  # the language of the question and of the documents that answer it, by file
-    "en": ("English", "English"),
-    "zh": ("Chinese", "Chinese"),
-    "zh-en": ("Chinese", "English"),
-    "en-zh": ("English", "Chinese"),
-}
 CMRC_EVERY = 4  # of its questions: 800 say enough
 FALSE_REFUSALS = (0.03, 0.05, 0.10)
 HEAD = f"""## Refusals
@@ -84,11 +77,11 @@ def measure() -> Iterator[Measured]:
 
 def _everyday() -> Iterator[Measured]:
     with mixed_collection() as kb:
-        for file, (asked_in, answered_in) in PAIRS.items():
-            name = asked_in if asked_in == answered_in else f"{asked_in} about {answered_in}"
+        for file, name in NAMES.items():
             for asked in questions(file):
                 group = asked.document or asked.id
-                found = read_signals(kb, asked.question)
+                hits = kb.search(asked.question, k=PASSAGES)
+                found = read_signals(kb, asked.question, hits)
                 yield Measured(f"everyday, {name}", asked.half, asked.answerable, group, found)
 
 
@@ -97,32 +90,28 @@ def _asked(
 ) -> Iterator[Measured]:
     for question in asked:
         group = min(question.relevant, default=question.id)
-        half = _hash(group) % 2
-        yield Measured(name, half, answerable, group, read_signals(kb, question.text))
+        hits = kb.search(question.text, k=PASSAGES)
+        yield Measured(
+            name, half_of(group), answerable, group, read_signals(kb, question.text, hits)
+        )
 
 
-def read_signals(kb: KnowledgeBase, question: str) -> Signals:
+def read_signals(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> Signals:
     """Read the signals that the extractive generator judges by; all low where nothing is found."""
     asked, meaning = read(question), Meaning(kb.embedder)
-    hits = kb.search(question, k=PASSAGES)
     weights = term_weights(kb.store, kb.collection, asked.content)
-    cosines = [s.cosine for s in pick(question, hits, meaning=meaning) if s.cosine is not None]
-    best = max(cosines, default=None)
-    return signals(asked, hits, weights, model=meaning.model(), sentence=best)
+    chosen = pick(question, hits, meaning=meaning)
+    return answer_signals(asked, hits, weights, chosen, meaning)
 
 
 def _half_of_articles(labelled: LabelledSet) -> LabelledSet:
     """Keep half of the documents, by another hash than the one that parts the questions."""
-    kept = {name: text for name, text in labelled.documents.items() if _hash(f"kept {name}") % 2}
+    kept = {name: text for name, text in labelled.documents.items() if half_of(f"kept {name}")}
     return replace(labelled, documents=kept)
 
 
-def _hash(text: str) -> int:
-    return hashlib.sha256(text.encode()).digest()[0]
-
-
 def _names(measured: Iterable[Measured]) -> list[str]:
-    """List the sets that have questions of both kinds, and those with answerable ones alone."""
+    """Name the sets, in the order of their first questions."""
     return list(dict.fromkeys(one.set for one in measured))
 
 

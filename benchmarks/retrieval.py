@@ -15,8 +15,7 @@ from benchmarks.data import (
     knowledge_base,
     reading,
 )
-from benchmarks.everyday_set import mixed_collection, questions
-from benchmarks.refusal import PAIRS
+from benchmarks.everyday_set import NAMES, mixed_collection, questions
 from ragkit import Hit, KnowledgeBase
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.find import MINILM
@@ -98,7 +97,7 @@ def _published() -> Iterator[str]:
 def _everyday() -> Iterator[str]:
     """Yield the rows of each pair of languages, among all documents and among those of one."""
     tables: dict[tuple[bool, str], Scores] = {
-        (a, file): {} for a in (False, True) for file in PAIRS
+        (a, file): {} for a in (False, True) for file in NAMES
     }
     for model in MODELS.values():
         with mixed_collection(model=model) as kb:
@@ -106,9 +105,7 @@ def _everyday() -> Iterator[str]:
                 where = LANGUAGE[file.rpartition("-")[2]] if alone else None
                 _add(scores, kb.adapted(where=where), _answerable(file), model)
     for (alone, file), scores in tables.items():
-        question, document = PAIRS[file]
-        name = question if question == document else f"{question} about {document}"
-        yield from _rows(f"everyday, {name}{', alone' * alone}", _answerable(file), scores)
+        yield from _rows(f"everyday, {NAMES[file]}{', alone' * alone}", _answerable(file), scores)
 
 
 def _answerable(file: str) -> list[Question]:

@@ -146,7 +146,7 @@ _ONE_LANGUAGE = (
     Cutoff(-3.7, (2.1, 2.8), (0.0, 0.0), 0.5, ("cosine", "share")),
     Cutoff(-3.8, (1.1, 4.5, 0.45), (0.0, 0.0, 0.0), 0.5, ("share", "sentence", "words")),
 )
-_TWO_LANGUAGES = (  # which share few words: its words are not heard
+_TWO_LANGUAGES = (  # they share few words, so that words say little
     Cutoff(-4.3, (7.5,), (0.0,), 0.5, ("cosine",)),
     Cutoff(-4.6, (5.6, 5.6), (0.0, 0.0), 0.5, ("cosine", "sentence")),
 )

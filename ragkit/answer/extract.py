@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ragkit.answer import refusal
 from ragkit.answer.candidates import Candidate, Listed, candidates
-from ragkit.answer.cutoff import QUOTED_FROM, signals
+from ragkit.answer.cutoff import QUOTED_FROM, Signals, signals
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import Question, read
 from ragkit.answer.scoring import Scored, by_meaning, score
@@ -94,18 +94,29 @@ class ExtractiveGenerator:
             return refusal.nothing_found(question)
         asked = read(question)
         weights = self._weigh(asked.content)
-        found = signals(
-            asked,
-            passages[:MAX_PASSAGES],
-            weights,
-            model=self._meaning.model() if self._meaning else "",
-            sentence=max((s.cosine for s in chosen if s.cosine is not None), default=None),
-        )
+        found = answer_signals(asked, passages, weights, chosen, self._meaning)
         if found.share is None:
             return refusal.nothing_asked(question)
         if found.probability < self._least or not chosen:
             return refusal.too_little(asked, passages, weights)
         return ""
+
+
+def answer_signals(
+    question: Question,
+    passages: Sequence[Hit],
+    weights: Mapping[str, float],
+    chosen: Sequence[Scored],
+    meaning: Meaning | None,
+) -> Signals:
+    """Read what speaks for an answer of the chosen sentences; `weights` as in `signals`."""
+    return signals(
+        question,
+        passages[:MAX_PASSAGES],
+        weights,
+        model=meaning.model() if meaning else "",
+        sentence=max((s.cosine for s in chosen if s.cosine is not None), default=None),
+    )
 
 
 def pick(

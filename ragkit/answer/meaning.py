@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.embed import bundled
+from ragkit.embed.find import MINILM
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder
     from ragkit.types import EmbeddingSpace
 
-_MINILM: Final = "all-MiniLM-L6-v2"
 READ: Final = 0.5  # of a question; of one that is read by half, a cosine says little; by judgement
 
 
@@ -28,7 +28,7 @@ def known_model(space: EmbeddingSpace) -> str:
     """
     if (space.model, space.revision) == (bundled.NAME, bundled.revision()):
         return bundled.NAME
-    return _MINILM if space.model.rpartition("/")[2] == _MINILM else ""
+    return MINILM if space.model.rpartition("/")[2] == MINILM else ""
 
 
 class Meaning:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ragkit.embed.find import read_json
-from ragkit.embed.projection import MODULE, is_projection
-from ragkit.errors import ModelError
+from ragkit.embed.find import read_json, read_tensors
+from ragkit.embed.projection import PLACE, has_projection
 
 if TYPE_CHECKING:
     import torch
@@ -160,17 +159,7 @@ def stored_weights(folder: Path, device: str) -> dict[str, Tensor] | None:
     Raises ModelError for a file that is damaged.
     """
     file = folder / "model.safetensors"
-    if not file.is_file():
-        return None
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(file, device=device)
-    except (SafetensorError, OSError) as error:
-        raise ModelError(
-            f"{file} cannot be read ({error}): remove {folder} and get the model anew"
-        ) from error
+    return read_tensors(file, folder, device) if file.is_file() else None
 
 
 def _join(weights: dict[str, Tensor], layer: str) -> None:
@@ -239,8 +228,8 @@ def _pooling(folder: Path) -> Pooling | None:
     """Read which pooling modules.json asks for; None for a pipeline that does anything more."""
     modules = read_json(folder / "modules.json") or []
     kinds = [module["type"].rpartition(".")[2] for module in modules]
-    if kinds[2:3] == ["Dense"] and modules[2]["path"] == MODULE and is_projection(folder):
-        del kinds[2]  # `load_projection` reads it
+    if has_projection(folder):
+        del kinds[PLACE]  # `load_projection` reads it
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
     if modules[0]["path"]:

@@ -52,8 +52,8 @@ def revision() -> str:
 def bundled_folder(cache: Path | None = None) -> Path:
     """Return a sentence-transformers folder of the model, made once in the user's cache.
 
-    It takes three seconds and 250 MB of disk the first time. Raises ModelError when the package is
-    missing, its file is not the expected one, or the cache cannot be written.
+    It takes about six seconds and 250 MB of disk the first time. Raises ModelError when the package
+    is missing, its file is not the expected one, or the cache cannot be written.
     """
     file = bundled_file()
     if file is None:

@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragkit.embed import bundled
 from ragkit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_NAMES = frozenset({"minilm", MINILM, f"sentence-transformers/{MINILM}"})
@@ -72,6 +75,19 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_text("utf-8")) if file.is_file() else {}
     except ValueError as error:
         raise ModelError(f"{file} is not JSON ({error}): fetch the model anew") from error
+
+
+def read_tensors(file: Path, folder: Path, device: str) -> dict[str, Tensor]:
+    """Read the tensors in one of a model folder's files. Raises ModelError for a damaged one."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(file, device=device)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"{file} cannot be read ({error}): remove {folder} and get the model anew"
+        ) from error
 
 
 def _minilm() -> ModelFiles:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.embed.find import read_json
-from ragkit.errors import ModelError
+from ragkit.embed.find import read_json, read_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-MODULE: Final = "2_Dense"  # the module's folder
+PLACE: Final = 2  # of the module in the pipeline, after the network and the pooling
+MODULE: Final = "2_Dense"  # its folder
 SETTINGS: Final[dict[str, Any]] = {
     "bias": False,
     "activation_function": "torch.nn.modules.linear.Identity",
@@ -35,26 +35,21 @@ class ProjectedEncoder:
         return self.encoder(ids, mask) @ self.matrix.T
 
 
-def is_projection(folder: Path) -> bool:
-    """Tell whether a folder's Dense module is nothing but a matrix."""
+def has_projection(folder: Path) -> bool:
+    """Tell whether a folder's pipeline has a Dense module that is nothing but a matrix."""
+    modules = read_json(folder / "modules.json") or []
+    if len(modules) <= PLACE or modules[PLACE]["path"] != MODULE:
+        return False
     settings = read_json(folder / MODULE / "config.json")
-    return bool(settings) and SETTINGS.items() <= settings.items()
+    is_dense = bool(modules[PLACE]["type"].endswith(".Dense"))
+    return is_dense and SETTINGS.items() <= settings.items()
 
 
 def load_projection(folder: Path, device: str) -> Tensor | None:
-    """Read the matrix of a folder's Dense module; None where it has none. Raises ModelError."""
-    file = folder / MODULE / "model.safetensors"
-    if not is_projection(folder):
+    """Read the matrix of a folder's pipeline; None where it has none. Raises ModelError."""
+    if not has_projection(folder):
         return None
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(file, device=device)[_WEIGHT]
-    except (SafetensorError, OSError, KeyError) as error:
-        raise ModelError(
-            f"{file} cannot be read ({error}): remove {folder} and get the model anew"
-        ) from error
+    return read_tensors(folder / MODULE / "model.safetensors", folder, device)[_WEIGHT]
 
 
 def save_projection(matrix: Tensor, folder: Path) -> None:

@@ -15,7 +15,7 @@ _WORDS: Final = frozenset(
     " being am do does did has have had can could would should may might i you he she it we they me"
     " my your his her its our their them this that these those there please".split()
 )
-_CODE: Final = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])[a-z0-9]+")
+_CODE: Final = re.compile(r"(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]+")
 _WORD: Final = re.compile(r"[^\W_]++(?:['\u2019][^\W_]++)*+")
 LEAST_SHARE: Final = 0.2  # of a query's words that must be left; by judgement
 
