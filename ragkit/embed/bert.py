@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ragkit.embed.attention import attend
 from ragkit.embed.find import read_json, read_tensors
 from ragkit.embed.projection import PLACE, has_projection
 
@@ -24,7 +25,7 @@ Pooling = Literal["mean", "cls"]
 
 _PROJECTIONS = ("query", "key", "value")
 _WORDS = "embeddings.word_embeddings.weight"
-_JOINED = "attention.self.joined."  # query, key and value as one product: a third faster
+JOINED = "attention.self.joined."  # query, key and value as one product: a third faster
 _ARRANGED_TOKENS = 1024  # of a batch, for which the layout is the best
 
 
@@ -53,7 +54,7 @@ class BertEncoder:
     def __call__(self, ids: Tensor, mask: Tensor | None) -> Tensor:
         if self.shape.pooling == "cls":
             return self.first(ids, mask).float()
-        return _mean(self._hidden(ids, mask), mask)
+        return mean_pool(self._hidden(ids, mask), mask)
 
     def first(self, ids: Tensor, mask: Tensor | None, kinds: Tensor | None = None) -> Tensor:
         """Return the last layer's state of each row's first token, (b, d).
@@ -71,45 +72,31 @@ class BertEncoder:
         last: int | None = None,
     ) -> Tensor:
         """Run all layers, (b, s, d); the last one for the first `last` tokens only."""
-        hidden = self._embed(ids, kinds)
+        hidden = sum_embeddings(self.shape, self.weights, ids, kinds)
+        hidden = self._norm("embeddings.LayerNorm.", hidden)
         attention = None if mask is None else mask[:, None, None, :]
         for layer in range(self.shape.layers):
             kept = last if layer == self.shape.layers - 1 else None
             hidden = self._layer(f"encoder.layer.{layer}.", hidden, attention, kept)
         return hidden
 
-    def _embed(self, ids: Tensor, kinds: Tensor | None) -> Tensor:
-        first, weights = self.shape.first_position, self.weights
-        positions = weights["embeddings.position_embeddings.weight"]
-        hidden = weights[_WORDS][ids].to(positions.dtype)
-        hidden = hidden + positions[first : first + ids.shape[1]]
-        table = weights["embeddings.token_type_embeddings.weight"]
-        hidden = hidden + table[0 if kinds is None else kinds]
-        return self._norm("embeddings.LayerNorm.", hidden)
-
     def _layer(
         self, name: str, hidden: Tensor, attention: Tensor | None, kept: int | None
     ) -> Tensor:
-        from torch.nn.functional import scaled_dot_product_attention
-
-        b, _, d = hidden.shape
-        triple = self._linear(name + _JOINED, hidden)  # (b, s, 3 d)
-        query, key, value = (
-            part.view(b, -1, self.shape.heads, d // self.shape.heads).transpose(1, 2)
-            for part in triple.chunk(3, dim=-1)  # each (b, heads, s, d / heads)
-        )
-        mixed = scaled_dot_product_attention(query[:, :, :kept], key, value, attn_mask=attention)
-        mixed = mixed.transpose(1, 2).reshape(b, -1, d)
+        triple = self.linear(name + JOINED, hidden)  # (b, s, 3 d)
+        query, key, value = split_heads(triple, self.shape.heads)
+        mixed = attend(query[:, :, :kept], key, value, attention)
         hidden = self._norm(
             f"{name}attention.output.LayerNorm.",
-            hidden[:, :kept] + self._linear(f"{name}attention.output.dense.", mixed),
+            hidden[:, :kept] + self.linear(f"{name}attention.output.dense.", mixed),
         )
-        wide = self._linear(f"{name}intermediate.dense.", hidden, "gelu")
+        wide = self.linear(f"{name}intermediate.dense.", hidden, "gelu")
         return self._norm(
-            f"{name}output.LayerNorm.", hidden + self._linear(f"{name}output.dense.", wide)
+            f"{name}output.LayerNorm.", hidden + self.linear(f"{name}output.dense.", wide)
         )
 
-    def _linear(self, name: str, hidden: Tensor, then: Literal["none", "gelu"] = "none") -> Tensor:
+    def linear(self, name: str, hidden: Tensor, then: Literal["none", "gelu"] = "none") -> Tensor:
+        """Multiply by a matrix, add its bias, and apply GELU where asked to."""
         import torch
         from torch.nn.functional import gelu, linear
 
@@ -127,6 +114,23 @@ class BertEncoder:
         weight = self.weights[name + "weight"]
         bias = self.weights[name + "bias"]
         return layer_norm(hidden, weight.shape, weight, bias, self.shape.epsilon)
+
+
+def sum_embeddings(
+    shape: Shape, weights: Mapping[str, Tensor], ids: Tensor, kinds: Tensor | None = None
+) -> Tensor:
+    """Add up each token's vectors of word, position and type, (b, s, d)."""
+    positions = weights["embeddings.position_embeddings.weight"]
+    first = shape.first_position
+    hidden = weights[_WORDS][ids].to(positions.dtype) + positions[first : first + ids.shape[1]]
+    return hidden + weights["embeddings.token_type_embeddings.weight"][0 if kinds is None else kinds]
+
+
+def split_heads(triple: Tensor, heads: int) -> list[Tensor]:
+    """Take query, key and value out of (b, s, 3 d): each (b, heads, s, d / heads)."""
+    b, s, d = triple.shape
+    shape = b, s, heads, d // 3 // heads
+    return [part.view(shape).transpose(1, 2) for part in triple.chunk(3, dim=-1)]
 
 
 def load_bert(folder: Path, device: str, dtype: torch.dtype) -> BertEncoder | None:
@@ -168,7 +172,7 @@ def _join(weights: dict[str, Tensor], layer: str) -> None:
 
     for kind in ("weight", "bias"):
         parts = [weights.pop(f"{layer}attention.self.{part}.{kind}") for part in _PROJECTIONS]
-        weights[f"{layer}{_JOINED}{kind}"] = torch.cat(parts)
+        weights[f"{layer}{JOINED}{kind}"] = torch.cat(parts)
 
 
 def _arrange(weights: dict[str, Tensor]) -> None:
@@ -252,7 +256,8 @@ def _names(layers: int) -> set[str]:
     return tables | {f"{base}.{kind}" for base in bases for kind in ("weight", "bias")}
 
 
-def _mean(hidden: Tensor, mask: Tensor | None) -> Tensor:
+def mean_pool(hidden: Tensor, mask: Tensor | None) -> Tensor:
+    """Average the tokens' states, (b, s, d) to (b, d) in float32."""
     if mask is None:
         return hidden.float().mean(1)
     kept = mask[:, :, None].float()  # (b, s, 1)

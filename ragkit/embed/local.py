@@ -208,13 +208,15 @@ def _load(
     import torch
 
     from ragkit.embed.bert import load_bert
+    from ragkit.embed.int8 import load_int8
     from ragkit.embed.pipeline import load_pipeline
     from ragkit.embed.precision import torch_dtype
     from ragkit.embed.projection import ProjectedEncoder, load_projection
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch_dtype(device)
-    encoder: Encoder | None = load_bert(files.folder, device, dtype)
+    encoder: Encoder | None = load_int8(files.folder) if device == "cpu" else None
+    encoder = encoder or load_bert(files.folder, device, dtype)
     if encoder is None:
         encoder = load_pipeline(files.folder, device, dtype)
     elif (matrix := load_projection(files.folder, device)) is not None:

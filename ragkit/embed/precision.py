@@ -17,17 +17,33 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
+_CPUINFO = Path("/proc/cpuinfo")
+_NATIVE_INT8 = frozenset({"amx_int8", "avx512_vnni", "avx_vnni"})
 _NATIVE_BF16 = frozenset({"amx_bf16", "avx512_bf16"})
 
 
-def cpu_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> Precision:
+def cpu_precision(cpuinfo: Path = _CPUINFO) -> Precision:
     """Choose bfloat16 where the processor's flags name it, float32 elsewhere or when unknown."""
+    return "bfloat16" if _NATIVE_BF16 & _flags(cpuinfo) else "float32"
+
+
+def has_int8_products(cpuinfo: Path = _CPUINFO) -> bool:
+    """Tell whether the processor multiplies 8-bit integers natively, and torch's build does so."""
+    import torch
+
+    if not _NATIVE_INT8 & _flags(cpuinfo):
+        return False
+    operations = ("qlinear_prepack", "qlinear_pointwise")  # they are torch's own affair
+    return all(hasattr(torch.ops.onednn, name) for name in operations)
+
+
+def _flags(cpuinfo: Path) -> set[str]:
+    """Read what the processor can do; nothing when unknown."""
     try:
         lines = cpuinfo.read_text("utf-8", errors="replace").splitlines()
     except OSError:
-        return "float32"
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return "bfloat16" if _NATIVE_BF16 & set(flags.split()) else "float32"
+        return set()
+    return set(next((line for line in lines if line.startswith("flags")), "").split())
 
 
 def torch_dtype(device: str) -> torch.dtype:
