@@ -18,6 +18,7 @@ SECTIONS = {
     "ingestion": "Ingestion",
     "ingestion_formats": "Reading and splitting, by format",
     "pipeline": "The pipeline",
+    "embedding": "Embedding",
     "storing": "Storing ready vectors",
     "splitters": "Splitters",
     "retrieval": "Retrieval quality",
@@ -78,10 +79,11 @@ def _sections(text: str) -> dict[str, str]:
 
 def machine() -> str:
     """Say what it is measured on."""
-    from ragkit.embed.precision import cpu_precision
+    from ragkit.embed.precision import cpu_precision, has_int8_products
 
+    format_ = "int8" if has_int8_products() else cpu_precision()
     return (
-        f"Measured on {os.cpu_count()} cores, {platform.machine()}, embedding in {cpu_precision()};"
+        f"Measured on {os.cpu_count()} cores, {platform.machine()}, embedding in {format_};"
         f" Python {platform.python_version()}."
     )
 

@@ -16,6 +16,7 @@ from benchmarks import prefix
 from benchmarks.data import chunking, clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
 from benchmarks.environment import peer_python
 from ragkit import KnowledgeBase
+from ragkit.answer.meaning import cut
 from ragkit.answer.prompt import build_prompt
 from ragkit.contracts import Embedder
 from ragkit_eval.sets import LabelledSet, Question
@@ -104,7 +105,7 @@ def _peer(
     assert isinstance(chunks, list)
     assert isinstance(prompt, str)
     assert isinstance(k, int)
-    vectors = embedder.embed_passages([_cut(chunk, embedder) for chunk in chunks])
+    vectors = embedder.embed_passages([cut(embedder, chunk) for chunk in chunks])
     contexts, written = [], []
     for question in questions:
         nearest = np.argsort(-(vectors @ embedder.embed_query(question.text)))[:k]
@@ -112,13 +113,6 @@ def _peer(
         filled = prompt.replace("{context}", contexts[-1]).replace("{question}", question.text)
         written.append(filled)
     return _packed(questions, contexts, tokens(written))
-
-
-def _cut(chunk: str, embedder: Embedder) -> str:
-    """Cut a text to what the model reads of it, as sentence-transformers does without a word."""
-    spans = embedder.token_spans(chunk)
-    fits = len(spans) <= embedder.max_tokens
-    return chunk if fits else chunk[: spans[embedder.max_tokens - 1].end]
 
 
 def _packed(questions: Sequence[Question], contexts: Sequence[str], counts: list[int]) -> Packed:

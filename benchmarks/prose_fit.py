@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from benchmarks import weighted_logistic
 from benchmarks.prose import WORDS, embedders
 from benchmarks.prose_set import LANGUAGES, WRITTEN, Claimed, claims
+from benchmarks.weighted_logistic import alike
 from ragkit.answer.meaning import READ
 from ragkit.answer.nearness import cosines
 from ragkit.answer.prose import THRESHOLD, Signals, Weights, candidates, signals
@@ -18,12 +19,7 @@ from ragkit.answer.stated import Stated
 from ragkit.answer.support import Evidence
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ragkit.contracts import Embedder
-
-    Floats = NDArray[np.float64]
 
 RIDGE = 3.0  # on standardised signals
 OF_WRITTEN = 2.0  # as much as the made ones count, which are more
@@ -76,34 +72,11 @@ def fit(read: list[Signals], sentences: list[Claimed]) -> Weights:
 
     x = np.array([[float(getattr(s, name) or 0.0) for name in NAMES] for s in read])
     y = np.array([float(c.is_true) for c in sentences])
-    kinds = [(c.origin, c.language, c.is_true) for c in sentences]
-    counts = Counter(kinds)
-    share = np.array([(OF_WRITTEN if k[0] == WRITTEN else 1.0) / counts[k] for k in kinds])
-    share *= 300  # as if there were 300 of each, whatever there are
-    means = (x * share[:, None]).sum(0) / share.sum()
-    spread = np.sqrt(((x - means) ** 2 * share[:, None]).sum(0) / share.sum())
-    scaled = (x - means) / np.where(spread > 1e-9, spread, np.inf)
-    bias, *standard = _newton(scaled, y, share)
-    raw = np.array(standard) / np.where(spread > 1e-9, spread, np.inf)
-    by_name = dict(zip(NAMES, (round(float(w), 2) for w in raw), strict=True))
-    return Weights(bias=round(float(bias - raw @ means), 2), **by_name)
-
-
-def _newton(x: Floats, y: Floats, share: Floats) -> Floats:
-    import numpy as np
-
-    design = np.column_stack([np.ones(len(x)), x])
-    ridge = np.diag([0.0] + [RIDGE] * x.shape[1])
-    w = np.zeros(design.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-design @ w))
-        gradient = design.T @ (share * (p - y)) + ridge @ w
-        hessian = (design.T * (share * p * (1 - p))) @ design + ridge + 1e-9 * np.eye(len(w))
-        step = np.linalg.solve(hessian, gradient)
-        w -= step
-        if np.abs(step).max() < 1e-10:
-            break
-    return w
+    share = alike([(c.origin, c.language, c.is_true) for c in sentences])
+    share *= np.array([OF_WRITTEN if c.origin == WRITTEN else 1.0 for c in sentences])
+    bias, weights = weighted_logistic.fit(x, y, share, ridge=RIDGE)
+    by_name = dict(zip(NAMES, (round(weight, 2) for weight in weights), strict=True))
+    return Weights(bias=round(bias, 2), **by_name)
 
 
 def _report(weights: Weights, read: list[Signals], sentences: list[Claimed]) -> None:

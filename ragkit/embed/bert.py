@@ -123,7 +123,9 @@ def sum_embeddings(
     positions = weights["embeddings.position_embeddings.weight"]
     first = shape.first_position
     hidden = weights[_WORDS][ids].to(positions.dtype) + positions[first : first + ids.shape[1]]
-    return hidden + weights["embeddings.token_type_embeddings.weight"][0 if kinds is None else kinds]
+    return (
+        hidden + weights["embeddings.token_type_embeddings.weight"][0 if kinds is None else kinds]
+    )
 
 
 def split_heads(triple: Tensor, heads: int) -> list[Tensor]:

@@ -153,7 +153,7 @@ class Norm:
 
 @dataclass(frozen=True, slots=True)
 class Widest:
-    """The columns behind GELU that stay in float32: their rows of one matrix, columns of the other."""
+    """The columns behind GELU that stay in float32: rows of one matrix, columns of the other."""
 
     weight: Tensor  # (k, d)
     bias: Tensor  # (k,)
@@ -328,9 +328,7 @@ class _Quantizer:
         factors[0], factors[2] = (d // heads) ** -0.5, 1 / mix.step
         rows = factors.flatten()
         columns = self.divisors(name + JOINED)
-        return Product.of(
-            weight * rows[:, None] * columns, bias * rows, self.scale(name + JOINED)
-        )
+        return Product.of(weight * rows[:, None] * columns, bias * rows, self.scale(name + JOINED))
 
     def narrow(self, name: str) -> tuple[Product, Widest]:
         """Make the product behind GELU, and take its widest columns out."""
@@ -345,9 +343,7 @@ class _Quantizer:
         return Product.of(rest, bias, Scale.of(ranges)), out
 
 
-def quantize(
-    plain: BertEncoder, ranges: Mapping[str, Tensor], dtype: torch.dtype
-) -> Int8Encoder:
+def quantize(plain: BertEncoder, ranges: Mapping[str, Tensor], dtype: torch.dtype) -> Int8Encoder:
     """Make integers of a float32 encoder's products; attention is computed in `dtype`."""
     return _Quantizer(plain, ranges).encoder(dtype)
 
