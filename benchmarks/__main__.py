@@ -79,9 +79,9 @@ def _sections(text: str) -> dict[str, str]:
 
 def machine() -> str:
     """Say what it is measured on."""
-    from ragkit.embed.precision import cpu_precision, has_int8_products
+    from ragkit.embed.precision import cpu_precision, is_int8_fastest
 
-    format_ = "int8" if has_int8_products() else cpu_precision()
+    format_ = "int8" if is_int8_fastest() else cpu_precision()
     return (
         f"Measured on {os.cpu_count()} cores, {platform.machine()}, embedding in {format_};"
         f" Python {platform.python_version()}."

@@ -27,7 +27,7 @@ from ragkit.embed.bert import (
     sum_embeddings,
 )
 from ragkit.embed.find import read_tensors
-from ragkit.embed.precision import cpu_precision, has_int8_products
+from ragkit.embed.precision import cpu_precision, is_int8_fastest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -224,7 +224,7 @@ def load_int8(folder: Path) -> Int8Encoder | None:
     """
     import torch
 
-    if not (folder / RANGES).is_file() or not has_int8_products():
+    if not (folder / RANGES).is_file() or not is_int8_fastest():
         return None
     measured = read_tensors(folder / RANGES, folder, "cpu")
     plain = load_bert(folder, "cpu", torch.float32)

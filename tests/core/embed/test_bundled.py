@@ -55,7 +55,7 @@ def embedder() -> LocalEmbedder:
 @pytest.fixture
 def floating(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embed in floating-point: these tests are of the folder, test_int8 is of int8 products."""
-    monkeypatch.setattr("ragkit.embed.int8.has_int8_products", lambda: False)
+    monkeypatch.setattr("ragkit.embed.int8.is_int8_fastest", lambda: False)
 
 
 class Engine:

@@ -13,7 +13,7 @@ from ragkit.embed.find import find_model, read_tensors
 from ragkit.embed.int8 import RANGES, Int8Encoder, load_int8, quantize
 from ragkit.embed.local import LocalEmbedder
 from ragkit.embed.neutral import parallel_texts
-from ragkit.embed.precision import has_int8_products
+from ragkit.embed.precision import is_int8_fastest
 from ragkit.errors import ModelError
 
 # None of them is among the texts that the ranges come from.
@@ -27,7 +27,7 @@ TEXTS = (
 )
 
 pytestmark = pytest.mark.skipif(
-    bundled.bundled_file() is None or not has_int8_products(),
+    bundled.bundled_file() is None or not is_int8_fastest(),
     reason="no package of the default model, or no int8 products on this machine",
 )
 
@@ -46,7 +46,7 @@ def copied(folder: Path, tmp_path: Path) -> Path:
 def exact(monkeypatch: pytest.MonkeyPatch) -> LocalEmbedder:
     """The default model in floating-point."""
     with monkeypatch.context() as patched:
-        patched.setattr("ragkit.embed.int8.has_int8_products", lambda: False)
+        patched.setattr("ragkit.embed.int8.is_int8_fastest", lambda: False)
         embedder = LocalEmbedder()
         embedder.load()
     return embedder

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.embed.precision import cpu_precision, has_int8_products
+from ragkit.embed.precision import cpu_precision, is_int8_fastest
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,17 @@ def test_float32_where_nothing_is_known(tmp_path: Path) -> None:
     assert cpu_precision(tmp_path / "none") == "float32"
 
 
-@pytest.mark.parametrize("flag", ["avx512_vnni", "avx_vnni", "amx_int8"])
-def test_int8_only_where_the_processor_multiplies_it(tmp_path: Path, flag: str) -> None:
+@pytest.mark.parametrize(
+    ("flags", "is_fastest"),
+    [
+        ("fpu avx512_vnni avx512_bf16", True),
+        ("fpu avx_vnni sha_ni", True),
+        ("fpu avx2 avx512f avx512_bf16", False),
+        ("fpu avx512_vnni amx_bf16 amx_int8", False),
+    ],
+)
+def test_int8_where_nothing_is_faster(tmp_path: Path, flags: str, is_fastest: bool) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"processor\t: 0\nflags\t\t: fpu {flag} sha_ni\n", "utf-8")
-    assert has_int8_products(cpuinfo)
-    cpuinfo.write_text("flags\t\t: fpu avx2 avx512f avx512_bf16\n", "utf-8")
-    assert not has_int8_products(cpuinfo)
-    assert not has_int8_products(tmp_path / "none")
+    cpuinfo.write_text(f"processor\t: 0\nflags\t\t: {flags}\n", "utf-8")
+    assert is_int8_fastest(cpuinfo) == is_fastest
+    assert not is_int8_fastest(tmp_path / "none")
