@@ -204,8 +204,9 @@ class Int8Encoder:
     ) -> tuple[Tensor, Tensor]:
         import torch
 
-        heads = split_heads(layer.joined(integers, torch.float32), self.shape.heads)
-        integers = _integers(attend(*heads, attention, scale=1))  # see `_Quantizer.joined`
+        triple = layer.joined(integers, torch.float32)  # see `_Quantizer.joined`
+        query, key, value = split_heads(triple, self.shape.heads)
+        integers = _integers(attend(query, key, value, attention, scale=1))
         states, integers = layer.mix_norm(layer.mix(integers, torch.float32).add_(states))
         wide = layer.wide(integers, torch.uint8, gelu=layer.narrow.scale)
         states = layer.widest.add_to(states)
