@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ragkit.embed.attention import attend
 from ragkit.embed.find import read_json, read_tensors
 from ragkit.embed.projection import PLACE, has_projection
 
@@ -133,6 +132,20 @@ def split_heads(triple: Tensor, heads: int) -> list[Tensor]:
     b, s, d = triple.shape
     shape = b, s, heads, d // 3 // heads
     return [part.view(shape).transpose(1, 2) for part in triple.chunk(3, dim=-1)]
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None = None
+) -> Tensor:
+    """Return softmax(scale q k^T) v, (b, s, d), of (b, heads, s, d / heads) each.
+
+    `mask` (b, 1, 1, s) is True at real tokens, or None when no row is padded. `scale` is
+    (d / heads) ** -0.5 unless given.
+    """
+    from torch.nn.functional import scaled_dot_product_attention
+
+    mixed = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
+    return mixed.transpose(1, 2).reshape(len(query), query.shape[2], -1)
 
 
 def load_bert(folder: Path, device: str, dtype: torch.dtype) -> BertEncoder | None:

@@ -17,11 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from ragkit.embed.attention import attend
 from ragkit.embed.bert import (
     JOINED,
     BertEncoder,
     Shape,
+    attend,
     load_bert,
     mean_pool,
     split_heads,
