@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.data import clapnq_answerable, cmrc, cranfield
 from ragkit.answer.meaning import cut
 from ragkit.embed.bert import load_bert
-from ragkit.embed.bundled import NAME, bundled_folder
+from ragkit.embed.bundled import NAME
 from ragkit.embed.find import MINILM, find_model
 from ragkit.embed.int8 import Product, Scale, load_int8
 from ragkit.embed.local import LocalEmbedder
@@ -56,7 +56,7 @@ class Side:
 def run() -> str:
     lines = [HEAD]
     for name in (NAME, MINILM):
-        folder = bundled_folder() if name == NAME else find_model(name).folder
+        folder = find_model(name).folder
         own = _own(name, folder)
         sides = [*_library(folder, _prefixes(name)), *own]
         lines.append(_speed(name, sides))

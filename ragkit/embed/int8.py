@@ -2,9 +2,10 @@
 
 Weights and inputs of a layer's four products are integers of 8 bits, their sums of 32; all else is
 float32. Each row of a weight has a scale of its own. Each input has one scale, fixed by the ranges
-that were seen when the model's folder was made, so that a text's vector does not depend on the
-texts beside it. (With attention in bfloat16 it does: the order of the sums moves values across the
-integers' edges.) Two things keep the cosine to float32 at 0.999:
+that were seen when the model's folder was made, not by the texts of a batch: a text alone and the
+same text among others have a cosine of 1.0000 in most cases, and 0.999 at least where the order of
+the sums moves values across the integers' edges. With attention in bfloat16 that is common. Two
+things keep the cosine to float32 at 0.999:
 
 - What a layer norm gives is divided, column by column, by the square root of its range over the
   weights', and the weights are multiplied by it (Xiao et al. 2023, arXiv:2211.10438).
