@@ -341,7 +341,7 @@ class KnowledgeBase(Closing):
         decision = self._gate.judge(query or question, hits, mode)
         clock.stop("gate")
         draft: Draft | None = None
-        for piece in drafted(self.generator, decision, question, hits, history):
+        for piece in drafted(self.generator, decision, question, hits, history, query=query or ""):
             if isinstance(piece, Draft):
                 draft = piece
             else:

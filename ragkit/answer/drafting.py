@@ -33,8 +33,12 @@ def drafted(
     question: str,
     hits: Sequence[Hit],
     history: Sequence[Turn] = (),
+    *,
+    query: str = "",
 ) -> Iterator[str | Reasoning | Draft]:
     """Refuse, or generate: yield the text in pieces, then its Draft.
+
+    `query` is what was searched for in the question's place, "" where nothing was.
 
     Every marker in the text has a source: a language model's markers count the passages, those of
     a generator that quotes count its own quotations.
@@ -42,8 +46,10 @@ def drafted(
     if decision.reason:
         text = refusal.statement(question)
         return iter((text, Draft(text, refused=True, reason=decision.reason)))
-    if decision.calibrated and isinstance(generator, ExtractiveGenerator):
-        generator = generator.after_gate()
+    if isinstance(generator, ExtractiveGenerator):
+        generator = generator.searching(query)
+        if decision.calibrated:
+            generator = generator.after_gate()
     pieces = generator.generate(question, hits, history=history)
     if writes_data(generator) or isinstance(generator, ExtractiveGenerator):
         return pieces

@@ -5,7 +5,7 @@ Every word of its answer is a source's own. It takes the passages' order for the
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from ragkit.answer import refusal
 from ragkit.answer.candidates import Candidate, Listed, candidates
@@ -39,32 +39,37 @@ _WANTS_LIST = re.compile(
 )
 
 
+def _alike(terms: Collection[str]) -> Mapping[str, float]:
+    return dict.fromkeys(terms, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractiveGenerator:
     """Answer with sentences quoted from the passages, or refuse; fulfils `contracts.Generator`.
 
     `weigh` gives the idf of terms in the collection, by which a refusal is judged; without it
-    every term weighs alike. `meaning` compares the question with sentences; without it words alone
-    do. An answer less probable than `least` is refused.
+    every term weighs alike. `meaning` compares sentences with the question, or with `query` where
+    the passages were searched for with more than the question says; without it words alone do. An
+    answer less probable than `least` is refused.
     """
 
-    def __init__(
-        self,
-        weigh: Weigh | None = None,
-        *,
-        meaning: Meaning | None = None,
-        least: float = QUOTED_FROM,
-    ) -> None:
-        self._weigh = weigh or (lambda terms: dict.fromkeys(terms, 1.0))
-        self._meaning = meaning
-        self._least = least
+    weigh: Weigh = _alike
+    _: KW_ONLY
+    meaning: Meaning | None = None
+    least: float = QUOTED_FROM
+    query: str = ""
 
     def after_gate(self) -> "ExtractiveGenerator":
         """Return one that leaves the judgement of what passed a fitted cut-off to that."""
-        return ExtractiveGenerator(self._weigh, meaning=self._meaning, least=0.0)
+        return replace(self, least=0.0)
 
     def weighing(self, weigh: Weigh) -> "ExtractiveGenerator":
         """Return one that judges refusals by other weights of terms."""
-        return ExtractiveGenerator(weigh, meaning=self._meaning, least=self._least)
+        return replace(self, weigh=weigh)
+
+    def searching(self, query: str) -> "ExtractiveGenerator":
+        """Return one whose passages were searched for with `query`."""
+        return replace(self, query=query)
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
@@ -73,7 +78,7 @@ class ExtractiveGenerator:
 
         A refusal yields one statement in the question's language.
         """
-        chosen = pick(question, passages, limit=MAX_SENTENCES, meaning=self._meaning)
+        chosen = pick(question, passages, query=self.query, meaning=self.meaning)
         reason = self._reason(question, passages, chosen)
         if reason:
             text = refusal.statement(question)
@@ -93,11 +98,11 @@ class ExtractiveGenerator:
         if not passages:
             return refusal.nothing_found(question)
         asked = read(question)
-        weights = self._weigh(asked.content)
-        found = answer_signals(asked, passages, weights, chosen, self._meaning)
+        weights = self.weigh(asked.content)
+        found = answer_signals(asked, passages, weights, chosen, self.meaning)
         if found.share is None:
             return refusal.nothing_asked(question)
-        if found.probability < self._least or not chosen:
+        if found.probability < self.least or not chosen:
             return refusal.too_little(asked, passages, weights)
         return ""
 
@@ -124,13 +129,15 @@ def pick(
     passages: Sequence[Hit],
     *,
     limit: int = MAX_SENTENCES,
+    query: str = "",
     meaning: Meaning | None = None,
 ) -> list[Scored]:
     """Choose the sentences most likely to answer, best first; none says twice the same.
 
     The passages stand best first, and may overlap. Only the first 20 are read. An item of a list
     stands for the whole list where the question wants that. A second sentence is chosen only where
-    it may be what is meant, or adds to the first.
+    it may be what is meant, or adds to the first. `query` has the question's whole meaning, where
+    the question itself leaves something out.
 
     >>> text = "The bridge is red. It was opened in 1932 by the king."
     >>> hit = Hit(1, 1, "a.txt", "", None, 0, len(text), text, 1.0)
@@ -140,7 +147,7 @@ def pick(
     asked = read(question)
     ranked = score(asked, candidates(passages[:MAX_PASSAGES]))
     if meaning is not None:
-        ranked = by_meaning(question, ranked, meaning)
+        ranked = by_meaning(query or question, ranked, meaning)
     chosen: list[Scored] = []
     for scored in ranked:
         if len(chosen) == limit:

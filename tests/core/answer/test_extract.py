@@ -1,6 +1,7 @@
 """The extractive generator on small literal documents, in English and both Chinese scripts."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 from ragkit.answer.candidates import MAX_QUOTE_COLUMNS, candidates
 from ragkit.answer.expected import expected, holds
 from ragkit.answer.extract import ExtractiveGenerator, pick
+from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import is_traditional, read
 from ragkit.answer.verify import verify
 from ragkit.contracts import Generator
+from ragkit.embed import bundled
 from ragkit.types import Draft, Hit
 
 BRIDGE = (
@@ -239,3 +242,29 @@ def test_reading_a_question() -> None:
     assert read("这座桥由哪家公司建造？").focus >= {"公司", "座桥"}
     assert is_traditional("這座橋")
     assert not is_traditional("这座桥")
+
+
+class HearsOne(Meaning):
+    """An embedding model that finds all sentences near one query, and far from any other."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+
+    def model(self) -> str:
+        return bundled.NAME
+
+    def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
+        return [0.9 if question == self.query else 0.0] * len(texts)
+
+
+def test_a_follow_ups_sentences_are_compared_with_all_that_is_searched_for() -> None:
+    text = "其他地区每晚的住宿限额为330元。申请在三天内批复。"
+    question, query = "那其他地区呢？", "那其他地区呢？ (一线城市 住宿限额)"
+    passage = replace(hit(text), scores={"dense": 0.5})
+    generator = ExtractiveGenerator(meaning=HearsOne(query))
+    *_, alone = generator.generate(question, [passage])
+    assert isinstance(alone, Draft)
+    assert alone.refused
+    *_, searched = generator.searching(query).generate(question, [passage])
+    assert isinstance(searched, Draft)
+    assert "330元" in searched.text

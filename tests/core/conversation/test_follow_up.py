@@ -25,18 +25,17 @@ TERMINATED = "When can the lease be terminated?"
 TERMINATED_ZH = "租约什么时候可以终止？"
 
 
-class RefusesFirst(ExtractiveGenerator):
+class RefusesFirst:
     """Refuse a question the first time, as if nothing had been found for it as it stands."""
 
     def __init__(self, question: str) -> None:
-        super().__init__()
         self._refused = question
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
     ) -> Iterator[str | Draft]:
         if question != self._refused:
-            return super().generate(question, passages, history=history)
+            return ExtractiveGenerator().generate(question, passages, history=history)
         self._refused = ""
         return iter(("No.", Draft("No.", refused=True, reason="not there")))
 
