@@ -1,6 +1,7 @@
 """Retrieval quality per set, leg and embedding model, through the whole system, with intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -61,7 +62,7 @@ def run() -> str:
         f"| set | questions | {WORDS} | {' | '.join(ways)} | both less the better leg |",
         "|---|---|---|" + "---|" * (len(ways) + 1),
     ]
-    for line in (*_published(), *_everyday()):
+    for line in chain(_published(), _everyday()):
         lines.append(line)
         print(line, flush=True)
     return "\n".join(lines) + "\n"

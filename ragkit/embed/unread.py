@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Those that `readable_share` tells by their script; all other text counts as read there.
 _BY_SCRIPT: Final = ("zh", "ja", "ko")
-_IN_CHINESE: Final = {"zh": "中文", "ja": "日文", "ko": "韩文"}
+_IN_CHINESE: Final = {"en": "英文", "zh": "中文", "ja": "日文", "ko": "韩文"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,32 @@ def unread_in(store: PostgresStore, collection: str) -> Unread | None:
     """Count the documents of a collection that the model it is searched with does not read."""
     space = store.active_space(collection)
     return unread(space.model, store.languages(collection)) if space else None
+
+
+def notice(store: PostgresStore, collection: str, language: Literal["en", "zh"] = "en") -> str:
+    """Say which documents of a collection its model does not read or, where it reads all, what it
+    reads; "" where nothing has been embedded or the model is not known.
+    """
+    space = store.active_space(collection)
+    if space is None:
+        return ""
+    of = unread(space.model, store.languages(collection))
+    return of.sentence(language) if of else _may_be_in(space.model, language)
+
+
+def _may_be_in(model: str, language: Literal["en", "zh"]) -> str:
+    """Say in which languages a model is searched by meaning.
+
+    >>> _may_be_in("multilingual-e5-small", "zh"), _may_be_in("acme/unheard-of", "en")
+    ('文档和问题可以使用中文、英文等约一百种语言。', '')
+    """
+    names = languages_read(model)
+    if not names or language == "en":
+        return f"Documents and questions can be in {names}." if names else ""
+    languages = model_card(model).languages or ()
+    if "*" in languages:
+        return "文档和问题可以使用中文、英文等约一百种语言。"
+    return f"文档和问题只能使用{'、'.join(_IN_CHINESE.get(name, name) for name in languages)}。"
 
 
 def languages_read(model: str) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from ragkit.embed.unread import unread_in
+from ragkit.embed.unread import notice
 from ragkit.errors import NotFoundError
 from ragkit.knowledge import PASSAGES
 from ragkit.library import Caller
@@ -95,13 +95,12 @@ def documents(
 
 
 @router.get("/ui/notice/{collection}", include_in_schema=False)
-def notice(request: Request, collection: Name, caller: Reader) -> Response:
-    """Say which of the documents the collection's model does not read; "" where it reads all."""
+def languages(request: Request, collection: Name, caller: Reader) -> Response:
+    """Say which languages the collection's model reads, or which documents it does not read."""
     check_visible(caller, collection)
     services: Services = request.app.state.services
-    noted = unread_in(services.library.store(caller), collection)
     language = language_of(request.headers.get("accept-language", ""))
-    return _fresh({"notice": noted.sentence(language) if noted else ""})
+    return _fresh({"notice": notice(services.library.store(caller), collection, language)})
 
 
 @router.get("/ui/conversations/{id}", include_in_schema=False)

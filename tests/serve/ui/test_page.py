@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from ragkit import keys
 from ragkit.contracts import Embedder
+from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.local import LocalEmbedder
 from ragkit.library import Caller
 from ragkit.store.sharing import Change, Shares
@@ -123,6 +124,7 @@ def test_a_reader_of_one_collection_is_told_of_no_other(
         ),
         ("zh-CN", "2 个中文文档只能按词语检索：嵌入模型 all-MiniLM-L6-v2 不支持中文。"),
     ],
+    ids=["en", "zh"],
 )
 def test_documents_that_the_model_does_not_read_are_noted(
     signed_in: SignIn, services: Services, language: str, notice: str
@@ -133,9 +135,28 @@ def test_documents_that_the_model_does_not_read_are_noted(
         headers = {"accept-language": language}
         page_of = signed_in("read")
         assert page_of.get("/ui/notice/old", headers=headers).json() == {"notice": notice}
-        assert page_of.get("/ui/notice/default", headers=headers).json() == {"notice": ""}
     finally:
         store.delete_collection("old")
+
+
+@pytest.mark.parametrize(
+    ("language", "notice"),
+    [
+        ("en", "Documents and questions can be in English, Chinese and about a hundred others."),
+        ("zh-CN", "文档和问题可以使用中文、英文等约一百种语言。"),
+    ],
+    ids=["en", "zh"],
+)
+def test_the_page_says_which_languages_the_default_reads(
+    signed_in: SignIn, services: Services, language: str, notice: str
+) -> None:
+    store = services.database.store("default")
+    fill(store, LocalEmbedder(BILINGUAL), [_chinese("岗位.md")], collection="both")
+    try:
+        answer = signed_in("read").get("/ui/notice/both", headers={"accept-language": language})
+        assert answer.json() == {"notice": notice}
+    finally:
+        store.delete_collection("both")
 
 
 def test_what_is_noted_counts_what_the_reader_may_read(

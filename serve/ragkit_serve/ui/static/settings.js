@@ -59,7 +59,7 @@ export async function loadSettings() {
   await showNotice();
 }
 
-// Say beneath the collection what makes its documents harder to find.
+// Say beneath the collection which languages it can be asked in, or which documents are hard to find.
 export async function showNotice() {
   const { collection } = chosen();
   const { notice } = collection
