@@ -251,12 +251,13 @@ def _whole() -> str:
 def _ndcg(side: Side, labelled: LabelledSet) -> tuple[float, Any]:
     embedder = LocalEmbedder(NAME)
     names = list(labelled.documents)[:DOCUMENTS]
-    asked = [q for q in labelled.questions if set(q.relevant) <= set(names)]
+    asked = [q for q in labelled.questions if not q.relevant.keys().isdisjoint(names)]
     vectors = side.passages([cut(embedder, labelled.documents[name]) for name in names])
     scores = []
     for question in asked[:: -(-len(asked) // QUESTIONS)]:
         found = dict(zip(names, (vectors @ side.query(question.text)).tolist(), strict=True))
-        scores.append(ndcg(question.relevant, found, k=10))
+        relevant = {name: grade for name, grade in question.relevant.items() if name in found}
+        scores.append(ndcg(relevant, found, k=10))
     return fmean(scores), vectors
 
 
