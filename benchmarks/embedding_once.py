@@ -10,12 +10,12 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 from benchmarks.conversations import EVERYDAY, HANDBOOK
 from benchmarks.everyday_set import LANGUAGES, questions
+from benchmarks.footprint import resident
 from benchmarks.homes import home
 from ragkit import KnowledgeBase, Settings
 from ragkit.embed import local
@@ -23,7 +23,6 @@ from ragkit.embed.find import find_model
 from ragkit_ingest import ingest
 
 ASKED = 40  # of each language; as many before the clock
-_STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +64,11 @@ def main(model: str) -> None:
             ingest_s,
             median(searches[len(asked) // 2 :]),
             median(answers[len(asked) // 2 :]),
-            _resident("RssAnon"),
-            _resident("RssFile"),
+            resident("RssAnon") / 1e6,
+            resident("RssFile") / 1e6,
             sum(file.stat().st_size for file in files if file.is_file()) / 1e6,
         )
     print(json.dumps(asdict(whole)))
-
-
-def _resident(kind: str) -> float:
-    """Read how much memory of a kind this process has, in megabytes."""
-    lines = _STATUS.read_text("utf-8").splitlines()
-    kib = next(line.split()[1] for line in lines if line.startswith(f"{kind}:"))
-    return int(kib) * 1024 / 1e6
 
 
 if __name__ == "__main__":

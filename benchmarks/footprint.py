@@ -30,10 +30,15 @@ def server_memory(home: Path) -> int:
 
 def own_memory() -> int:
     """Count the bytes of this process that no file backs."""
+    return resident("RssAnon")
+
+
+def resident(kind: str) -> int:
+    """Count the bytes of this process in memory, of a kind: see proc_pid_status(5)."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
+        if line.startswith(f"{kind}:"):
             return int(line.split()[1]) * 1024
-    raise SystemExit("this system does not tell RssAnon")
+    raise SystemExit(f"this system does not tell {kind}")
 
 
 def _own(pid: int) -> int:

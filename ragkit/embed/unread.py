@@ -90,8 +90,10 @@ def _may_be_in(model: str, language: Literal["en", "zh"]) -> str:
     ('文档和问题可以使用中文、英文等约一百种语言。', '')
     """
     names = languages_read(model)
-    if not names or language == "en":
-        return f"Documents and questions can be in {names}." if names else ""
+    if not names:
+        return ""
+    if language == "en":
+        return f"Documents and questions can be in {names}."
     languages = model_card(model).languages or ()
     if "*" in languages:
         return "文档和问题可以使用中文、英文等约一百种语言。"

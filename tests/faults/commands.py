@@ -183,7 +183,8 @@ def contents(database: str) -> Sequence[tuple[Any, ...]]:
 def vectors(database: str) -> NDArray[np.float64]:
     """The vectors of all chunks in the order of `contents`: shape (chunks, dimension).
 
-    They are not the same to the last digit: that depends on what was embedded together.
+    They are not the same to the last digit: that depends on what was embedded together. See
+    `least_cosine`.
     """
     with connect(database) as conn:
         rows = conn.execute(
@@ -191,3 +192,8 @@ def vectors(database: str) -> NDArray[np.float64]:
             " JOIN vectors_1 v ON v.chunk_id = c.id ORDER BY d.uri, c.ordinal"
         ).fetchall()
     return np.array([json.loads(row[0]) for row in rows])
+
+
+def least_cosine(database: str, other: str) -> float:
+    """Return the least cosine of two databases' vectors of the same chunk."""
+    return float((vectors(database) * vectors(other)).sum(axis=1).min())

@@ -23,6 +23,7 @@ from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.local import LocalEmbedder
 from ragkit.library import Caller
 from ragkit.store.sharing import Change, Shares
+from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import NewDocument
 from ragkit_serve.api.access import CALLER
@@ -115,55 +116,46 @@ def test_a_reader_of_one_collection_is_told_of_no_other(
 
 
 @pytest.mark.parametrize(
-    ("language", "notice"),
+    ("embedder", "language", "notice"),
     [
         (
+            LocalEmbedder("minilm"),
             "en",
             "2 documents in Chinese are found by words only:"
             " the embedding model all-MiniLM-L6-v2 does not read Chinese.",
         ),
-        ("zh-CN", "2 个中文文档只能按词语检索：嵌入模型 all-MiniLM-L6-v2 不支持中文。"),
+        (
+            LocalEmbedder("minilm"),
+            "zh-CN",
+            "2 个中文文档只能按词语检索：嵌入模型 all-MiniLM-L6-v2 不支持中文。",
+        ),
+        (
+            LocalEmbedder(BILINGUAL),
+            "en",
+            "Documents and questions can be in English, Chinese and about a hundred others.",
+        ),
+        (LocalEmbedder(BILINGUAL), "zh-CN", "文档和问题可以使用中文、英文等约一百种语言。"),
+        (FakeEmbedder(), "en", ""),
     ],
-    ids=["en", "zh"],
+    ids=["unread, en", "unread, zh", "read, en", "read, zh", "unknown"],
 )
-def test_documents_that_the_model_does_not_read_are_noted(
-    signed_in: SignIn, services: Services, language: str, notice: str
+def test_the_page_says_what_the_collections_model_reads(
+    signed_in: SignIn, services: Services, embedder: Embedder, language: str, notice: str
 ) -> None:
     store = services.database.store("default")
-    fill(store, _minilm(), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
+    fill(store, embedder, [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
     try:
-        headers = {"accept-language": language}
-        page_of = signed_in("read")
-        assert page_of.get("/ui/notice/old", headers=headers).json() == {"notice": notice}
-    finally:
-        store.delete_collection("old")
-
-
-@pytest.mark.parametrize(
-    ("language", "notice"),
-    [
-        ("en", "Documents and questions can be in English, Chinese and about a hundred others."),
-        ("zh-CN", "文档和问题可以使用中文、英文等约一百种语言。"),
-    ],
-    ids=["en", "zh"],
-)
-def test_the_page_says_which_languages_the_default_reads(
-    signed_in: SignIn, services: Services, language: str, notice: str
-) -> None:
-    store = services.database.store("default")
-    fill(store, LocalEmbedder(BILINGUAL), [_chinese("岗位.md")], collection="both")
-    try:
-        answer = signed_in("read").get("/ui/notice/both", headers={"accept-language": language})
+        answer = signed_in("read").get("/ui/notice/old", headers={"accept-language": language})
         assert answer.json() == {"notice": notice}
     finally:
-        store.delete_collection("both")
+        store.delete_collection("old")
 
 
 def test_what_is_noted_counts_what_the_reader_may_read(
     signed_in: SignIn, services: Services
 ) -> None:
     store = services.database.store("default")
-    fill(store, _minilm(), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
+    fill(store, LocalEmbedder("minilm"), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
     try:
         hidden, _ = store.documents("old")
         shares = Shares(services.database.pool, "default")
@@ -172,12 +164,6 @@ def test_what_is_noted_counts_what_the_reader_may_read(
         assert notice.startswith("1 document in Chinese is found by words only")
     finally:
         store.delete_collection("old")
-
-
-def _minilm() -> Embedder:
-    embedder = LocalEmbedder("minilm")
-    embedder.load()
-    return embedder
 
 
 def _chinese(uri: str) -> NewDocument:
