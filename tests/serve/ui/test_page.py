@@ -155,7 +155,9 @@ def test_what_is_noted_counts_what_the_reader_may_read(
     signed_in: SignIn, services: Services
 ) -> None:
     store = services.database.store("default")
-    fill(store, LocalEmbedder("minilm"), [_chinese("岗位.md"), _chinese("机房.md")], collection="old")
+    fill(
+        store, LocalEmbedder("minilm"), [_chinese("岗位.md"), _chinese("机房.md")], collection="old"
+    )
     try:
         hidden, _ = store.documents("old")
         shares = Shares(services.database.pool, "default")
