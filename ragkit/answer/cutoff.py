@@ -25,7 +25,7 @@ class Signals:
     """What speaks for an answer: the best cosine of a passage and of a sentence, 0 to 1; the share
     of the question that one passage holds, 0 to 1, and ln(1 + words of it); and the best score of a
     reranker. `model` names the embedding model where its cosines are known, `languages` those of
-    the question and of the best passage, "zh" or "".
+    the question and of that sentence or, without one, of the best passage, "zh" or "".
 
     None: the model does not read the question, no sentence was compared, it asks for nothing,
     nothing was reranked.
@@ -67,12 +67,13 @@ def signals(
     *,
     model: str = "",
     sentence: float | None = None,
+    quoted: str = "",
 ) -> Signals:
     """Read the signals of a question's passages; `weights` has the idf of its content terms.
 
-    `model` embedded them; `sentence` is the best cosine of a sentence.
+    `model` embedded them; `sentence` is the best cosine of a sentence, `quoted` its text.
     """
-    best = _language(hits[0].text) if hits else ""
+    best = quoted or (hits[0].text if hits else "")
     cosines = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
     held = most_held(question, hits, weights)
     reranked = [hit.scores["rerank"] for hit in hits if "rerank" in hit.scores]
@@ -83,7 +84,7 @@ def signals(
         0.0 if held is None else math.log1p(held.words),
         sentence,
         model,
-        (_language(question.text), best),
+        (_language(question.text), _language(best)),
     )
 
 
