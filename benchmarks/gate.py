@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.data import ROOT
-from benchmarks.everyday_set import LANGUAGES, questions, write_mixed
+from benchmarks.everyday_set import NAMES, questions, write_mixed
 from ragkit_eval.record import Record, header_line, read_run, record_line
 
 BASELINE = Path(__file__).with_name("baseline.jsonl")
@@ -81,7 +81,7 @@ def _everyday(folder: Path) -> Path:
             "answers": [*asked.answers, *asked.all_of],
             "group": asked.document or asked.id,
         }
-        for language in LANGUAGES
+        for language in NAMES
         for asked in questions(language)
     ]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]

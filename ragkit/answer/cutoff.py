@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.evidence import most_held
-from ragkit.answer.question import Question
-from ragkit.text.analyse import CJK_CHARACTER
+from ragkit.answer.question import Question, language_of
 from ragkit.types import Hit
 
 SIGNALS = ("cosine", "share", "words")
 Languages = tuple[str, str]
-CHINESE_SHARE = 0.15  # of a text's characters, from which it is Chinese; by judgement
 RERANKED = ("rerank",)  # of a reranker its score alone, so that it means the same for each passage
 
 
@@ -84,14 +82,8 @@ def signals(
         0.0 if held is None else math.log1p(held.words),
         sentence,
         model,
-        (_language(question.text), _language(best)),
+        (language_of(question.text), language_of(best)),
     )
-
-
-def _language(text: str) -> str:
-    """Return "zh" for Chinese, "" for anything else."""
-    characters = len(CJK_CHARACTER.findall(text))
-    return "zh" if characters > CHINESE_SHARE * len(text) else ""
 
 
 @dataclass(frozen=True, slots=True)

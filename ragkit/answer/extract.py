@@ -12,7 +12,8 @@ from ragkit.answer.candidates import Candidate, Listed, candidates
 from ragkit.answer.cutoff import QUOTED_FROM, Signals, signals
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import Question, read
-from ragkit.answer.scoring import Scored, by_meaning, score
+from ragkit.answer.rescore import by_meaning
+from ragkit.answer.scoring import Scored, score
 from ragkit.answer.strays import Sieve
 from ragkit.text.headings import headings_at
 from ragkit.types import Citation, Draft, Hit, Turn
@@ -189,6 +190,8 @@ def _with_steps(
 
 def _is_wanted(question: Question, second: Scored, first: Scored) -> bool:
     """Tell whether a second sentence may be what is meant, or adds what the question asks for."""
+    if second.beside:
+        return True
     elsewhere = second.candidate.hit.document != first.candidate.hit.document
     if elsewhere:
         return second.coverage >= first.coverage and first.score - second.score <= NEAR_ELSEWHERE

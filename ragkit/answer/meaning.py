@@ -48,6 +48,12 @@ class Meaning:
             return ""
         return known_model(model.space)
 
+    def reads(self, text: str) -> bool:
+        """Tell whether the model was trained for the language of a text."""
+        from ragkit.embedders import latest
+
+        return latest(self._embedder).reads(text) >= READ
+
     def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return the cosine of a question with each text; none where the model does not read it.
 

@@ -8,12 +8,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean, pstdev
+from dataclasses import dataclass
 
 from ragkit.answer.candidates import Candidate
 from ragkit.answer.expected import holds
-from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import FUNCTION_WORDS, Question
 from ragkit.text.analyse import analyse
 
@@ -37,10 +35,6 @@ PATH = 0.6
 ASKED, ASKED_DECAY = 1.0, 0.8
 # A phrase weighs its idf mass to this power, lest a long name drown the rest of the question.
 PHRASE_POWER = 0.75
-# A standard deviation of the cosine among the sentences that are compared.
-MEANING = 0.75
-COMPARED = 10  # the best by words; arbitrary, as the next two
-COMPARED_OF_FIRST, FIRST_PASSAGES = 7, 2
 _FEW_NEW = 2  # terms; a sentence with fewer repeats the question or is a title
 SAYS_NOTHING = 5.0  # what it loses besides with none, unless yes or no is asked for; by judgement
 
@@ -56,7 +50,8 @@ class Scored:
     """A candidate, its log-linear score, and the share of the question it covers, in [0, 1].
 
     `is_of_kind`: it holds something of the kind that the question asks for. `cosine` is that of the
-    sentence and the question where they were compared.
+    sentence and the question where they were compared. `beside`: it is in another language than the
+    question, and is quoted beside the best sentence in the question's own.
     """
 
     candidate: Candidate
@@ -64,6 +59,7 @@ class Scored:
     coverage: float
     is_of_kind: bool = False
     cosine: float | None = None
+    beside: bool = False
 
 
 def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
@@ -73,26 +69,6 @@ def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
     """
     idf = _idf(question, candidates)
     scored = [_score(question, candidate, idf) for candidate in candidates]
-    return sorted(scored, key=lambda item: (-item.score, item.candidate.rank, item.candidate.start))
-
-
-def by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning) -> list[Scored]:
-    """Score the sentences that may answer by their cosine as well, best first.
-
-    The best by words are compared with the question, and more of the best passages', which may say
-    it in other words or another language.
-    """
-    compared = [*ranked[:COMPARED]]
-    rest = [item for item in ranked[COMPARED:] if item.candidate.rank < FIRST_PASSAGES]
-    compared += rest[:COMPARED_OF_FIRST]
-    cosines = meaning.cosines(question, [item.candidate.shown for item in compared])
-    if len(cosines) < 2:
-        return [*ranked]
-    mean, spread = fmean(cosines), pstdev(cosines) or 1.0
-    scored = [
-        replace(item, score=item.score + MEANING * (cosine - mean) / spread, cosine=cosine)
-        for item, cosine in zip(compared, cosines, strict=True)
-    ]
     return sorted(scored, key=lambda item: (-item.score, item.candidate.rank, item.candidate.start))
 
 

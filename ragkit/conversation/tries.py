@@ -100,16 +100,17 @@ class Tries:
     def _is_about(self, answer: Answer) -> bool:
         """Tell whether an answer cites a passage with a word of the question.
 
-        A question that names nothing has its answer anywhere but in the last one's sentences.
+        The sentence that the last answer quoted needs one itself: a passage of a short document
+        has the words of every question about it. A question that names nothing has its answer
+        anywhere else.
         """
         if answer.refused:
             return False
         own = naming_terms(self.question)
-        if not own:
-            if not _repeats(answer, self.before.answer):
-                return True
-            own = read(self.question).content
-        return any(own.intersection(analyse(hit.text)) for hit in _cited_by(answer))
+        if _repeats(answer, self.before.answer):
+            own = own or read(self.question).content
+            return bool(own.intersection(analyse(answer.citations[0].quote)))
+        return not own or any(own.intersection(analyse(hit.text)) for hit in _cited_by(answer))
 
 
 def answer_of(pieces: Sequence[Piece]) -> Answer:

@@ -97,6 +97,34 @@ def test_a_question_that_cannot_stand_alone_takes_the_words_of_the_one_before(
 
 
 @pytest.mark.parametrize(
+    ("text", "before", "question", "fact"),
+    [
+        (
+            "借用投影仪须提前两天在前台登记。投影仪的押金是三百元，归还后退还。活动室每晚九点关门。",
+            "借用投影仪要提前多久登记？",
+            "那押金呢？",
+            "投影仪的押金是三百元",
+        ),
+        (
+            "The hall must be booked two days ahead at the desk. The hall's deposit is 40 pounds."
+            " The doors close at nine.",
+            "How many days ahead must the hall be booked at the desk?",
+            "And the deposit?",
+            "The hall's deposit is 40",
+        ),
+    ],
+)
+def test_a_follow_up_about_a_short_document_is_not_answered_by_the_same_sentence(
+    text: str, before: str, question: str, fact: str
+) -> None:
+    store = FakeStore()
+    fill(store, FakeEmbedder(), [new_document("hall.md", text)])
+    kb = KnowledgeBase(store, FakeEmbedder(), ExtractiveGenerator(), collection="default")
+    _, answer, _ = ask(kb, before, question)
+    assert answer.text.startswith(fact)
+
+
+@pytest.mark.parametrize(
     ("before", "question", "fact"),
     [
         ("When does the canteen serve lunch?", "Is soup included?", "Soup is included"),
