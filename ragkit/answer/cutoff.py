@@ -6,7 +6,7 @@ Signals come from scores and words; it knows neither the store nor how a cut-off
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.evidence import most_held
@@ -14,48 +14,56 @@ from ragkit.answer.question import Question, language_of
 from ragkit.types import Hit
 
 SIGNALS = ("cosine", "share", "words")
-Languages = tuple[str, str]
 RERANKED = ("rerank",)  # of a reranker its score alone, so that it means the same for each passage
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What speaks for an answer: the best cosine of a passage and of a sentence, 0 to 1; the share
-    of the question that one passage holds, 0 to 1, and ln(1 + words of it); and the best score of a
-    reranker. `model` names the embedding model where its cosines are known, `languages` those of
-    the question and of that sentence or, without one, of the best passage, "zh" or "".
+    """What speaks for an answer; None where it is not known.
 
-    None: the model does not read the question, no sentence was compared, it asks for nothing,
-    nothing was reranked.
+    `cosine`: the best of all passages, None where the model does not read the question; `share`:
+    how much of the question one passage holds, 0 to 1, None where it asks for nothing; `rerank`:
+    the best score of a reranker; `words`: ln(1 + words of the question that the passage holds).
+
+    `passage` and `sentence`: the best cosine of the passages and of the quoted sentences in the
+    question's language, `other_passage` and `other_sentence` of those in the other one. `model`
+    names the embedding model where its cosines are known.
     """
 
     cosine: float | None
     share: float | None
     rerank: float | None = None
     words: float = 0.0
+    passage: float | None = None
     sentence: float | None = None
+    other_passage: float | None = None
+    other_sentence: float | None = None
     model: str = ""
-    languages: Languages = ("", "")
 
     def of(self, names: Sequence[str]) -> list[float | None]:
-        """List the signals of these names, all of SIGNALS or RERANKED."""
-        values = {
-            "cosine": self.cosine,
-            "share": self.share,
-            "words": self.words,
-            "rerank": self.rerank,
-            "sentence": self.sentence,
-        }
-        return [values[name] for name in names]
+        """List the signals of these names."""
+        return [getattr(self, name) for name in names]
 
     @property
     def probability(self) -> float:
-        """How probable an answer is where nobody has calibrated, 0 to 1."""
-        known = BY_MODEL.get((self.model, *self.languages))
+        """How probable an answer is where nobody has calibrated, 0 to 1.
+
+        That of the more probable language: what either says is no evidence against the other.
+        """
+        known = BY_MODEL.get(self.model)
         if self.cosine is None or known is None:
             return BY_WORDS.score(self)
-        by_passage, by_sentence = known
-        return (by_passage if self.sentence is None else by_sentence).score(self)
+        quoted = self.sentence is not None or self.other_sentence is not None
+        own, other = known.sentences if quoted else known.passages
+        scores = [
+            cutoff.score(self)
+            for cutoff, cosine in (
+                (own, self.sentence if quoted else self.passage),
+                (other, self.other_sentence if quoted else self.other_passage),
+            )
+            if cutoff is not None and cosine is not None
+        ]
+        return max(scores) if scores else BY_WORDS.score(self)
 
 
 def signals(
@@ -64,25 +72,32 @@ def signals(
     weights: Mapping[str, float],
     *,
     model: str = "",
-    sentence: float | None = None,
-    quoted: str = "",
+    quoted: Sequence[tuple[str, float]] = (),
 ) -> Signals:
     """Read the signals of a question's passages; `weights` has the idf of its content terms.
 
-    `model` embedded them; `sentence` is the best cosine of a sentence, `quoted` its text.
+    `model` embedded them; `quoted` are the sentences of an answer with their cosines.
     """
-    best = quoted or (hits[0].text if hits else "")
-    cosines = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
+    language = language_of(question.text)
+
+    def best(cosines: Iterable[tuple[str, float]], *, own: bool) -> float | None:
+        return max(
+            (c for text, c in cosines if (language_of(text) == language) == own), default=None
+        )
+
+    passages = [(hit.text, hit.scores["dense"]) for hit in hits if "dense" in hit.scores]
     held = most_held(question, hits, weights)
     reranked = [hit.scores["rerank"] for hit in hits if "rerank" in hit.scores]
     return Signals(
-        max(cosines, default=None),
+        max((cosine for _, cosine in passages), default=None),
         None if held is None else held.share,
         max(reranked, default=None),
         0.0 if held is None else math.log1p(held.words),
-        sentence,
-        model,
-        (language_of(question.text), language_of(best)),
+        passage=best(passages, own=True),
+        sentence=best(quoted, own=True),
+        other_passage=best(passages, own=False),
+        other_sentence=best(quoted, own=False),
+        model=model,
     )
 
 
@@ -128,27 +143,35 @@ class Cutoff:
         return self.means[0] + (logit - self.bias) / self.weights[0]
 
 
-# Where nobody has calibrated: by words alone, and by model, of passages and with sentences. Fitted
-# by logistic regression on one half, by document, of everyday questions about a mixed collection,
-# of CLAPNQ, CMRC 2018 and of questions about documents in the other language, each set and answer
-# counting alike; rounded, and shifted so that one threshold serves them all. docs/benchmarks.md has
-# what the other halves say.
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The cut-offs of a model for the question's own language and for the other, on passages alone
+    and with quoted sentences; None for a language that it does not read."""
+
+    passages: tuple[Cutoff, Cutoff | None]
+    sentences: tuple[Cutoff, Cutoff | None]
+
+
+# Where nobody has calibrated: by words alone, and by model. Fitted by logistic regression on one
+# half, by document, of everyday questions about a mixed collection, of CLAPNQ, CMRC 2018 and of
+# questions about documents in the other language; shifted so that one threshold serves them all.
+# Questions in the documents' language counted 10 times where they are everyday ones. Two languages
+# share few words, so that cosines alone judge the other. docs/benchmarks.md has what the other
+# halves say.
 BY_WORDS = Cutoff(-5.1, (6.2, 1.3), (0.0, 0.0), 0.5, ("share", "words"))
-_MINILM = Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5)
-_ONE_LANGUAGE = (
-    Cutoff(-3.7, (2.1, 2.8), (0.0, 0.0), 0.5, ("cosine", "share")),
-    Cutoff(-3.9, (1.1, 4.5, 0.45), (0.0, 0.0, 0.0), 0.5, ("share", "sentence", "words")),
-)
-_TWO_LANGUAGES = (  # they share few words, so that words say little
-    Cutoff(-4.3, (7.5,), (0.0,), 0.5, ("cosine",)),
-    Cutoff(-4.6, (5.6, 5.6), (0.0, 0.0), 0.5, ("cosine", "sentence")),
-)
-BY_MODEL: dict[tuple[str, str, str], tuple[Cutoff, Cutoff]] = {
-    ("all-MiniLM-L6-v2", "", ""): (_MINILM, _MINILM),
-    ("multilingual-e5-small", "", ""): _ONE_LANGUAGE,
-    ("multilingual-e5-small", "zh", "zh"): _ONE_LANGUAGE,
-    ("multilingual-e5-small", "", "zh"): _TWO_LANGUAGES,
-    ("multilingual-e5-small", "zh", ""): _TWO_LANGUAGES,
+_MINILM = Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5, ("passage", "share", "words"))
+BY_MODEL: dict[str, Fitted] = {
+    "all-MiniLM-L6-v2": Fitted((_MINILM, None), (_MINILM, None)),
+    "multilingual-e5-small": Fitted(
+        (
+            Cutoff(-4.7, (3.0, 6.3), (0.0, 0.0), 0.5, ("passage", "share")),
+            Cutoff(-3.3, (6.3,), (0.0,), 0.5, ("other_passage",)),
+        ),
+        (
+            Cutoff(-6.4, (6.9, 2.5), (0.0, 0.0), 0.5, ("sentence", "words")),
+            Cutoff(-4.1, (7.7,), (0.0,), 0.5, ("other_sentence",)),
+        ),
+    ),
 }
 # Less probable ones are refused: by quoted sentences, and before a language model is asked, which
 # can refuse by itself.

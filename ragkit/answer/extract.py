@@ -116,14 +116,12 @@ def answer_signals(
     meaning: Meaning | None,
 ) -> Signals:
     """Read what speaks for an answer of the chosen sentences; `weights` as in `signals`."""
-    compared = [(s.cosine, s.candidate.shown) for s in chosen if s.cosine is not None]
-    cosine, quoted = max(compared, default=(None, ""))
+    quoted = [(s.candidate.shown, s.cosine) for s in chosen if s.cosine is not None]
     return signals(
         question,
         passages[:MAX_PASSAGES],
         weights,
         model=meaning.model() if meaning else "",
-        sentence=cosine,
         quoted=quoted,
     )
 

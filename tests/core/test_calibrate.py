@@ -3,6 +3,8 @@
 import json
 import math
 import random
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,35 +112,37 @@ def test_signals_are_the_best_cosine_and_the_best_passages_share() -> None:
     assert signals(asked, [], weights) == Signals(None, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("question", "languages"), [("Which wing?", ("", "")), ("哪种机翼？", ("zh", ""))]
-)
-def test_languages_are_those_of_the_question_and_of_the_best_passage(
-    question: str, languages: tuple[str, str]
-) -> None:
-    found = signals(read(question), passages(), {"wing": 1.0, "哪种": 1.0})
-    assert found.languages == languages
+@pytest.mark.parametrize(("question", "own"), [("Which wing?", "English"), ("哪种机翼？", "中文")])
+def test_cosines_are_told_by_the_questions_language_and_the_other(question: str, own: str) -> None:
+    cosines = {"English": 0.2, "中文": 0.3}
+    hits = [replace(passages()[0], text=text, scores={"dense": c}) for text, c in cosines.items()]
+    quoted = [(text, c + 0.1) for text, c in cosines.items()]
+    (other,) = cosines.keys() - {own}
+    found = signals(read(question), hits, {"wing": 1.0}, quoted=quoted)
+    assert (found.passage, found.other_passage) == (cosines[own], cosines[other])
+    assert (found.sentence, found.other_sentence) == (cosines[own] + 0.1, cosines[other] + 0.1)
 
 
 def _fields(hit: Any) -> dict[str, Any]:
     return {name: getattr(hit, name) for name in hit.__dataclass_fields__}
 
 
+both = partial(Signals, 0.5, 0.5, model="multilingual-e5-small")
+
+
 @pytest.mark.parametrize(
     ("more", "less"),
     [
         (
-            Signals(0.5, 0.5, words=1.0, model="all-MiniLM-L6-v2"),
-            Signals(0.4, 0.5, words=1.0, model="all-MiniLM-L6-v2"),
+            Signals(0.5, 0.5, words=1.0, passage=0.5, model="all-MiniLM-L6-v2"),
+            Signals(0.5, 0.5, words=1.0, passage=0.4, model="all-MiniLM-L6-v2"),
         ),
-        (
-            Signals(0.88, 0.5, model="multilingual-e5-small"),
-            Signals(0.84, 0.5, model="multilingual-e5-small"),
-        ),
-        (
-            Signals(0.88, 0.5, sentence=0.9, model="multilingual-e5-small"),
-            Signals(0.88, 0.5, sentence=0.8, model="multilingual-e5-small"),
-        ),
+        (both(passage=0.5), both(passage=0.4)),
+        (both(passage=0.5, sentence=0.5), both(passage=0.5, sentence=0.4)),
+        (both(other_passage=0.5), both(other_passage=0.4)),
+        (both(other_sentence=0.5), both(other_sentence=0.4)),
+        (both(sentence=0.1, other_sentence=0.5), both(sentence=0.1)),
+        (both(sentence=0.5, other_sentence=0.1), both(other_sentence=0.1)),
         (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.4, words=1.0)),
         (Signals(0.5, 0.5, words=1.0), Signals(0.5, 0.5, words=0.7)),
         (Signals(None, 0.5, words=1.0), Signals(None, 0.4, words=1.0)),

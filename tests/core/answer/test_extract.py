@@ -254,7 +254,7 @@ class HearsOne(Meaning):
         return bundled.NAME
 
     def cosines(self, question: str, texts: Sequence[str]) -> list[float]:
-        return [0.9 if question == self.query else 0.0] * len(texts)
+        return [0.9 if question == self.query else -0.9] * len(texts)
 
 
 def test_a_follow_ups_sentences_are_compared_with_all_that_is_searched_for() -> None:
