@@ -24,7 +24,7 @@ EVERYDAY = 10
 MOST, MOST_OTHER = 0.03, 0.10
 CHOICES = (  # signals of the question's own language, and of the other
     (("passage", "share"), ("other_passage",)),
-    (("sentence", "words"), ("other_sentence",)),
+    (("share", "sentence"), ("other_sentence",)),
 )
 
 

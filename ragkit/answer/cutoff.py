@@ -168,7 +168,7 @@ BY_MODEL: dict[str, Fitted] = {
             Cutoff(-3.3, (6.3,), (0.0,), 0.5, ("other_passage",)),
         ),
         (
-            Cutoff(-6.4, (6.9, 2.5), (0.0, 0.0), 0.5, ("sentence", "words")),
+            Cutoff(-5.6, (5.4, 5.5), (0.0, 0.0), 0.5, ("share", "sentence")),
             Cutoff(-4.1, (7.7,), (0.0,), 0.5, ("other_sentence",)),
         ),
     ),
