@@ -44,6 +44,8 @@ _FORGET_STATISTICS: Final = """
         WHERE oid >= 16384 AND relkind = 'r' AND (relpages, reltuples) <> (0, -1);
     SELECT pg_stat_reset()
 """
+# Keeps autovacuum, which takes the same lock, from counting a table while its statistics are reset.
+_LOCK: Final = "LOCK TABLE {} IN SHARE UPDATE EXCLUSIVE MODE"
 _END_SESSIONS: Final = """
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s
 """
@@ -101,7 +103,10 @@ class Databases:
                     _run(conn, "VACUUM {}", table)
                 for number in set(self._numbers) - set(conn.execute(_NUMBERS).fetchall()):
                     conn.execute("SELECT setval(%s::regclass, %s, %s)", number)
-                conn.execute(_FORGET_STATISTICS)
+                with conn.transaction():
+                    for table in self._tables:
+                        _run(conn, _LOCK, table)
+                    conn.execute(_FORGET_STATISTICS)
                 return _layout(conn)
         except psycopg.Error:
             return None
