@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import language_of
-from ragkit.answer.scoring import KIND, Scored
+from ragkit.answer.scoring import KIND, Scored, best_first
 
 # A standard deviation of the cosine among the sentences that are compared; fitted as the weights
 # of words were.
@@ -58,7 +58,7 @@ def by_meaning(question: str, ranked: Sequence[Scored], meaning: Meaning) -> lis
         replace(item, score=_score_of_other(item, cosine), cosine=cosine)
         for item, cosine in pairs[len(own) :]
     ]
-    return _joined(_best_first(own), _best_first(other), lead)
+    return _joined(best_first(own), best_first(other), lead)
 
 
 def _is_other(item: Scored, language: str, meaning: Meaning) -> bool:
@@ -89,10 +89,6 @@ def _likely_of_other(ranked: Sequence[Scored]) -> list[Scored]:
 def _score_of_other(item: Scored, cosine: float) -> float:
     rank = math.log(1 + item.candidate.rank)
     return OTHER_BIAS + OTHER_COSINE * cosine - OTHER_RANK * rank + KIND * item.is_of_kind
-
-
-def _best_first(items: Sequence[Scored]) -> list[Scored]:
-    return sorted(items, key=lambda i: (-i.score, i.candidate.rank, i.candidate.start))
 
 
 def _joined(own: list[Scored], other: list[Scored], lead: float) -> list[Scored]:

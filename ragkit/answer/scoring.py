@@ -7,7 +7,7 @@ over the sentences at hand, which is what tells them apart.
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragkit.answer.candidates import Candidate
@@ -69,6 +69,11 @@ def score(question: Question, candidates: Sequence[Candidate]) -> list[Scored]:
     """
     idf = _idf(question, candidates)
     scored = [_score(question, candidate, idf) for candidate in candidates]
+    return best_first(scored)
+
+
+def best_first(scored: Iterable[Scored]) -> list[Scored]:
+    """Sort by score; equals keep the passages' order."""
     return sorted(scored, key=lambda item: (-item.score, item.candidate.rank, item.candidate.start))
 
 
