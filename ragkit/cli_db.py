@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ragkit.store.embedded import ServerStatus
 
 app = typer.Typer(
+    add_completion=False,
     help="Look after the database: its state, its tables and roles, backups.",
     no_args_is_help=True,
     rich_markup_mode=None,

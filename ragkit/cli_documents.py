@@ -1,4 +1,4 @@
-"""`ragkit documents`: list, show, share and delete documents, and take old versions back."""
+"""`ragkit documents`: list, show and delete documents, and take old versions back."""
 
 import sys
 from dataclasses import asdict
@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
-from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
+from ragkit.cli_sharing import sharing_json, shown
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragkit.store.copies import FileCopy
-    from ragkit.store.sharing import Change
 
 app = typer.Typer(
-    help="List, show, share and delete documents.", no_args_is_help=True, rich_markup_mode=None
+    add_completion=False,
+    help="List, show and delete documents.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -161,50 +163,5 @@ def delete(
         typer.echo(render.printable_line(said))
 
 
-@app.command()
-def share(
-    document: DocumentArgument,
-    principals: Principals = None,
-    everybody: Everybody = False,
-    json: JsonOption = False,
-) -> None:
-    """Let users and groups read a document, and nobody else of those who may read the collection.
-
-    They must be able to read its collection as well.
-    """
-    from ragkit.store.sharing import to_readers
-
-    _change(document, to_readers(principals or (), everybody=everybody), json=json)
-
-
-@app.command()
-def unshare(
-    document: DocumentArgument, principals: Principals = None, json: JsonOption = False
-) -> None:
-    """Take users and groups out of those who may read a document; without any, take out all."""
-    from ragkit.store.sharing import Change
-
-    change = Change(remove=tuple(principals)) if principals else Change(readers=())
-    _change(document, change, json=json)
-
-
-@app.command()
-def owner(document: DocumentArgument, principal: Owner, json: JsonOption = False) -> None:
-    """Give a document another owner, who may read and share it."""
-    from ragkit.store.sharing import Change
-
-    _change(document, Change(owner=principal), json=json)
-
-
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:
     return [{"uri": one.uri, "similarity": round(one.similarity, 4)} for one in copies]
-
-
-def _change(document: int, change: "Change", *, json: bool) -> None:
-    from ragkit.store.open import open_database
-    from ragkit.store.sharing import Shares
-
-    settings = load_settings()
-    with open_database(settings) as database:
-        made = Shares(database.pool, settings.tenant).document(document, change)
-    tell(f"Document {document}", {"document": document}, made, json=json)

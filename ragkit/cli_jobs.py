@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ragkit.store.ledger import LedgerJob
 
 app = typer.Typer(
+    add_completion=False,
     help="List, show, retry, cancel and report the jobs of ingestion.",
     no_args_is_help=True,
     rich_markup_mode=None,

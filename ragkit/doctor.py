@@ -233,7 +233,7 @@ def _calibration(database: Database, settings: Settings, embedder: Embedder) -> 
     stale = [one.mode for one in made if not one.fits(space_of(embedder, one.mode), "")]
     if stale:
         found = f"fitted with another model and not used: {', '.join(stale)}"
-        yield Check("calibration", False, found, "run `ragkit calibrate` again")
+        yield Check("calibration", False, found, "run `ragkit eval calibrate` again")
     elif made:
         yield Check("calibration", True, f"fitted for {', '.join(one.mode for one in made)}")
 

@@ -292,7 +292,7 @@ class KnowledgeBase(Closing):
         )
 
     def _reranking(self, mode: Mode) -> list[Refinement]:
-        """Return the reranker's steps: a new order, cut off where `ragkit calibrate` says so."""
+        """Return the reranker's steps: the new order, the cut-off of `ragkit eval calibrate`."""
         from ragkit.rerank.refine import CutOff, Rerank
 
         if self.reranker is None:

@@ -37,7 +37,9 @@ def answered(
     """Yield the stages after a search that found the document."""
     decision = judge(seen.question, seen.found.hits, seen.mode)
     if decision.reason:
-        remedy = "Fit the cut-off with `ragkit calibrate`, or ask with a refusal threshold of 0."
+        remedy = (
+            "Fit the cut-off with `ragkit eval calibrate`, or ask with a refusal threshold of 0."
+        )
         yield Step("gate", False, decision.reason, remedy=remedy)
         return
     how = "a fitted cut-off" if decision.calibrated else "the default"

@@ -87,7 +87,7 @@ def _by_meaning(seen: Seen) -> Step:
         return Step("vectors", True, f"{says} found among the best {depth:,}", numbers)
     if exact.rank <= depth:
         says += f" its index missed it among the best {depth:,}"
-        remedy = "Measure the index with `ragkit recall`, and let that set what it needs."
+        remedy = "Measure the index with `ragkit index recall`, and let that set what it needs."
         return Step("vectors", None, says, numbers | {"missed by": "index"}, remedy)
     return Step("vectors", None, f"{says} the best {depth:,} were looked at", numbers)
 

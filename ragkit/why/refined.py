@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _REMEDIES: Final = {
     "rerank": "Have more of them reranked (RAGKIT_RERANK_CANDIDATES), or by another model.",
-    "cut-off": "Lower the reranker's cut-off, or fit it again with `ragkit calibrate`.",
+    "cut-off": "Lower the reranker's cut-off, or fit it again with `ragkit eval calibrate`.",
     "per document": "Allow more passages of one document: RAGKIT_MAX_PER_DOCUMENT.",
     "diversify": "Lower RAGKIT_DIVERSITY: the passage is too much like better ones.",
 }

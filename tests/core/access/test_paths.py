@@ -16,7 +16,7 @@ from ragkit.store.browse import Browser
 from ragkit.store.metadata import MetadataKeys
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Span
@@ -103,7 +103,7 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "lexical_index": lambda reader, _: (reader.lexical_index("closed"), "closed"),
     "ranked": "for an extension's index: by `similarities`' own restriction",
     "ranks": "for an extension's index: by `similarities`' own restriction",
-    "trial": "for `ragkit recall`, by `nearest`'s own restriction",
+    "trial": "for `ragkit index recall`, by `nearest`'s own restriction",
     "beginning_or_ending": "terms alone, whose postings are then asked for",
     "moment": "a snapshot's name",
 }
@@ -237,7 +237,7 @@ def test_an_unknown_field_tells_no_hidden_key(place: Place) -> None:
     secret = replace(new_document("hidden.md", "x y"), metadata={"merger_target": "acme"})
     (document,) = fill(place.database.store("keys"), place.embedder, [secret], "open")
     fill(place.database.store("keys"), place.embedder, SHOWN[:1], "open")
-    Shares(place.database.pool, "keys").document(document.id, to_readers(["group:hr"]))
+    Shares(place.database.pool, "keys").document(document.id, Change(add=("group:hr",)))
 
     def asked(readers: tuple[str, ...] | None, where: str) -> str:
         with place.database.store("keys", readers=readers).snapshot() as reader:
@@ -262,7 +262,7 @@ def test_a_declared_key_of_hidden_documents_alone_is_no_key(place: Place) -> Non
     document, _ = fill(store, place.embedder, [secret, plain], "open")
     keys = MetadataKeys(place.database.pool, "declares")
     keys.declare("open", {"merger_price": "number", "year": "number"})
-    Shares(place.database.pool, "declares").document(document.id, to_readers(["group:hr"]))
+    Shares(place.database.pool, "declares").document(document.id, Change(add=("group:hr",)))
 
     def asked(readers: tuple[str, ...] | None, where: str) -> str:
         with place.database.store("declares", readers=readers).snapshot() as reader:

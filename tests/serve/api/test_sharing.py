@@ -17,7 +17,7 @@ from ragkit import Settings, keys
 from ragkit.contracts import Embedder
 from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Change, Shares, Sharing, to_readers
+from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import UploadWorker
 from ragkit.testing.corpus import fill, new_document
@@ -101,8 +101,8 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
             (chunk,) = row.fetchone() or (0,)
             worker.close()
         shares = Shares(database.pool, "default")
-        shares.document(hidden.id, to_readers(["group:hr"]))
-        shares.collection("closed", to_readers(["group:hr"]))
+        shares.document(hidden.id, Change(add=("group:hr",)))
+        shares.collection("closed", Change(add=("group:hr",)))
         library = Library(settings, database)
         library.embedder = library.embedders.default = embedder
         app = create_app(Services(settings, database, library), ui=True)
