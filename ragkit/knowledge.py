@@ -21,6 +21,7 @@ from ragkit.closing import Closing
 from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
 from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
+from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.types import (
     Answer,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
     from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
-    from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
     from ragkit.store.open import Database
     from ragkit.store.where import Readers
@@ -75,7 +75,6 @@ class KnowledgeBase(Closing):
         database: Database | None = None,
         gate: Gate | None = None,
         entails: Entails | None = None,
-        scoring: Scoring | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
@@ -90,7 +89,6 @@ class KnowledgeBase(Closing):
             lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
         )
         self._entails = entails
-        self._scoring = scoring
         self.distinct: Refinement | None = None
         self.reranker: Reranker | None = None
         self.refinements: Sequence[Refinement] = ()
@@ -161,9 +159,8 @@ class KnowledgeBase(Closing):
             database=database,
             gate=Gate(lambda terms: term_weights(store, name, terms), cutoff, meaning=meaning),
             entails=entails or build.entailment(settings),
-            scoring=build.scoring(settings),
         )
-        kb.distinct = build.distinct(settings)
+        kb.distinct = Collapse()
         kb.reranker = reranker
         kb.refinements = build.refinements(settings, store, name)
         kb.candidates = settings.rerank_candidates
@@ -269,17 +266,14 @@ class KnowledgeBase(Closing):
         """
         from ragkit.embedders import current, latest
         from ragkit.retrieve.pipeline import Pipeline
-        from ragkit.retrieve.search import HybridRetriever, Scoring
+        from ragkit.retrieve.search import HybridRetriever
 
         mode = mode or self.mode
         # Words need no model. A search keeps to the one that its query is embedded with.
         embedder = self.embedder
         if mode != "lexical":
             embedder = current(embedder) if fresh else latest(embedder)
-        scoring = self._scoring or Scoring()
-        legs = HybridRetriever(
-            self.store, embedder, self.collection, mode, self.where, scoring=scoring
-        )
+        legs = HybridRetriever(self.store, embedder, self.collection, mode, self.where)
         refinements = [*self._reranking(mode), *self.refinements]
         return Pipeline(
             legs,
