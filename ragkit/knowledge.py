@@ -8,7 +8,8 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
@@ -18,7 +19,7 @@ from ragkit.answer.greeting import greeting, is_greeting
 from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
-from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
+from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store, Versioned
 from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.duplicates import Collapse
@@ -37,7 +38,7 @@ from ragkit.types import (
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
-    from ragkit.contracts import LanguageModel
+    from ragkit.contracts import IngestResult, LanguageModel
     from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
     from ragkit.settings import Settings
@@ -48,19 +49,11 @@ if TYPE_CHECKING:
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
-@runtime_checkable
-class Versioned(Protocol):
-    """A store that keeps old versions of documents."""
-
-    def as_of(self, moment: datetime) -> Store:
-        """Return the store whose snapshots find what was current at a moment."""
-        ...
-
-
 class KnowledgeBase(Closing):
-    """Search and ask over one collection.
+    """Add documents to one collection, search it and ask it.
 
     >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
+    ...     report = kb.add("contracts")
     ...     print(kb.ask("How many days of leave do I have?").text)
     """
 
@@ -85,6 +78,7 @@ class KnowledgeBase(Closing):
         self.mode: Mode = "hybrid"
         self.database = database
         self._owns_database = False
+        self._models: Embedders | None = None  # which documents are added with
         self._gate = gate or Gate(
             lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
         )
@@ -104,16 +98,18 @@ class KnowledgeBase(Closing):
 
         Raises SettingsError, DatabaseError. An unknown collection is a NotFoundError at its use.
         """
+        from ragkit.embedders import Embedders
         from ragkit.settings import load_settings
         from ragkit.store.open import open_database
 
         settings = settings or load_settings()
+        models = Embedders(settings)
         database = open_database(settings)
         with ExitStack() as unless_composed:
             unless_composed.callback(database.close)
-            kb = cls.over(database, settings, collection=collection)
+            kb = cls.over(database, settings, collection=collection, embedders=models)
             unless_composed.pop_all()
-        kb._owns_database = True
+        kb._owns_database, kb._models = True, models
         return kb
 
     @classmethod
@@ -167,6 +163,26 @@ class KnowledgeBase(Closing):
         kb.widening = build.widening(settings, store)
         kb.plan = build.plan(settings, store, name, model=model)
         return kb
+
+    def add(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        text: str | None = None,
+        title: str = "",
+    ) -> IngestResult:
+        """Take a file or folder in, or a `text` under its `title`; it can be asked about at once.
+
+        What is unchanged costs one hash; a text with the title of another replaces it. The result
+        counts the documents `added`, `updated` and `unchanged`; a file that fails is one of its
+        `failures`. Raises NotFoundError for a path that is not there, ModelError, DatabaseError,
+        and UsageError where this was not made by `open`, which alone may write.
+        """
+        from ragkit.adding import add_to
+
+        if self._models is None:
+            raise UsageError("Only a knowledge base that KnowledgeBase.open() made adds documents.")
+        return add_to(self._models, self.collection, path, text=text, title=title)
 
     def adapted(
         self,
