@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def config(
     all: Annotated[
-        bool, typer.Option("--all", help="Print the settings at their defaults.")
+        bool, typer.Option("--all", help="Print the settings at their defaults, too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

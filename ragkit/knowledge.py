@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
+from ragkit.adding import Adding
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
@@ -24,21 +24,11 @@ from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.types import (
-    Answer,
-    Decoding,
-    Draft,
-    Found,
-    Hit,
-    Mode,
-    Query,
-    Reasoning,
-    Turn,
-)
+from ragkit.types import Answer, Decoding, Draft, Found, Hit, Mode, Query, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
-    from ragkit.contracts import IngestResult, LanguageModel
+    from ragkit.contracts import LanguageModel
     from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
     from ragkit.settings import Settings
@@ -49,7 +39,7 @@ if TYPE_CHECKING:
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
-class KnowledgeBase(Closing):
+class KnowledgeBase(Adding, Closing):
     """Add documents to one collection, search it and ask it.
 
     >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
@@ -78,7 +68,7 @@ class KnowledgeBase(Closing):
         self.mode: Mode = "hybrid"
         self.database = database
         self._owns_database = False
-        self._models: Embedders | None = None  # which documents are added with
+        self._models = None
         self._gate = gate or Gate(
             lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
         )
@@ -163,26 +153,6 @@ class KnowledgeBase(Closing):
         kb.widening = build.widening(settings, store)
         kb.plan = build.plan(settings, store, name, model=model)
         return kb
-
-    def add(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        text: str | None = None,
-        title: str = "",
-    ) -> IngestResult:
-        """Take a file or folder in, or a `text` under its `title`; it can be asked about at once.
-
-        What is unchanged costs one hash; a text with the title of another replaces it. The result
-        counts the documents `added`, `updated` and `unchanged`; a file that fails is one of its
-        `failures`. Raises NotFoundError for a path that is not there, ModelError, DatabaseError,
-        and UsageError where this was not made by `open`, which alone may write.
-        """
-        from ragkit.adding import add_to
-
-        if self._models is None:
-            raise UsageError("Only a knowledge base that KnowledgeBase.open() made adds documents.")
-        return add_to(self._models, self.collection, path, text=text, title=title)
 
     def adapted(
         self,

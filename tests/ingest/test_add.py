@@ -61,6 +61,13 @@ def test_a_text_is_added_after_an_answer_and_replaced_by_its_title(
     assert newer in kb.ask("How many days of paid leave do employees have?").text
 
 
+def test_a_title_is_no_file_name(kb: KnowledgeBase) -> None:
+    for title in ("lease.txt.meta.json", "a/../b", ".hidden", "x.zip"):
+        assert kb.add(text=f"{POLICY} {title}", title=title).added == 1
+    hits = kb.search("paid leave", k=9)
+    assert {hit.title for hit in hits} == {"lease.txt.meta.json", "a/../b", ".hidden", "x.zip"}
+
+
 def test_a_chinese_text_is_added(kb: KnowledgeBase) -> None:
     kb.add(text="员工每年有二十八天带薪年假。", title="休假制度")
     answer = kb.ask("员工每年有多少天年假？")

@@ -44,10 +44,9 @@ class Text:
         data = self.text.encode()
         file = File(
             SCHEME + self.title,
-            self.title,
+            f"{self.title}.txt",
             lambda max_bytes: bounded(data, max_bytes),
             lambda: io.BytesIO(data),
-            suffix=".txt",
         )
         yield from taking.items(file, title=self.title)
 
