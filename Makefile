@@ -23,7 +23,7 @@ test test-long test-browser test-faults: export OMP_NUM_THREADS := 1
 STEPS ?= test test-long test-browser test-faults test-vllm
 
 .PHONY: demo test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
-	lint lock notices sbom bench bench-large venv venvs clean
+	lint lock notices settings sbom bench bench-large venv venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask in English and Chinese
 	$(BIN)/python examples/demo.py
@@ -69,6 +69,9 @@ lock: venv ## write the lists with hashes that deploy/ installs, after a change 
 
 notices: venv ## write THIRD_PARTY_NOTICES.md from the installed packages
 	$(BIN)/python environments/notices.py
+
+settings: venv ## write the tables of docs/settings.md from the code
+	$(BIN)/python environments/settings_page.py
 
 SBOM ?= build/ragkit.cdx.json
 sbom: venv .venvs/sbom/.made ## write the bill of materials of a release, CycloneDX 1.6, to build/ragkit.cdx.json

@@ -46,13 +46,7 @@ def decoding_of(settings: Settings) -> Decoding:
     """Return the decoding settings as one value."""
     return Decoding(
         temperature=settings.llm_temperature,
-        top_p=settings.llm_top_p,
-        top_k=settings.llm_top_k,
-        min_p=settings.llm_min_p,
-        repetition_penalty=settings.llm_repetition_penalty,
-        presence_penalty=settings.llm_presence_penalty,
         max_tokens=settings.llm_max_tokens,
-        stop=() if settings.llm_stop is None else (settings.llm_stop,),
         seed=settings.llm_seed,
     )
 

@@ -62,9 +62,7 @@ def _packed(seen: Seen, generator: object, made: Draft) -> Step:
         costs += f"; it takes {each[0]:,} tokens, all may take {budget:,}"
     if used or not made.used:  # a refusal may show nothing, and says why itself
         return Step("budget", True, costs, numbers)
-    remedy = (
-        "Raise RAGKIT_LLM_BUDGET_TOKENS, lower RAGKIT_EXPAND_TOKENS, or ask for fewer passages."
-    )
+    remedy = "Raise RAGKIT_LLM_BUDGET_TOKENS, show less around each, or ask for fewer passages."
     return Step("budget", False, f"not shown: {costs}", numbers, remedy)
 
 

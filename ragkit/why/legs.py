@@ -93,13 +93,11 @@ def _by_meaning(seen: Seen) -> Step:
 
 
 def _by_words(seen: Seen) -> Step:
-    query, scoring = seen.query.text, seen.legs.scoring
+    query = seen.query.text
     terms = list(dict.fromkeys(analyse(query)))
     weights = term_weights(seen.store, seen.collection, terms)
     with seen.store.snapshot() as reader:
-        exact = by_words(
-            *(reader, seen.collection, query, seen.chunks, seen.where), k1=scoring.k1, b=scoring.b
-        )
+        exact = by_words(reader, seen.collection, query, seen.chunks, seen.where)
         text = reader.hits([exact.chunk])[0].text if exact else ""
     in_it = set(analyse(text))
     has = _listed([term for term in terms if term in in_it], weights)

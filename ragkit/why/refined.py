@@ -96,7 +96,7 @@ def _copied(seen: Seen, stage: Stage, numbers: dict[str, float | str]) -> Step:
     if shown is not None:
         numbers |= {"document": shown.document, "uri": shown.uri}
         where = f"document {shown.document}, {shown.uri}, which ranks above it"
-    remedy = "It is named among that passage's duplicates; RAGKIT_DUPLICATES=keep shows each."
+    remedy = "It is named among that passage's duplicates."
     return Step("duplicates", False, f"it says the same as {where}", numbers, remedy)
 
 

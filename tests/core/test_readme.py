@@ -1,4 +1,4 @@
-"""The Python example of both READMEs runs as it stands."""
+"""The Python examples of both READMEs and of the quickstart run as they stand."""
 
 import os
 import re
@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LEASE = {
     "README.md": "The lease can be terminated with three months' notice to the end of a quarter.",
+    "docs/quickstart.md": "The notice period is three months.",
     "README.zh-CN.md": "租约可以提前终止的情况是：承租人提前三个月书面通知。",
 }
 
@@ -55,3 +56,18 @@ def test_the_chinese_example_runs(
     monkeypatch.chdir(tmp_path)
     exec(example("README.zh-CN.md", tmp_path), {"__name__": "__main__"})  # noqa: S102  the README's own code
     check("README.zh-CN.md", tmp_path, capsys.readouterr().out)
+
+
+def test_the_quickstarts_example_runs(
+    fresh_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", fresh_database)
+    monkeypatch.chdir(tmp_path)
+    exec(example("docs/quickstart.md", tmp_path), {"__name__": "__main__"})  # noqa: S102  the page's own code
+    first, answer, citation, *_ = capsys.readouterr().out.splitlines()
+    assert first == "1 []"
+    assert answer == f"{LEASE['docs/quickstart.md']} [1]"
+    assert citation == f"1 lease None {LEASE['docs/quickstart.md']}"

@@ -141,7 +141,7 @@ def _state(services: Services, *, shared_metrics: bool) -> State:
         quota=quota,
         admission=Admission(
             concurrency=settings.serve_concurrency,
-            queue=settings.serve_queue,
+            queue=2 * settings.serve_concurrency,  # arbitrary
             quota=quota,
             metrics=metrics,
         ),
