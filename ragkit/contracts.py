@@ -1,7 +1,8 @@
-"""The six contracts that ragkit's parts meet at.
+"""The eight contracts that ragkit's parts meet at.
 
-Each has a conformance suite and an in-memory fake in `ragkit.testing`; a new implementation is
-done when the suite passes on it. Constructors are cheap; `load` and `open` do the work.
+Each but Refinement has an in-memory fake and a conformance suite in `ragkit.testing`; the suite of
+Store tests its Reader too. A new implementation is done when the suite passes on it. Constructors
+are cheap; `load` and `open` do the work.
 """
 
 from __future__ import annotations

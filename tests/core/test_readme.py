@@ -1,14 +1,17 @@
-"""The Python examples of both READMEs and of the quickstart run as they stand."""
+"""The Python examples of both READMEs and of the quickstart run; the transcript is the demo's."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from examples import demo
+from tests.places import ROOT, passable_folder
+
 LEASE = {
     "README.md": "The lease can be terminated with three months' notice to the end of a quarter.",
     "docs/quickstart.md": "The notice period is three months.",
@@ -71,3 +74,22 @@ def test_the_quickstarts_example_runs(
     assert first == "1 []"
     assert answer == f"{LEASE['docs/quickstart.md']} [1]"
     assert citation == f"1 lease None {LEASE['docs/quickstart.md']}"
+
+
+@pytest.mark.long
+def test_the_transcript_is_what_the_demo_prints() -> None:
+    """`make readme` writes it anew. Times and the numbers of documents may differ."""
+    home = passable_folder()
+    try:
+        outputs, failed = demo.run_demo(home)
+    finally:
+        shutil.rmtree(home)
+    assert failed == 0
+    for readme in demo.READMES:
+        (shown,) = demo.TRANSCRIPT.findall(readme.read_text("utf-8"))
+        assert normalised(shown) == normalised(demo.transcript(outputs))
+
+
+def normalised(transcript: str) -> str:
+    timeless = re.sub(r"in [\d.]+ s, \d+ chunks/s", "in N s", transcript)
+    return re.sub(r"document \d+", "document N", timeless)
