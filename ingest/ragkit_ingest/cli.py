@@ -13,15 +13,17 @@ import typer
 
 from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
+from ragkit.words import counted, say
 from ragkit_ingest.cli_sources import Records, source_options
-from ragkit_ingest.summary import rarer, summary
+from ragkit_ingest.summary import failure_lines, skipped_lines, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.progress import Progress as Bar
 
     from ragkit.store.vectors import BuildProgress
+    from ragkit_ingest.queueing import QueueReport
     from ragkit_ingest.report import IngestReport, Progress
     from ragkit_ingest.sources import SourceOptions
 
@@ -187,15 +189,24 @@ def _queue(
     if json:
         render.print_json(done.as_json())
     else:
-        _print_failures(found)
-        wait = "1 waits" if done.waiting == 1 else f"{done.waiting} wait"
-        typer.echo(
-            f"{done.queued} queued, {found.unchanged} unchanged,{rarer(found)} {found.failed}"
-            f" failed, {found.skipped} skipped. {wait} in collection {name!r}"
-            + (": `ragkit ingest worker` takes them in." if done.waiting else ".")
-        )
+        _print_lines(_queue_lines(done, name))
     if found.failed:
         raise typer.Exit(3)
+
+
+def _queue_lines(done: QueueReport, collection: str) -> Iterator[str]:
+    found = done.found
+    yield say("Queued: {files}", files=counted(done.queued, "file"))
+    if found.unchanged:
+        yield say("Unchanged: {documents}", documents=counted(found.unchanged, "document"))
+    if found.deleted:
+        yield say("Deleted: {documents}", documents=counted(found.deleted, "document"))
+    yield from skipped_lines(found.skipped_by_reason, found.skipped_files)
+    yield from failure_lines(found.failures)
+    waiting = counted(done.waiting, "file")
+    yield say("Waiting in collection {name!r}: {files}", name=collection, files=waiting)
+    if done.waiting:
+        yield say("`ragkit worker` reads them.")
 
 
 def _preview(
@@ -216,13 +227,16 @@ def _preview(
         return
     rows = [[what, uri, why] for uri, what, why in found.would]
     render.print_table(["would", "file", "reason"], rows, empty="Nothing would be done.")
-    typer.echo(f"{found.unchanged} unchanged, {found.skipped} skipped. Nothing was done.")
+    if found.unchanged:
+        typer.echo(say("Unchanged: {documents}", documents=counted(found.unchanged, "document")))
+    _print_lines(skipped_lines(found.skipped.reasons, found.skipped.named))
+    typer.echo(say("This was a dry run: nothing was done."))
 
 
 def _tell_when(report: IngestReport, *, json: bool) -> None:
     """Say when it was, too: who watches looks up hours later."""
     if not json:
-        typer.echo(f"{time.strftime('%H:%M:%S')}  ", nl=False)
+        typer.echo(time.strftime("%H:%M:%S"))
     _tell(report, json=json)
 
 
@@ -232,31 +246,14 @@ def _tell(report: IngestReport, *, json: bool) -> None:
     if json:
         render.print_json(report.as_json())
     else:
-        _print(report)
+        _print_lines(summary(report))
 
 
-def _print(report: IngestReport) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     from ragkit.render import printable_line
 
-    typer.echo(summary(report))
-    for notice in report.notices:
-        typer.echo(printable_line(notice))
-    for reason, count in sorted(report.passed_over.items()):
-        typer.echo(f"passed over: {count} {reason}")
-    for uri in report.left_out:
-        typer.echo(printable_line(f"left out, as nothing reads its format: {uri}"))
-    for kind, count in sorted(report.notes.items()):
-        typer.echo(f"{kind}: {count}")
-    _print_failures(report)
-
-
-def _print_failures(report: IngestReport) -> None:
-    from ragkit import render
-
-    if report.failures:
-        rows = [[failure.uri, failure.stage, failure.reason] for failure in report.failures]
-        typer.echo("\nNot ingested:")
-        render.print_table(["file", "stage", "reason"], rows, empty="")
+    for line in lines:
+        typer.echo(printable_line(line))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ragkit.store.queue import queue_worker, waiting
 from ragkit_ingest.clean.said import masked_reason, masked_sources
 from ragkit_ingest.models import options_in, steps_of
 from ragkit_ingest.passing import passed_over
-from ragkit_ingest.report import IngestReport
+from ragkit_ingest.report import SKIPPED_KEYS, IngestReport
 from ragkit_ingest.run import JOB_KIND
 from ragkit_ingest.sources import RecordFile, SourceOptions, find
 from ragkit_ingest.sources.again import said_of
@@ -53,7 +53,7 @@ class QueueReport:
     def as_json(self) -> dict[str, object]:
         """Return the shape that `ragkit ingest --queue --json` prints."""
         found = self.found.as_json()
-        kept = {name: found[name] for name in ("failures", "skipped", "passed_over", "seconds")}
+        kept = {name: found[name] for name in ("failures", *SKIPPED_KEYS, "seconds")}
         return {
             "queued": self.queued,
             "waiting": self.waiting,
@@ -155,7 +155,7 @@ class _Queueing:
                 yield self._place(root, item), (item.uri, "", item.path)
                 continue
             if reason := passed_over(item, self._steps.options):
-                self.tally.pass_over(reason)
+                self.tally.skip(item.uri, reason)
                 continue
             source = read(item, max_bytes=self._steps.max_file_bytes)
             if source.error is not None:

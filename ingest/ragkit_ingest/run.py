@@ -194,7 +194,6 @@ class _Run:
         return self._tally.report(
             skipped=self._listing.skipped,
             seconds=time.perf_counter() - self._started,
-            left_out=self._listing.left_out,
             notices=self._notices,
         )
 

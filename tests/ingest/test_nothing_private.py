@@ -235,7 +235,7 @@ def test_records_and_why_they_fail(
     fields += ["--metadata-field", "mail", "--metadata-field", "mobile"]
     done = CliRunner().invoke(app, ["ingest", str(records), *fields])
     assert done.exit_code == 3
-    assert "2 added" in done.output
+    assert "Added: 2 documents" in done.output
     kept = everything(database)
     assert '"mail": "[EMAIL], [EMAIL]"' in kept["document"].replace('""', '"')
     assert_none(kept)
