@@ -8,7 +8,9 @@ import typer
 from ragkit import render
 from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
+from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +47,7 @@ def list_(json: JsonOption = False) -> None:
         for one, its in zip(found, sharing, strict=True)
     ]
     columns = ["name", "documents", "chunks", "owner", "readers"]
-    render.print_table(columns, rows, empty="There are no collections yet.")
+    render.print_table(columns, rows, empty=say(NOTHING_INGESTED))
 
 
 @app.command()

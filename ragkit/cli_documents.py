@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
+from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
 from ragkit.settings import load_settings
+from ragkit.words import counted, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragkit.store.copies import FileCopy
     from ragkit.store.sharing import Change
+    from ragkit.types import Document
+
+_MAX_ASKED = 5  # documents that are named before they are deleted; arbitrary
 
 app = typer.Typer(
     help="List, show, share and delete documents.", no_args_is_help=True, rich_markup_mode=None
 )
 CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DocumentArgument = Annotated[int, typer.Argument(help="The document's number, as listed.")]
+DocumentArgument = Annotated[
+    str, typer.Argument(help="The document: its number, file name, title or path.")
+]
 
 
 @app.command("list")
@@ -61,16 +68,20 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
 
 
 @app.command()
-def show(document: DocumentArgument, json: JsonOption = False) -> None:
+def show(
+    document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
+) -> None:
     """Print a document's stored text, the one that citations count in."""
+    from ragkit.document_names import document_named
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found, text = store.document(document), store.text(document)
-        copies = store.copies(found.collection, document).get(document, ())
-        pages, metadata = store.pages(document), store.metadata(document)
+        found = document_named(store, collection, document)
+        text = store.text(found.id)
+        copies = store.copies(found.collection, found.id).get(found.id, ())
+        pages, metadata = store.pages(found.id), store.metadata(found.id)
     if json:
         paged = [
             {"start": page.start, "page": page.number, "page_label": page.label} for page in pages
@@ -82,20 +93,24 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
 
 
 @app.command()
-def versions(document: DocumentArgument, json: JsonOption = False) -> None:
+def versions(
+    document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
+) -> None:
     """List a document's versions: the current one, and the old ones that were kept."""
+    from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = History(database.pool, settings.tenant).of(document)
+        number = document_named(database.store(settings.tenant), collection, document).id
+        found = History(database.pool, settings.tenant).of(number)
     if json:
         times = [
             {"since": one.since.isoformat(), "to": one.to and one.to.isoformat()} for one in found
         ]
         listed = [asdict(one) | its for one, its in zip(found, times, strict=True)]
-        render.print_json({"document": document, "versions": listed})
+        render.print_json({"document": number, "versions": listed})
         return
     columns = ["version", "id", "since", "to", "chars", "title"]
     rows = [
@@ -113,25 +128,31 @@ def versions(document: DocumentArgument, json: JsonOption = False) -> None:
 def restore(
     document: DocumentArgument,
     version: Annotated[int, typer.Option(help="The version, as `versions` lists it.")],
+    collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make an old version of a document the current one again, as a new version."""
+    from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
-        made = History(database.pool, settings.tenant).restore(document, version)
+        number = document_named(database.store(settings.tenant), collection, document).id
+        made = History(database.pool, settings.tenant).restore(number, version)
     if json:
         render.print_json(asdict(made))
     else:
-        typer.echo(f"Document {document} is as version {version} was: now version {made.version}.")
+        typer.echo(f"Document {number} is as version {version} was: now version {made.version}.")
 
 
 @app.command()
 def delete(
-    documents: Annotated[list[int], typer.Argument(help="The documents' numbers, as listed.")],
+    documents: Annotated[
+        list[str], typer.Argument(help="The documents: their numbers, file names, titles or paths.")
+    ],
     collection: CollectionOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     copies: Annotated[
         bool, typer.Option("--copies", help="Also where other files have the same content.")
     ] = False,
@@ -141,21 +162,26 @@ def delete(
 
     A document whose content another file has as well stays for that file, unless --copies is given.
     """
+    from ragkit.document_names import document_named
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found = [store.document(number) for number in documents]  # all, before one is deleted
+        named = [document_named(store, collection, name) for name in documents]
+        found = list({document.id: document for document in named}.values())
+        if not yes:
+            _confirm(found)
         heirs = {
-            one.id: store.remove_document(collection or one.collection, one.id, with_copies=copies)
+            one.id: store.remove_document(one.collection, one.id, with_copies=copies)
             for one in found
         }
     kept = {number: uri for number, uri in heirs.items() if uri is not None}
     if json:
-        render.print_json({"deleted": documents, "kept_for": {str(n): u for n, u in kept.items()}})
+        kept_for = {str(number): uri for number, uri in kept.items()}
+        render.print_json({"deleted": list(heirs), "kept_for": kept_for})
         return
-    typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
+    typer.echo(say("Deleted: {documents}", documents=counted(len(found), "document")))
     for number, uri in kept.items():
         said = f"Its content stays as document {number}: {uri} has the same (--copies deletes it)."
         typer.echo(render.printable_line(said))
@@ -166,6 +192,7 @@ def share(
     document: DocumentArgument,
     principals: Principals = None,
     everybody: Everybody = False,
+    collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
     """Let users and groups read a document, and nobody else of those who may read the collection.
@@ -174,37 +201,58 @@ def share(
     """
     from ragkit.store.sharing import to_readers
 
-    _change(document, to_readers(principals or (), everybody=everybody), json=json)
+    change = to_readers(principals or (), everybody=everybody)
+    _change(document, collection, change, json=json)
 
 
 @app.command()
 def unshare(
-    document: DocumentArgument, principals: Principals = None, json: JsonOption = False
+    document: DocumentArgument,
+    principals: Principals = None,
+    collection: CollectionOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Take users and groups out of those who may read a document; without any, take out all."""
     from ragkit.store.sharing import Change
 
     change = Change(remove=tuple(principals)) if principals else Change(readers=())
-    _change(document, change, json=json)
+    _change(document, collection, change, json=json)
 
 
 @app.command()
-def owner(document: DocumentArgument, principal: Owner, json: JsonOption = False) -> None:
+def owner(
+    document: DocumentArgument,
+    principal: Owner,
+    collection: CollectionOption = None,
+    json: JsonOption = False,
+) -> None:
     """Give a document another owner, who may read and share it."""
     from ragkit.store.sharing import Change
 
-    _change(document, Change(owner=principal), json=json)
+    _change(document, collection, Change(owner=principal), json=json)
+
+
+def _confirm(documents: "Sequence[Document]") -> None:
+    names = ", ".join(f"{one.id} ({one.uri})" for one in documents[:_MAX_ASKED])
+    more = len(documents) - _MAX_ASKED
+    if more > 0:
+        names += " " + say("and {number} more", number=more)
+    number = counted(len(documents), "document")
+    question = say("Delete {documents}: {names}?", documents=number, names=names)
+    confirm(render.printable_line(question))
 
 
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:
     return [{"uri": one.uri, "similarity": round(one.similarity, 4)} for one in copies]
 
 
-def _change(document: int, change: "Change", *, json: bool) -> None:
+def _change(name: str, collection: str | None, change: "Change", *, json: bool) -> None:
+    from ragkit.document_names import document_named
     from ragkit.store.open import open_database
     from ragkit.store.sharing import Shares
 
     settings = load_settings()
     with open_database(settings) as database:
+        document = document_named(database.store(settings.tenant), collection, name).id
         made = Shares(database.pool, settings.tenant).document(document, change)
     tell(f"Document {document}", {"document": document}, made, json=json)

@@ -40,8 +40,8 @@ MASKED: Final = {
     "masked private_key": "private keys",
 }
 OTHERS: Final = {
-    "pages read by OCR": "Read from pictures (OCR): {number} pages",
-    "private data in the address": "Not masked: {number} times private data in file names",
+    "pages read by OCR": "Read from pictures (OCR): pages ({number})",
+    "private data in the address": "Not masked: private data in file names ({number})",
 }
 
 

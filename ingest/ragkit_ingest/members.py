@@ -90,8 +90,7 @@ def send_members(
         else:
             inside.sent.append(path)
     inside.left_out.extend(
-        f"{file.uri.removeprefix(job.uri + INSIDE)}: {file.reason}"
-        for file in passed.skipped.named
+        f"{file.uri.removeprefix(job.uri + INSIDE)}: {file.reason}" for file in passed.skipped.named
     )
     return inside
 

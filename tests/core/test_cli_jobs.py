@@ -115,12 +115,12 @@ def test_copies_are_told_and_kept(database: Database) -> None:
     assert shown["copies"] == copies
     assert shown["metadata"] == {"author": "Ann", "year": 2020}
     assert shown["pages"] == [{"start": 0, "page": 1, "page_label": "iv"}]
-    said = run("documents", "delete", str(number))
+    said = run("documents", "delete", str(number), "--yes")
     assert said.splitlines()[1] == (
         f"Its content stays as document {number}: b.md has the same (--copies deletes it)."
     )
     assert store.document(number).uri == "b.md"
     assert store.put_copy("default", "d.md", (new.content_hash, "test"), number)
-    gone = json.loads(run("documents", "delete", str(number), "--copies", "--json"))
+    gone = json.loads(run("documents", "delete", str(number), "--copies", "--yes", "--json"))
     assert gone == {"deleted": [number], "kept_for": {}}
     assert store.known("default") == {}

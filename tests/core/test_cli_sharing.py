@@ -117,7 +117,7 @@ def test_names_that_no_database_keeps_are_one_line(
         (("collections", "share", "default", "ada"), "'ada' is no principal"),
         (("collections", "share", "nowhere", "user:ada"), "no collection 'nowhere'"),
         (("collections", "unshare", "default", "user:ada"), "nobody can be taken out"),
-        (("documents", "share", "99", "user:ada"), "no document 99"),
+        (("documents", "share", "99", "user:ada"), "no document '99'"),
         (("documents", "owner", "1", "ada"), "'ada' is no principal"),
         (("collections", "declare", "default", "year:int"), "'int' of 'year:int' is no type"),
         (("collections", "declare", "default", "uri"), "own field"),

@@ -53,7 +53,7 @@ FAILURE = Failure("/x/制度.pdf", "parse", "the file is empty (0 bytes)")
                 "Added: 1 document (4 passages)",
                 "Left out of the text: menus and footers of web pages (4)",
                 "Masked: e-mail addresses (2)",
-                "Read from pictures (OCR): 3 pages",
+                "Read from pictures (OCR): pages (3)",
                 "Time: 6.9 s",
             ],
         ),

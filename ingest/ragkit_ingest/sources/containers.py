@@ -52,8 +52,8 @@ def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
 
     `unpack` takes bytes and a suffix. Members that are hidden or of unknown formats are noted
     with the files that the listing skipped. A member is read when the thing is that it became.
-    Raises IngestError for a container that cannot be unpacked; one inside it that cannot is a thing whose
-    reading fails.
+    Raises IngestError for a container that cannot be unpacked; one inside it that cannot is a thing
+    whose reading fails.
     """
     taking = item.taking if isinstance(item, Container) and item.taking else Taking()
     try:
