@@ -12,8 +12,11 @@ from ragkit import __version__
 from ragkit.cli_lazy import Entry, lazy_group
 
 COMMANDS = {
-    "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
-    "worker": Entry("ragkit_ingest.cli_worker:worker", "Take in uploaded files as they come."),
+    "ingest": Entry(
+        "ragkit_ingest.cli:ingest",
+        "Read files and folders, so that questions can be answered from them.",
+    ),
+    "worker": Entry("ragkit_ingest.cli_worker:worker", "Read uploaded files as they arrive."),
     "jobs": Entry("ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
@@ -94,9 +97,11 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, _end)
     try:
-        app()
+        app(prog_name="ragkit")
     except RagkitError as error:
-        typer.echo(f"ragkit: {' '.join(str(error).split())}", err=True)
+        from ragkit.words import sentence
+
+        typer.echo(f"ragkit: {sentence(' '.join(str(error).split()))}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("ragkit: interrupted", err=True)

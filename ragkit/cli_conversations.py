@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List, show, rename, export and delete conversations.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 IdArgument = Annotated[

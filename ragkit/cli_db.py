@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Look after the database: its state, its tables and roles, backups.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -19,10 +19,22 @@ if TYPE_CHECKING:
     from ragkit.store.sharing import Change
     from ragkit.types import Document
 
+_COLUMNS = {  # of the list, with the field that each shows
+    "number": "id",
+    "title": "title",
+    "language": "language",
+    "version": "version",
+    "passages": "chunks",
+    "characters": "chars",
+    "file": "uri",
+}
 _MAX_ASKED = 5  # documents that are named before they are deleted; arbitrary
 
 app = typer.Typer(
-    help="List, show, share and delete documents.", no_args_is_help=True, rich_markup_mode=None
+    help="List, show, share and delete documents.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -51,20 +63,21 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
         ]
         render.print_json({"documents": listed})
         return
-    columns = ["id", "title", "language", "version", "chunks", "chars", "uri"]
     rows = [
-        [*(str(getattr(one, column)) for column in columns), *shown(its)]
+        [*(str(getattr(one, field)) for field in _COLUMNS.values()), *shown(its)]
         for one, its in zip(found, sharing, strict=True)
     ]
-    render.print_table([*columns, "owner", "readers"], rows, empty="The collection is empty.")
+    columns = [say(column) for column in (*_COLUMNS, "owner", "readers")]
+    render.print_table(columns, rows, empty=say("The collection is empty."))
     if copies:
-        typer.echo("\nStored once, for these files have a document's content:")
+        typer.echo("\n" + say("These files have the content of a document that is stored already:"))
         table = [
             [str(one.document), f"{one.similarity:.2f}", one.uri]
             for some in copies.values()
             for one in some
         ]
-        render.print_table(["document", "similarity", "uri"], table, empty="")
+        columns = [say(column) for column in ("document", "similarity", "file")]
+        render.print_table(columns, table, empty="")
 
 
 @app.command()
@@ -112,7 +125,9 @@ def versions(
         listed = [asdict(one) | its for one, its in zip(found, times, strict=True)]
         render.print_json({"document": number, "versions": listed})
         return
-    columns = ["version", "id", "since", "to", "chars", "title"]
+    columns = [
+        say(column) for column in ("version", "number", "since", "to", "characters", "title")
+    ]
     rows = [
         [
             *(str(one.version), str(one.id), one.since.isoformat(timespec="seconds")),
@@ -121,7 +136,7 @@ def versions(
         ]
         for one in found
     ]
-    render.print_table(columns, rows, empty="It has none.")
+    render.print_table(columns, rows, empty=say("It has none."))
 
 
 @app.command()
@@ -183,8 +198,8 @@ def delete(
         return
     typer.echo(say("Deleted: {documents}", documents=counted(len(found), "document")))
     for number, uri in kept.items():
-        said = f"Its content stays as document {number}: {uri} has the same (--copies deletes it)."
-        typer.echo(render.printable_line(said))
+        text = "Its content stays as document {number}: {uri} has the same (--copies deletes it)."
+        typer.echo(render.printable_line(say(text, number=number, uri=uri)))
 
 
 @app.command()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List, export and delete what people think of answers.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

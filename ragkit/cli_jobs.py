@@ -11,7 +11,7 @@ from ragkit import render
 from ragkit.job_report import STAGES
 from ragkit.note_words import note_lines
 from ragkit.settings import load_settings
-from ragkit.words import counted, say
+from ragkit.words import counted, say, sentence
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List, show, retry, cancel and report the jobs of ingestion.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 CollectionOption = Annotated[str | None, typer.Option(help="Only those of this collection.")]
@@ -180,7 +181,7 @@ def _print_report(found: "JobReport") -> None:
     if skipped := found.figures.get("skipped"):
         typer.echo("\n" + say("Skipped: {files}", files=counted(skipped, "file")))
     for file in found.figures.get("skipped_files", ()):
-        typer.echo(render.printable_line(f"  {file['uri']}: {say(file['reason'])}"))
+        typer.echo(render.printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
 
 
 def _tell(key: str, said: str, jobs: list[int], *, json: bool) -> None:

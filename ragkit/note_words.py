@@ -65,5 +65,7 @@ def note_lines(notes: Mapping[str, int]) -> Iterator[str]:
 
 def _listed(words: Mapping[str, str], notes: Mapping[str, int]) -> str:
     return ", ".join(
-        f"{say(words[kind])} ({notes[kind]})" for kind in sorted(notes) if kind in words
+        say("{part} ({number})", part=say(words[kind]), number=notes[kind])
+        for kind in sorted(notes)
+        if kind in words
     )

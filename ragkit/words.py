@@ -7,6 +7,7 @@ text that is not there stays English. JSON never passes through here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -38,6 +39,21 @@ def say(text: str, **values: object) -> str:
 
         text = TEXTS.get(text, text)
     return text.format(**values) if values else text
+
+
+def sentence(message: str) -> str:
+    """Return a finished message in the user's language, if it is one that is known there."""
+    if language() == "en":
+        return message
+    from ragkit.words_zh import MESSAGES, TEXTS
+
+    if message in TEXTS:
+        return TEXTS[message]
+    for text, chinese in MESSAGES.items():
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text))
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return chinese.format(**match.groupdict())
+    return message
 
 
 def counted(number: int, noun: str) -> str:

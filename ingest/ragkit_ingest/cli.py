@@ -13,7 +13,7 @@ import typer
 
 from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
-from ragkit.words import counted, say
+from ragkit.words import counted, say, sentence
 from ragkit_ingest.cli_sources import Records, source_options
 from ragkit_ingest.summary import failure_lines, skipped_lines, summary
 
@@ -35,7 +35,7 @@ def ingest(
     places: Annotated[
         list[str],
         typer.Argument(
-            metavar="PLACE...",
+            metavar="PLACE",
             help="Files, folders, URLs; - for standard input; or the word worker.",
         ),
     ],
@@ -46,7 +46,7 @@ def ingest(
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave out what matches, as in .gitignore.")
     ] = None,
-    hidden: Annotated[bool, typer.Option(help="Take hidden files and folders, too.")] = False,
+    hidden: Annotated[bool, typer.Option(help="Also read hidden files and folders.")] = False,
     meta: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata of every document.")
     ] = None,
@@ -64,12 +64,12 @@ def ingest(
     sync: Annotated[
         bool, typer.Option("--sync", help="Delete documents whose files have vanished.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Take unchanged files anew.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Read unchanged files again.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and take in what changes, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Keep running and read what changes, until Ctrl-C.")
     ] = False,
     every: Annotated[
         float, typer.Option(min=0.1, help="Seconds between looks with --watch.")
@@ -88,11 +88,11 @@ def ingest(
     ] = "local",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Take files, folders and other places into a collection; unchanged files are left alone.
+    """Read files, folders and other sources into a collection; unchanged files are left alone.
 
     Several of these commands may run at once, on this machine and others: they share the work.
-    `ragkit ingest worker` takes in what was queued with --queue, and what is uploaded, as `ragkit
-    worker` does. Exit code 3 when some files failed: the others are stored, and the failures are
+    `ragkit ingest worker` works on what was queued with --queue and on uploads, as `ragkit worker`
+    does. Exit code 3 when some files failed: the others are stored, and the failures are
     listed.
     """
     if places == ["worker"] and not Path("worker").exists():
@@ -123,7 +123,7 @@ def ingest(
                 json=json,
             )
     except KeyboardInterrupt:
-        typer.echo(_BROKEN_OFF, err=True)
+        typer.echo(say(_BROKEN_OFF), err=True)
         raise typer.Exit(130) from None
     _tell(report, json=json)
     if report.failed:
@@ -225,8 +225,9 @@ def _preview(
     if json:
         render.print_json(found.as_json())
         return
-    rows = [[what, uri, why] for uri, what, why in found.would]
-    render.print_table(["would", "file", "reason"], rows, empty="Nothing would be done.")
+    rows = [[say(what), uri, sentence(why)] for uri, what, why in found.would]
+    columns = [say(column) for column in ("would", "file", "reason")]
+    render.print_table(columns, rows, empty=say("Nothing would be done."))
     if found.unchanged:
         typer.echo(say("Unchanged: {documents}", documents=counted(found.unchanged, "document")))
     _print_lines(skipped_lines(found.skipped.reasons, found.skipped.named))

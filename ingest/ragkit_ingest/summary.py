@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from ragkit.note_words import note_lines
-from ragkit.words import counted, say
+from ragkit.words import counted, say, sentence
 from ragkit_ingest.report import Failure, IngestReport
 from ragkit_ingest.skipped import Skipped
 
@@ -79,7 +79,7 @@ def skipped_lines(reasons: Mapping[str, int], files: Sequence[Skipped]) -> Itera
         if more:
             names.append(say("and {number} more", number=more))
         shown += reasons[reason]
-        yield f"  {say(reason)}: {', '.join(names)}"
+        yield say("  {reason}: {names}", reason=sentence(reason), names=", ".join(names))
     if any(count > _MAX_NAMES for count in reasons.values()) or shown < total:
         yield "  " + say("--json lists all of them")
 
@@ -90,7 +90,7 @@ def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
         return
     yield say("Failed: {files}", files=counted(len(failures), "file"))
     for failure in failures[:_MAX_FAILURES]:
-        yield f"  {failure.uri}: {say(failure.reason)}"
+        yield say("  {reason}: {names}", reason=failure.uri, names=sentence(failure.reason))
     if len(failures) > _MAX_FAILURES:
         more = len(failures) - _MAX_FAILURES
         yield "  " + say("and {number} more: --json lists them", number=more)

@@ -110,7 +110,7 @@ def test_copies_are_told_and_kept(database: Database) -> None:
     assert store.put_copy("default", "b.md", (new.content_hash, "test"), number)
     copies = [{"uri": "b.md", "similarity": 1.0}]
     assert json.loads(run("documents", "list", "--json"))["documents"][0]["copies"] == copies
-    assert "Stored once" in run("documents", "list")
+    assert "content of a document that is stored already" in run("documents", "list")
     shown = json.loads(run("documents", "show", str(number), "--json"))
     assert shown["copies"] == copies
     assert shown["metadata"] == {"author": "Ann", "year": 2020}

@@ -267,7 +267,9 @@ def test_nothing_is_kept_or_told_of_what_is_queued_for_a_worker(
     assert_none({"output": queued.output, "log": caplog.text})
     assert '"contact": "[EMAIL]"' in kept["document"].replace('""', '"')
     again = CliRunner().invoke(app, [*arguments, "--queue"])
-    assert "Queued: 1 file\nUnchanged: 8 documents\n" in again.output, "a mail is queued as it is, the rest known"
+    assert "Queued: 1 file\nUnchanged: 8 documents\n" in again.output, (
+        "a mail is queued as it is, the rest known"
+    )
 
 
 def test_a_title_that_is_queued_is_masked(
