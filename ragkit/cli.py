@@ -13,7 +13,10 @@ from ragkit.cli_lazy import Entry, lazy_group
 
 _MORE = "More commands"
 COMMANDS = {
-    "ingest": Entry("ragkit_ingest.cli:ingest", "Take files and folders into a collection."),
+    "ingest": Entry(
+        "ragkit_ingest.cli:ingest",
+        "Read files and folders, so that questions can be answered from them.",
+    ),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
     "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
@@ -38,7 +41,7 @@ COMMANDS = {
         "ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion.", _MORE
     ),
     "worker": Entry(
-        "ragkit_ingest.cli_worker:worker", "Take in queued and uploaded files as they come.", _MORE
+        "ragkit_ingest.cli_worker:worker", "Read queued and uploaded files as they arrive.", _MORE
     ),
     "index": Entry(
         "ragkit.cli_index:app",
@@ -103,9 +106,11 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, _end)
     try:
-        app()
+        app(prog_name="ragkit")
     except RagkitError as error:
-        typer.echo(f"ragkit: {' '.join(str(error).split())}", err=True)
+        from ragkit.words import sentence
+
+        typer.echo(f"ragkit: {sentence(' '.join(str(error).split()))}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("ragkit: interrupted", err=True)

@@ -8,7 +8,9 @@ import typer
 from ragkit import render
 from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import sharing_json, shown
+from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
+from ragkit.words import counted, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
     from ragkit.filters import KeyType
 
 app = typer.Typer(
-    add_completion=False,
     help="List, create and delete collections.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 NameArgument = Annotated[str, typer.Argument(help="The collection's name.")]
@@ -44,8 +46,8 @@ def list_(json: JsonOption = False) -> None:
         [one.name, str(one.documents), str(one.chunks), *shown(its)]
         for one, its in zip(found, sharing, strict=True)
     ]
-    columns = ["name", "documents", "chunks", "owner", "readers"]
-    render.print_table(columns, rows, empty="There are no collections yet.")
+    columns = [say(one) for one in ("name", "documents", "passages", "owner", "readers")]
+    render.print_table(columns, rows, empty=say(NOTHING_INGESTED))
 
 
 @app.command()
@@ -59,7 +61,9 @@ def create(name: NameArgument, json: JsonOption = False) -> None:
     if json:
         render.print_json(asdict(created))
     else:
-        typer.echo(f"Collection {created.name!r} is there, with {created.documents} documents.")
+        documents = counted(created.documents, "document")
+        text = "Collection {name!r} is there, with {documents}."
+        typer.echo(say(text, name=created.name, documents=documents))
 
 
 @app.command()
@@ -77,12 +81,15 @@ def delete(
         found = {collection.name: collection for collection in store.collections()}
         documents = found[name].documents if name in found else 0
         if documents and not yes:
-            confirm(f"Delete {name!r} with its {documents} documents?")
+            number = counted(documents, "document")
+            text = "Delete collection {name!r} with its {documents}?"
+            confirm(say(text, name=name, documents=number))
         store.delete_collection(name)
     if json:
         render.print_json({"deleted": name, "documents": documents})
     else:
-        typer.echo(f"Deleted collection {name!r} with {documents} documents.")
+        text = "Deleted collection {name!r} with its {documents}."
+        typer.echo(say(text, name=name, documents=counted(documents, "document")))
 
 
 @app.command()

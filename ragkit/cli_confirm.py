@@ -5,10 +5,14 @@ import sys
 import typer
 
 from ragkit.errors import UsageError
+from ragkit.words import say
 
 
 def confirm(question: str) -> None:
     """Go on only after a yes. Raises UsageError without a terminal; --yes is the caller's."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(f"{question} There is no terminal to ask at: nothing was done; add --yes.")
-    typer.confirm(question, abort=True, err=True)
+        text = "{question} There is no terminal to ask at: nothing was done; add --yes."
+        raise UsageError(say(text, question=question))
+    if not typer.confirm(question, err=True):
+        typer.echo(say("Nothing was done."), err=True)
+        raise typer.Exit(1)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ragkit.store.conversations import Conversations
 
 app = typer.Typer(
-    add_completion=False,
     help="List, show, rename and delete conversations; list the ratings of answers.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 IdArgument = Annotated[

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ragkit.store.embedded import ServerStatus
 
 app = typer.Typer(
-    add_completion=False,
     help="Look after the database: its state, its tables and roles, backups.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

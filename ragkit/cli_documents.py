@@ -7,23 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
+from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import sharing_json, shown
 from ragkit.settings import load_settings
+from ragkit.words import counted, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragkit.store.copies import FileCopy
+    from ragkit.types import Document
+
+_COLUMNS = {  # of the list, with the field that each shows
+    "number": "id",
+    "title": "title",
+    "language": "language",
+    "version": "version",
+    "passages": "chunks",
+    "characters": "chars",
+    "file": "uri",
+}
+_MAX_ASKED = 5  # documents that are named before they are deleted; arbitrary
 
 app = typer.Typer(
-    add_completion=False,
-    help="List, show and delete documents.",
+    help="List, show, restore and delete documents.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DocumentArgument = Annotated[int, typer.Argument(help="The document's number, as listed.")]
+DocumentArgument = Annotated[
+    str, typer.Argument(help="The document: its number, file name, title or path.")
+]
 
 
 @app.command("list")
@@ -46,33 +62,38 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
         ]
         render.print_json({"documents": listed})
         return
-    columns = ["id", "title", "language", "version", "chunks", "chars", "uri"]
     rows = [
-        [*(str(getattr(one, column)) for column in columns), *shown(its)]
+        [*(str(getattr(one, field)) for field in _COLUMNS.values()), *shown(its)]
         for one, its in zip(found, sharing, strict=True)
     ]
-    render.print_table([*columns, "owner", "readers"], rows, empty="The collection is empty.")
+    columns = [say(column) for column in (*_COLUMNS, "owner", "readers")]
+    render.print_table(columns, rows, empty=say("The collection is empty."))
     if copies:
-        typer.echo("\nStored once, for these files have a document's content:")
+        typer.echo("\n" + say("These files have the content of a document that is stored already:"))
         table = [
             [str(one.document), f"{one.similarity:.2f}", one.uri]
             for some in copies.values()
             for one in some
         ]
-        render.print_table(["document", "similarity", "uri"], table, empty="")
+        columns = [say(column) for column in ("document", "similarity", "file")]
+        render.print_table(columns, table, empty="")
 
 
 @app.command()
-def show(document: DocumentArgument, json: JsonOption = False) -> None:
+def show(
+    document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
+) -> None:
     """Print a document's stored text, the one that citations count in."""
+    from ragkit.document_names import document_named
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found, text = store.document(document), store.text(document)
-        copies = store.copies(found.collection, document).get(document, ())
-        pages, metadata = store.pages(document), store.metadata(document)
+        found = document_named(store, collection, document)
+        text = store.text(found.id)
+        copies = store.copies(found.collection, found.id).get(found.id, ())
+        pages, metadata = store.pages(found.id), store.metadata(found.id)
     if json:
         paged = [
             {"start": page.start, "page": page.number, "page_label": page.label} for page in pages
@@ -84,22 +105,28 @@ def show(document: DocumentArgument, json: JsonOption = False) -> None:
 
 
 @app.command()
-def versions(document: DocumentArgument, json: JsonOption = False) -> None:
+def versions(
+    document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
+) -> None:
     """List a document's versions: the current one, and the old ones that were kept."""
+    from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = History(database.pool, settings.tenant).of(document)
+        number = document_named(database.store(settings.tenant), collection, document).id
+        found = History(database.pool, settings.tenant).of(number)
     if json:
         times = [
             {"since": one.since.isoformat(), "to": one.to and one.to.isoformat()} for one in found
         ]
         listed = [asdict(one) | its for one, its in zip(found, times, strict=True)]
-        render.print_json({"document": document, "versions": listed})
+        render.print_json({"document": number, "versions": listed})
         return
-    columns = ["version", "id", "since", "to", "chars", "title"]
+    columns = [
+        say(column) for column in ("version", "number", "since", "to", "characters", "title")
+    ]
     rows = [
         [
             *(str(one.version), str(one.id), one.since.isoformat(timespec="seconds")),
@@ -108,32 +135,38 @@ def versions(document: DocumentArgument, json: JsonOption = False) -> None:
         ]
         for one in found
     ]
-    render.print_table(columns, rows, empty="It has none.")
+    render.print_table(columns, rows, empty=say("It has none."))
 
 
 @app.command()
 def restore(
     document: DocumentArgument,
     version: Annotated[int, typer.Option(help="The version, as `versions` lists it.")],
+    collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make an old version of a document the current one again, as a new version."""
+    from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
-        made = History(database.pool, settings.tenant).restore(document, version)
+        number = document_named(database.store(settings.tenant), collection, document).id
+        made = History(database.pool, settings.tenant).restore(number, version)
     if json:
         render.print_json(asdict(made))
     else:
-        typer.echo(f"Document {document} is as version {version} was: now version {made.version}.")
+        typer.echo(f"Document {number} is as version {version} was: now version {made.version}.")
 
 
 @app.command()
 def delete(
-    documents: Annotated[list[int], typer.Argument(help="The documents' numbers, as listed.")],
+    documents: Annotated[
+        list[str], typer.Argument(help="The documents: their numbers, file names, titles or paths.")
+    ],
     collection: CollectionOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     copies: Annotated[
         bool, typer.Option("--copies", help="Also where other files have the same content.")
     ] = False,
@@ -143,24 +176,39 @@ def delete(
 
     A document whose content another file has as well stays for that file, unless --copies is given.
     """
+    from ragkit.document_names import document_named
     from ragkit.store.open import open_database
 
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found = [store.document(number) for number in documents]  # all, before one is deleted
+        named = [document_named(store, collection, name) for name in documents]
+        found = list({document.id: document for document in named}.values())
+        if not yes:
+            _confirm(found)
         heirs = {
-            one.id: store.remove_document(collection or one.collection, one.id, with_copies=copies)
+            one.id: store.remove_document(one.collection, one.id, with_copies=copies)
             for one in found
         }
     kept = {number: uri for number, uri in heirs.items() if uri is not None}
     if json:
-        render.print_json({"deleted": documents, "kept_for": {str(n): u for n, u in kept.items()}})
+        kept_for = {str(number): uri for number, uri in kept.items()}
+        render.print_json({"deleted": list(heirs), "kept_for": kept_for})
         return
-    typer.echo(f"Deleted {len(documents)} document{'s' if len(documents) > 1 else ''}.")
+    typer.echo(say("Deleted: {documents}", documents=counted(len(found), "document")))
     for number, uri in kept.items():
-        said = f"Its content stays as document {number}: {uri} has the same (--copies deletes it)."
-        typer.echo(render.printable_line(said))
+        text = "Its content stays as document {number}: {uri} has the same (--copies deletes it)."
+        typer.echo(render.printable_line(say(text, number=number, uri=uri)))
+
+
+def _confirm(documents: "Sequence[Document]") -> None:
+    names = ", ".join(f"{one.id} ({one.uri})" for one in documents[:_MAX_ASKED])
+    more = len(documents) - _MAX_ASKED
+    if more > 0:
+        names += " " + say("and {number} more", number=more)
+    number = counted(len(documents), "document")
+    question = say("Delete {documents}: {names}?", documents=number, names=names)
+    confirm(render.printable_line(question))
 
 
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:

@@ -9,7 +9,9 @@ import typer
 
 from ragkit import render
 from ragkit.job_report import STAGES
+from ragkit.note_words import note_lines
 from ragkit.settings import load_settings
+from ragkit.words import counted, say, sentence
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from ragkit.store.ledger import LedgerJob
 
 app = typer.Typer(
-    add_completion=False,
     help="List, show, retry, cancel and report the jobs of ingestion.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 CollectionOption = Annotated[str | None, typer.Option(help="Only those of this collection.")]
@@ -170,14 +172,16 @@ def _print_report(found: "JobReport") -> None:
         [
             *(file.uri, file.state, f"{file.bytes / 1000:.1f}", str(file.chunks)),
             *(f"{file.seconds.get(stage, 0.0):.3f}" for stage in STAGES),
-            file.reason or ", ".join(f"{kind}: {count}" for kind, count in file.notes.items()),
+            file.reason or "; ".join(note_lines(file.notes)),
         ]
         for file in found.files
     ]
     columns = ["file", "state", "KB", "chunks", *(f"{stage} s" for stage in STAGES), "notes"]
     render.print_table(columns, rows, empty="Nothing had changed in this run.")
-    for uri in found.figures.get("left_out", ()):
-        typer.echo(render.printable_line(f"left out, as nothing reads its format: {uri}"))
+    if skipped := found.figures.get("skipped"):
+        typer.echo("\n" + say("Skipped: {files}", files=counted(skipped, "file")))
+    for file in found.figures.get("skipped_files", ()):
+        typer.echo(render.printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
 
 
 def _tell(key: str, said: str, jobs: list[int], *, json: bool) -> None:

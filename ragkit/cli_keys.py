@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ragkit.store.keys import StoredKey
 
 app = typer.Typer(
-    add_completion=False,
     help="Create, list and revoke access keys.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

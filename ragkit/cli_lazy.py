@@ -7,6 +7,9 @@ from typing import Any, Final, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from ragkit.errors import UsageError
+from ragkit.words import language, say, sentence
+
 # Typer names only kinds of it, and has click in itself or beside itself by its version.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__base__)
 
@@ -26,6 +29,10 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
     """Make the class of a group that has these commands."""
 
     class LazyGroup(TyperGroup):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            _localise(self)
+
         def list_commands(self, ctx: Any) -> list[str]:
             return [name for name, entry in commands.items() if entry.heading is not None]
 
@@ -40,6 +47,7 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
                 target = app
             command = typer.main.get_command(target)
             command.name = cmd_name
+            _localise(command)
             return command
 
         def invoke(self, ctx: Any) -> Any:
@@ -47,7 +55,9 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
                 return super().invoke(ctx)
             except _USAGE_ERROR as error:
                 _tell_of_dashes(error)
-                raise
+                if language() == "en" or type(error).__name__ == "NoArgsIsHelpError":
+                    raise
+                raise UsageError(_explained(error)) from None
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
             headings = dict.fromkeys(entry.heading for entry in commands.values())
@@ -59,6 +69,25 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
                     formatter.write_dl(rows)
 
     return LazyGroup
+
+
+def _localise(command: Any) -> None:
+    if language() != "en":
+        from ragkit.cli_help import localise
+
+        localise(command)
+
+
+def _explained(error: Any) -> str:
+    """Say in the user's language what is wrong with a command, and how to see its help."""
+    message = sentence(error.format_message())
+    if error.ctx is None:
+        return message
+    return say(
+        "{message} (`{command} --help` explains it)",
+        message=message,
+        command=error.ctx.command_path,
+    )
 
 
 def _tell_of_dashes(error: Any) -> None:

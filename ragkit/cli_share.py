@@ -24,7 +24,10 @@ def share(
         str | None, typer.Option("--collection", "-c", help="The collection to share.")
     ] = None,
     document: Annotated[
-        int | None, typer.Option("--document", "-d", help="The number of the document to share.")
+        str | None,
+        typer.Option(
+            "--document", "-d", help="The document to share: its number, name, title or path."
+        ),
     ] = None,
     remove: Annotated[
         bool, typer.Option("--remove", help="Take WHO out of the readers instead.")
@@ -42,20 +45,22 @@ def share(
 
     The readers of a document must be able to read its collection as well.
     """
+    from ragkit.document_names import document_named
     from ragkit.settings import load_settings
     from ragkit.store.open import open_database
     from ragkit.store.sharing import Shares
 
     if (collection is None) == (document is None):
-        raise UsageError("name what to share: --collection NAME or --document NUMBER")
+        raise UsageError("name what to share: --collection NAME or --document NAME")
     change = _change(tuple(principals or ()), remove, everybody, private, owner)
     settings = load_settings()
     with open_database(settings) as database:
         shares = Shares(database.pool, settings.tenant)
         key: dict[str, Any]
         if document is not None:
-            sharing = shares.document(document, change)
-            key, title = {"document": document}, f"Document {document}"
+            number = document_named(database.store(settings.tenant), None, document).id
+            sharing = shares.document(number, change)
+            key, title = {"document": number}, f"Document {number}"
         else:
             assert collection is not None
             sharing = shares.collection(collection, change)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ragkit import render
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from ragkit.store.sharing import Sharing
@@ -21,8 +22,8 @@ def sharing_json(sharing: Sharing) -> dict[str, Any]:
 
 def shown(sharing: Sharing) -> list[str]:
     """Return the cells of a table: the owner, and the readers."""
-    readers = "everybody" if sharing.readers is None else ", ".join(sharing.readers)
-    return [sharing.owner or "", readers or "the owner alone"]
+    readers = say("everybody") if sharing.readers is None else ", ".join(sharing.readers)
+    return [sharing.owner or "", readers or say("the owner alone")]
 
 
 def tell(what: str, key: dict[str, Any], sharing: Sharing, *, json: bool) -> None:

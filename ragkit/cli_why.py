@@ -19,7 +19,7 @@ _MARKS = {True: "kept", False: "LOST", None: ""}
 def why(
     question: Annotated[str, typer.Argument(help="The question, as it was asked.")],
     document: Annotated[
-        str, typer.Option(help="The document: its number, URI, the end of that, or file's name.")
+        str, typer.Option(help="The document: its number, file name, title or path.")
     ],
     collection: Annotated[str | None, typer.Option(help="The collection that was asked.")] = None,
     k: Annotated[

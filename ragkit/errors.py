@@ -24,6 +24,10 @@ RagkitError
 Every message is one line: what failed, on which value, and what to do about it.
 """
 
+from typing import Final
+
+NOTHING_INGESTED: Final = "Nothing is ingested yet: ragkit ingest FOLDER"
+
 
 class RagkitError(Exception):
     """Base of every error that ragkit raises on purpose."""

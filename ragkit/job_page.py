@@ -43,8 +43,7 @@ def page(report: JobReport) -> str:
             (stage, sum(file.seconds.get(stage, 0.0) for file in report.files)) for stage in STAGES
         ],
         hosts=sorted({file.host for file in report.files if file.host}),
-        passed_over=sorted(report.figures.get("passed_over", {}).items()),
-        left_out=report.figures.get("left_out", []),
+        skipped_files=report.figures.get("skipped_files", []),
         failed=[file for file in report.files if file.state == "failed"],
         folder=_folder(report.files),
         bars=list(_bars(report.throughput, top)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.errors import NotFoundError
+from ragkit.errors import NOTHING_INGESTED, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,7 +157,7 @@ def of_run(ledger: Ledger, run: int | None, collection: str | None = None) -> Jo
     if run is None:
         latest = ledger.runs(collection=collection, limit=1)
         if not latest:
-            raise NotFoundError("Nothing was taken in yet: `ragkit ingest PATH` does it.")
+            raise NotFoundError(NOTHING_INGESTED)
         found = latest[0]
     else:
         found = ledger.run(run)

@@ -350,9 +350,9 @@ class KnowledgeBase(Adding, Closing):
     ) -> Why:
         """Tell what became of a document on the way to an answer, and which stage lost it.
 
-        `document` is its id, its URI, or an end of its URI that no other has. Without `answer`
-        nothing is generated: the way ends with the passages. Raises UsageError for a name of
-        several documents, and what `find` raises.
+        `document` is its number, file name, title, URI, or a part that no other has. Without
+        `answer` nothing is generated: the way ends with the passages. Raises UsageError for a
+        name of several documents, and what `find` raises.
         """
         from ragkit.why.walk import walk
 

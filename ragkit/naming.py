@@ -1,4 +1,4 @@
-"""What a document goes by: its URI, an end of that, or its file's name without the extension.
+"""What a document goes by: its URI, an end of that, its file's name, its title, or a part.
 
 How a database finds the same is in `ragkit.store.naming`.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from ragkit.text.variants import fold_variants
 
-URI, FILE, STEM, END = range(4)  # how well a name fits, the best first
+URI, FILE, STEM, TITLE, END, PART = range(6)  # how well a name fits, the best first
 FOLDERS: Final = "^.*[/:]"  # before a file's name; for PostgreSQL as well, as the next
 EXTENSION: Final = r"\.[^./:]*$"
 MAX_CLOSE: Final = 3
@@ -21,10 +21,10 @@ _BARE: Final = re.compile(f"{FOLDERS}|{EXTENSION[:-1]}\\Z", re.DOTALL)
 
 
 def fit(uri: str, name: str) -> int | None:
-    """Tell how well a name fits a document: `URI`, `FILE`, `STEM`, `END`; None: not at all.
+    """Tell how well a name fits a file: `URI`, `FILE`, `STEM`, `END`; None: not at all.
 
     >>> [fit("upload:en/leave.md", name) for name in ("leave.md", "leave", "ave.md", "leaf")]
-    [1, 2, 3, None]
+    [1, 2, 4, None]
     """
     if uri == name:
         return URI
@@ -34,6 +34,23 @@ def fit(uri: str, name: str) -> int | None:
     if stem(uri) == name:
         return STEM
     return END if uri.endswith(name) else None
+
+
+def fit_document(uri: str, title: str, name: str) -> int | None:
+    """Tell how well a name fits a document, by its title as well, or by a part of either.
+
+    >>> [fit_document("en/leave.md", "Days off", name) for name in ("leave", "days off", "off")]
+    [2, 3, 5]
+    """
+    file = fit(uri, name)
+    if file is not None and file < TITLE:
+        return file
+    part = name.lower()
+    if title.lower() == part:
+        return TITLE
+    if file is not None:
+        return file
+    return PART if part in title.lower() or part in uri.lower() else None
 
 
 def stem(uri: str) -> str:

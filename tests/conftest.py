@@ -1,5 +1,6 @@
 """What tests of every part share: a real PostgreSQL, databases, a model, the data, a browser."""
 
+import os
 import shutil
 import signal
 import uuid
@@ -15,6 +16,7 @@ from ragkit.contracts import Embedder
 from ragkit.store.connect import connect
 from ragkit.store.embedded import EmbeddedServer, status, stop
 from ragkit.store.migrate import migrate
+from ragkit.words import language
 from tests.databases import Databases, address
 from tests.places import DATA, passable_folder
 
@@ -25,11 +27,13 @@ PATIENCE_S = 60  # to connect: on a busy machine a server may take longer than u
 
 
 def pytest_configure() -> None:
-    """Let the programs that tests start be interrupted.
+    """Let the programs that tests start be interrupted, and speak English.
 
     Whoever is started in the background by a shell without job control ignores Ctrl-C, and so does
     everything that he starts.
     """
+    if language() != "en":
+        os.environ["LC_ALL"] = "C.UTF-8"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

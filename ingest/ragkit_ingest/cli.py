@@ -12,15 +12,17 @@ import typer
 
 from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
+from ragkit.words import counted, say, sentence
 from ragkit_ingest.cli_sources import Records, source_options
-from ragkit_ingest.summary import rarer, summary
+from ragkit_ingest.summary import failure_lines, skipped_lines, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.progress import Progress as Bar
 
     from ragkit.store.vectors import BuildProgress
+    from ragkit_ingest.queueing import QueueReport
     from ragkit_ingest.report import IngestReport, Progress
     from ragkit_ingest.sources import SourceOptions
 
@@ -32,7 +34,7 @@ def ingest(
     places: Annotated[
         list[str],
         typer.Argument(
-            metavar="PLACE...",
+            metavar="PLACE",
             help="Files, folders, URLs; - for standard input.",
         ),
     ],
@@ -43,7 +45,7 @@ def ingest(
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave out what matches, as in .gitignore.")
     ] = None,
-    hidden: Annotated[bool, typer.Option(help="Take hidden files and folders, too.")] = False,
+    hidden: Annotated[bool, typer.Option(help="Also read hidden files and folders.")] = False,
     meta: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata of every document.")
     ] = None,
@@ -61,12 +63,12 @@ def ingest(
     sync: Annotated[
         bool, typer.Option("--sync", help="Delete documents whose files have vanished.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Take unchanged files anew.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Read unchanged files again.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and take in what changes, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Keep running and read what changes, until Ctrl-C.")
     ] = False,
     every: Annotated[
         float, typer.Option(min=0.1, help="Seconds between looks with --watch.")
@@ -82,11 +84,11 @@ def ingest(
     ] = "local",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Take files, folders and other places into a collection; unchanged files are left alone.
+    """Read files, folders and other sources into a collection; unchanged files are left alone.
 
     Several of these commands may run at once, on this machine and others: they share the work.
-    `ragkit worker` takes in what was queued with --queue. Exit code 3 when some files failed: the
-    others are stored, and the failures are listed.
+    `ragkit worker` works on what was queued with --queue and on uploads. Exit code 3 when some
+    files failed: the others are stored, and the failures are listed.
     """
     if queue and (force or watch or engine != "local"):
         raise UsageError("--queue goes with neither --force, --watch nor --engine ray.")
@@ -110,7 +112,7 @@ def ingest(
                 json=json,
             )
     except KeyboardInterrupt:
-        typer.echo(_BROKEN_OFF, err=True)
+        typer.echo(say(_BROKEN_OFF), err=True)
         raise typer.Exit(130) from None
     _tell(report, json=json)
     if report.failed:
@@ -176,15 +178,24 @@ def _queue(
     if json:
         render.print_json(done.as_json())
     else:
-        _print_failures(found)
-        wait = "1 waits" if done.waiting == 1 else f"{done.waiting} wait"
-        typer.echo(
-            f"{done.queued} queued, {found.unchanged} unchanged,{rarer(found)} {found.failed}"
-            f" failed, {found.skipped} skipped. {wait} in collection {name!r}"
-            + (": `ragkit worker` takes them in." if done.waiting else ".")
-        )
+        _print_lines(_queue_lines(done, name))
     if found.failed:
         raise typer.Exit(3)
+
+
+def _queue_lines(done: QueueReport, collection: str) -> Iterator[str]:
+    found = done.found
+    yield say("Queued: {files}", files=counted(done.queued, "file"))
+    if found.unchanged:
+        yield say("Unchanged: {documents}", documents=counted(found.unchanged, "document"))
+    if found.deleted:
+        yield say("Deleted: {documents}", documents=counted(found.deleted, "document"))
+    yield from skipped_lines(found.skipped_by_reason, found.skipped_files)
+    yield from failure_lines(found.failures)
+    waiting = counted(done.waiting, "file")
+    yield say("Waiting in collection {name!r}: {files}", name=collection, files=waiting)
+    if done.waiting:
+        yield say("`ragkit worker` reads them.")
 
 
 def _preview(
@@ -203,15 +214,19 @@ def _preview(
     if json:
         render.print_json(found.as_json())
         return
-    rows = [[what, uri, why] for uri, what, why in found.would]
-    render.print_table(["would", "file", "reason"], rows, empty="Nothing would be done.")
-    typer.echo(f"{found.unchanged} unchanged, {found.skipped} skipped. Nothing was done.")
+    rows = [[say(what), uri, sentence(why)] for uri, what, why in found.would]
+    columns = [say(column) for column in ("would", "file", "reason")]
+    render.print_table(columns, rows, empty=say("Nothing would be done."))
+    if found.unchanged:
+        typer.echo(say("Unchanged: {documents}", documents=counted(found.unchanged, "document")))
+    _print_lines(skipped_lines(found.skipped.reasons, found.skipped.named))
+    typer.echo(say("This was a dry run: nothing was done."))
 
 
 def _tell_when(report: IngestReport, *, json: bool) -> None:
     """Say when it was, too: who watches looks up hours later."""
     if not json:
-        typer.echo(f"{time.strftime('%H:%M:%S')}  ", nl=False)
+        typer.echo(time.strftime("%H:%M:%S"))
     _tell(report, json=json)
 
 
@@ -221,31 +236,14 @@ def _tell(report: IngestReport, *, json: bool) -> None:
     if json:
         render.print_json(report.as_json())
     else:
-        _print(report)
+        _print_lines(summary(report))
 
 
-def _print(report: IngestReport) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     from ragkit.render import printable_line
 
-    typer.echo(summary(report))
-    for notice in report.notices:
-        typer.echo(printable_line(notice))
-    for reason, count in sorted(report.passed_over.items()):
-        typer.echo(f"passed over: {count} {reason}")
-    for uri in report.left_out:
-        typer.echo(printable_line(f"left out, as nothing reads its format: {uri}"))
-    for kind, count in sorted(report.notes.items()):
-        typer.echo(f"{kind}: {count}")
-    _print_failures(report)
-
-
-def _print_failures(report: IngestReport) -> None:
-    from ragkit import render
-
-    if report.failures:
-        rows = [[failure.uri, failure.stage, failure.reason] for failure in report.failures]
-        typer.echo("\nNot ingested:")
-        render.print_table(["file", "stage", "reason"], rows, empty="")
+    for line in lines:
+        typer.echo(printable_line(line))
 
 
 @contextmanager

@@ -89,12 +89,9 @@ def send_members(
             inside.left_out.append(f"{path} ({error})")
         else:
             inside.sent.append(path)
-    more = passed.other_formats - len(passed.inside)
     inside.left_out.extend(
-        f"{uri.removeprefix(job.uri + INSIDE)} (nothing reads its format)" for uri in passed.inside
+        f"{file.uri.removeprefix(job.uri + INSIDE)}: {file.reason}" for file in passed.skipped.named
     )
-    if more > 0:
-        inside.left_out.append(f"{more} more of such formats")
     return inside
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def passed_over(item: Item, options: IngestOptions) -> str:
-    """Say why a thing is left alone; nothing where it is not.
+    """Say why a file is skipped; nothing where it is not.
 
     A folder's pictures are mostly not what it is about. Who names one wants to know: it fails.
     """

@@ -5,7 +5,7 @@ It knows nothing of stages or jobs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ragkit.errors import NotFoundError
@@ -13,6 +13,7 @@ from ragkit_ingest.models import fingerprints_of, options_in
 from ragkit_ingest.passing import passed_over
 from ragkit_ingest.run import limits
 from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.skipped import SkippedFiles
 from ragkit_ingest.sources import SourceOptions, find
 from ragkit_ingest.sources.places import Places, several
 from ragkit_ingest.steps import read
@@ -27,11 +28,11 @@ What = Literal["add", "update", "delete", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be done with what: (URI, what, why) in order; how much would be left alone."""
+    """What would be done with what: (URI, what, why) in order; what would be left alone."""
 
     would: tuple[tuple[str, What, str], ...]
     unchanged: int
-    skipped: int
+    skipped: SkippedFiles
 
     def count(self, what: What) -> int:
         return sum(1 for _, done, _ in self.would if done == what)
@@ -48,7 +49,9 @@ class Preview:
                 "failed": self.count("fail"),
             },
             "would": [{"uri": uri, "what": what, "reason": why} for uri, what, why in self.would],
-            "skipped": self.skipped,
+            "skipped": self.skipped.reasons.total(),
+            "skipped_by_reason": dict(self.skipped.reasons),
+            "skipped_files": [asdict(file) for file in self.skipped.named],
         }
 
 
@@ -70,7 +73,7 @@ def preview(
     name = collection or settings.collection
     listing = find(several(places), sources, settings=settings)
     would: list[tuple[str, What, str]] = []
-    unchanged = passed = 0
+    unchanged, passed = 0, SkippedFiles()
     found: set[str] = set()
     with open_database(settings) as database, ParserPool(1, limits(settings)) as parsers:
         store = database.store(settings.tenant)
@@ -82,8 +85,8 @@ def preview(
             if item.uri in found:
                 continue
             found.add(item.uri)
-            if passed_over(item, options):
-                passed += 1
+            if reason := passed_over(item, options):
+                passed.add(item.uri, reason)
                 continue
             source = read(item, max_bytes=max_bytes)
             content, by = known.get(item.uri, ("", ""))

@@ -19,6 +19,7 @@ from ragkit_ingest.models import steps_of
 from ragkit_ingest.pipeline import Pipeline
 from ragkit_ingest.run import JOB_KIND, limits, parser_count
 from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.skipped import SkippedFiles
 from ragkit_ingest.sources import RecordFile
 from ragkit_ingest.sources.again import AwayError, PlaceAgain
 from ragkit_ingest.sources.passed import is_in
@@ -159,9 +160,8 @@ class _Run:
         if self.spell is None or not self.spell.taken:
             self.ledger.drop_run(self.number)
             return None
-        left_out = self.spell.left_out
         report = self.spell.tally.report(
-            skipped=len(left_out), seconds=time.perf_counter() - self.started, left_out=left_out
+            skipped=self.spell.skipped, seconds=time.perf_counter() - self.started
         )
         self.ledger.end_run(self.number, report.as_json())
         return report
@@ -192,7 +192,7 @@ class _Spell:
         self._whole: list[tuple[QueuedFile, Listing, bool]] = []  # what holds other things
         self.tally = Tally()
         self.taken = 0
-        self.left_out: list[str] = []  # URIs of files in mails and archives, of other formats
+        self.skipped = SkippedFiles()  # in mails and archives
 
     def run(self, *, alone: bool) -> bool:
         """Take in what there is; if `alone`, one file only. Say whether there was any."""
@@ -270,7 +270,7 @@ class _Spell:
         for file, listing, sync in self._whole:
             if sync:
                 delete_vanished(self._store, self._collection, listing, self.tally)
-            self.left_out += listing.left_out
+            self.skipped += listing.skipped
             if self._worker.is_held(file.job):
                 self._finish(file)
         self._whole = []

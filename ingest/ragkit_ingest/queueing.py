@@ -17,7 +17,7 @@ from ragkit.store.queue import queue_worker, waiting
 from ragkit_ingest.clean.said import masked_reason, masked_sources
 from ragkit_ingest.models import options_in, steps_of
 from ragkit_ingest.passing import passed_over
-from ragkit_ingest.report import IngestReport
+from ragkit_ingest.report import SKIPPED_KEYS, IngestReport
 from ragkit_ingest.run import JOB_KIND
 from ragkit_ingest.sources import RecordFile, SourceOptions, find
 from ragkit_ingest.sources.again import said_of
@@ -53,7 +53,7 @@ class QueueReport:
     def as_json(self) -> dict[str, object]:
         """Return the shape that `ragkit ingest --queue --json` prints."""
         found = self.found.as_json()
-        kept = {name: found[name] for name in ("failures", "skipped", "passed_over", "seconds")}
+        kept = {name: found[name] for name in ("failures", *SKIPPED_KEYS, "seconds")}
         return {
             "queued": self.queued,
             "waiting": self.waiting,
@@ -82,23 +82,31 @@ def enqueue(
     # What is said of the files is kept in the database until a worker reads it there.
     sources = masked_sources(sources or SourceOptions(), options_in(settings, store, collection))
     listing = find(several(places), sources, settings=settings)
-    owner = store.create_collection(collection)
-    steps = steps_of(embedders, store, collection, strict=True)
+    owner, is_new = store.add_collection(collection)
+    started = time.perf_counter()
+    try:
+        steps = steps_of(embedders, store, collection, strict=True)
+        _check_boilerplate(steps, collection)
+        with queue_worker(database.pool, settings.tenant, owner.id, JOB_KIND) as worker:
+            queueing = _Queueing(store, collection, steps, worker, sources, sync=sync)
+            queued = queueing.queue(listing)
+        if sync:
+            queueing.delete_vanished(listing)
+    finally:
+        if is_new:
+            store.drop_unused(owner.id)
+    seconds = time.perf_counter() - started
+    report = queueing.tally.report(skipped=listing.skipped, seconds=seconds)
+    wait = {one.collection: one.files for one in waiting(database.pool, settings.tenant)}
+    return QueueReport(queued, wait.get(owner.id, 0), report)
+
+
+def _check_boilerplate(steps: Steps, collection: str) -> None:
     if steps.options.boilerplate == "drop":
         raise UsageError(
             f"Collection {collection!r} drops lines that repeat across a folder, which no worker"
             " sees as a whole: use `ragkit ingest` without --queue."
         )
-    started = time.perf_counter()
-    with queue_worker(database.pool, settings.tenant, owner.id, JOB_KIND) as worker:
-        queueing = _Queueing(store, collection, steps, worker, sources, sync=sync)
-        queued = queueing.queue(listing)
-    if sync:
-        queueing.delete_vanished(listing)
-    seconds = time.perf_counter() - started
-    report = queueing.tally.report(skipped=listing.skipped, seconds=seconds)
-    wait = {one.collection: one.files for one in waiting(database.pool, settings.tenant)}
-    return QueueReport(queued, wait.get(owner.id, 0), report)
 
 
 class _Queueing:
@@ -155,7 +163,7 @@ class _Queueing:
                 yield self._place(root, item), (item.uri, "", item.path)
                 continue
             if reason := passed_over(item, self._steps.options):
-                self.tally.pass_over(reason)
+                self.tally.skip(item.uri, reason)
                 continue
             source = read(item, max_bytes=self._steps.max_file_bytes)
             if source.error is not None:

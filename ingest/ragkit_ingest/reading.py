@@ -68,7 +68,7 @@ class Reading:
     def _passes_over(self, item: Item) -> bool:
         reason = passed_over(item, self._steps.options)
         if reason:
-            self._tally.pass_over(reason)
+            self._tally.skip(item.uri, reason)
         return bool(reason)
 
     def rest(self, drained: Callable[[], None], stop: threading.Event) -> None:

@@ -1,7 +1,12 @@
 """What an ingestion did or is doing, as values: counts, failures, progress, the JSON shape."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from ragkit_ingest.skipped import Skipped
+
+SKIPPED_KEYS: Final = ("skipped", "skipped_by_reason", "skipped_files")  # in the JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +24,9 @@ class IngestReport:
 
     `copies` have the content of a document that is stored already, and are listed with it. `lost`
     were taken over by another process, or deleted, before they were stored. `notes` add up what
-    parsers left out or masked, by kind. `busy` are the seconds that each stage worked. Of the
-    `skipped`, those `passed_over` are of a known format; how many, by reason. `left_out` names
-    the skipped files that lay in mails and archives. `notices` say what makes documents harder to
+    parsers left out or masked, by kind. `busy` are the seconds that each stage worked.
+    `skipped` counts files that were not taken, `skipped_by_reason` for each reason, and
+    `skipped_files` names the first thousand. `notices` say what makes documents harder to
     find, each with its remedy.
     """
 
@@ -38,8 +43,8 @@ class IngestReport:
     failures: tuple[Failure, ...] = field(default=())
     notes: Mapping[str, int] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
-    passed_over: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    skipped_by_reason: Mapping[str, int] = field(default_factory=dict)
+    skipped_files: tuple[Skipped, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
@@ -70,8 +75,8 @@ class IngestReport:
             "chunks": self.chunks,
             "embedded": self.embedded,
             "skipped": self.skipped,
-            "passed_over": dict(self.passed_over),
-            "left_out": list(self.left_out),
+            "skipped_by_reason": dict(self.skipped_by_reason),
+            "skipped_files": [asdict(file) for file in self.skipped_files],
             "notices": list(self.notices),
             "seconds": round(self.seconds, 3),
             "notes": dict(self.notes),

@@ -175,6 +175,7 @@ class _Run:
         self._started = time.perf_counter()
         self._tally = Tally()
         self._has_begun = False  # whether the database was there at all
+        self._is_new = False  # whether the collection was created here
         self._run: int | None = None  # as the ledger knows it
         self._notices: tuple[str, ...] = ()
 
@@ -198,7 +199,6 @@ class _Run:
         return self._tally.report(
             skipped=self._listing.skipped,
             seconds=time.perf_counter() - self._started,
-            left_out=self._listing.left_out,
             notices=self._notices,
         )
 
@@ -207,28 +207,37 @@ class _Run:
 
         with open_database(self._settings) as database:
             store = database.store(self._settings.tenant, durable=False)
-            owner = store.create_collection(self._collection)
-            steps = steps_of(self._embedders, store, self._collection, strict=True)
-            self._has_begun = True
+            owner, is_new = store.add_collection(self._collection)
+            self._is_new |= is_new
             self._run = None
-            files = self._files(store, steps)
             try:
-                first = next(files, None)
-                if first is not None or self._looks is None:
-                    self._run = store.job_ledger.start_run(owner.id, JOB_KIND)
-                    self._take_in(store, owner.id, steps, chain(filter(None, [first]), files))
-            except OtherModelError as error:
-                raise OtherModelError(
-                    f"collection {self._collection!r} was moved to another embedding model while"
-                    " files were taken in: what is stored stays; run the same command again"
-                ) from error
-            if self._sync:
-                delete_vanished(store, self._collection, self._listing, self._tally)
-                tell_of_kept(store, self._collection, self._listing, self._tally)
-            self._notices = self._noticed(store)
-            self._end(store, owner.id)
-            if self._tally.has_changed:
-                store.finish_load(self._collection, steps.embedder.space, self._on_index)
+                self._fill(store, owner.id)
+            finally:
+                if self._is_new and self._looks is None:
+                    store.drop_unused(owner.id, self._run)
+
+    def _fill(self, store: PostgresStore, collection: int) -> None:
+        """Take what is in the places into a collection."""
+        steps = steps_of(self._embedders, store, self._collection, strict=True)
+        self._has_begun = True
+        files = self._files(store, steps)
+        try:
+            first = next(files, None)
+            if first is not None or self._looks is None:
+                self._run = store.job_ledger.start_run(collection, JOB_KIND)
+                self._take_in(store, collection, steps, chain(filter(None, [first]), files))
+        except OtherModelError as error:
+            raise OtherModelError(
+                f"collection {self._collection!r} was moved to another embedding model while"
+                " files were taken in: what is stored stays; run the same command again"
+            ) from error
+        if self._sync:
+            delete_vanished(store, self._collection, self._listing, self._tally)
+            tell_of_kept(store, self._collection, self._listing, self._tally)
+        self._notices = self._noticed(store)
+        self._end(store, collection)
+        if self._tally.has_changed:
+            store.finish_load(self._collection, steps.embedder.space, self._on_index)
 
     def _files(self, store: PostgresStore, steps: Steps) -> Iterator[Item]:
         """Yield the files that are to be read."""

@@ -1,58 +1,108 @@
-"""What an ingestion did, in one line for people: what is new, what stayed, what failed.
-
-It knows nothing of JSON, tables or terminals.
-"""
+"""What an ingestion did, in lines for people: each begins with a heading and has its numbers."""
 
 from __future__ import annotations
 
-from ragkit_ingest.report import IngestReport
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from ragkit.note_words import note_lines
+from ragkit.words import counted, say, sentence
+from ragkit_ingest.report import Failure, IngestReport
+from ragkit_ingest.skipped import Skipped
+
+_MAX_REASONS: Final = 8  # shown of the skipped files; arbitrary, as the next two
+_MAX_NAMES: Final = 5  # shown for each reason
+_MAX_FAILURES: Final = 20
 
 
-def summary(report: IngestReport) -> str:
-    """Say in one line what came of the files, and how long it took.
+def summary(report: IngestReport) -> Iterator[str]:
+    """Yield lines that say what became of the files.
 
-    >>> summary(IngestReport(unchanged=240, seconds=1.52))
-    '240 documents, all unchanged; nothing had to be done, in 1.5 s'
-    >>> summary(IngestReport(added=1, unchanged=2, chunks=1, embedded=1, seconds=0.5))
-    '1 added, 0 updated, 2 unchanged, 0 failed, 0 skipped: 1 chunk in 0.5 s, 2 chunks/s'
+    >>> list(summary(IngestReport(added=1, unchanged=2, chunks=3, seconds=0.5)))
+    ['Added: 1 document (3 passages)', 'Unchanged: 2 documents', 'Time: 0.5 s']
     """
-    if is_unchanged(report):
-        skipped = f"; {counted(report.skipped, 'file')} skipped" if report.skipped else ""
-        what = f"{counted(report.unchanged, 'document')}, {_all(report.unchanged)}unchanged"
-        return f"{what}{skipped}; nothing had to be done, in {report.seconds:.1f} s"
-    rate = ""
-    if report.embedded and report.seconds:
-        rate = f", {report.embedded / report.seconds:.0f} chunks/s"
-    return (
-        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged,"
-        f"{rarer(report)} {report.failed} failed, {report.skipped} skipped:"
-        f" {counted(report.chunks, 'chunk')} in {report.seconds:.1f} s{rate}"
-    )
+    yield from _count_lines(report) or [say("Added: nothing")]
+    yield from note_lines(report.notes)
+    yield from report.notices
+    yield from skipped_lines(report.skipped_by_reason, report.skipped_files)
+    yield from failure_lines(report.failures)
+    yield say("Time: {seconds} s", seconds=f"{report.seconds:.1f}")
 
 
-def is_unchanged(report: IngestReport) -> bool:
-    """Say whether there were documents, and each was found as it is stored."""
-    return bool(report.unchanged) and not (report.has_changed or report.failed or report.lost)
-
-
-def rarer(report: IngestReport) -> str:
-    """Say what is not said when there is none of it."""
+def _count_lines(report: IngestReport) -> list[str]:
     counts = {
-        "copies of others": report.copies,
-        "deleted": report.deleted,
-        "deleted or taken over meanwhile": report.lost,
+        "Added: {documents}": report.added,
+        "Updated: {documents}": report.updated,
+        "Unchanged: {documents}": report.unchanged,
+        "Deleted: {documents}": report.deleted,
     }
-    return "".join(f" {count} {what}," for what, count in counts.items() if count)
+    lines = [
+        say(text, documents=counted(number, "document"))
+        for text, number in counts.items()
+        if number
+    ]
+    if report.added or report.updated:  # their passages are counted together
+        lines[0] = say(
+            "{line} ({passages})", line=lines[0], passages=counted(report.chunks, "passage")
+        )
+    if report.copies:
+        files = counted(report.copies, "file")
+        lines.append(say("Same content as another document: {files}", files=files))
+    if report.lost:
+        files = counted(report.lost, "file")
+        lines.append(
+            say("Deleted meanwhile, or taken over by another command: {files}", files=files)
+        )
+    return lines
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things, in the plural unless it is one.
+def skipped_lines(reasons: Mapping[str, int], files: Sequence[Skipped]) -> Iterator[str]:
+    """Yield how many files were skipped, and below it the first names for each reason.
 
-    >>> counted(1, "chunk"), counted(0, "chunk")
-    ('1 chunk', '0 chunks')
+    >>> files = [Skipped("/a/x.exe", "unread"), Skipped("/a/y.exe", "unread")]
+    >>> list(skipped_lines({"unread": 2}, files))
+    ['Skipped: 2 files', '  unread: x.exe, y.exe']
     """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    total = sum(reasons.values())
+    if not total:
+        return
+    yield say("Skipped: {files}", files=counted(total, "file"))
+    ordered = sorted(files, key=lambda file: (-reasons[file.reason], file.reason, file.uri))
+    folder = common_folder([file.uri for file in files])
+    shown = 0
+    for place, (reason, group) in enumerate(groupby(ordered, key=lambda file: file.reason)):
+        if place == _MAX_REASONS:
+            break
+        names = [file.uri[len(folder) :] for file in group][:_MAX_NAMES]
+        more = reasons[reason] - len(names)
+        if more:
+            names.append(say("and {number} more", number=more))
+        shown += reasons[reason]
+        yield say("  {reason}: {names}", reason=sentence(reason), names=", ".join(names))
+    if any(count > _MAX_NAMES for count in reasons.values()) or shown < total:
+        yield "  " + say("--json lists all of them")
 
 
-def _all(number: int) -> str:
-    return "all " if number > 2 else "both " if number == 2 else ""
+def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+    """Yield how many files failed, and below it the first of them with their reasons."""
+    if not failures:
+        return
+    yield say("Failed: {files}", files=counted(len(failures), "file"))
+    for failure in failures[:_MAX_FAILURES]:
+        yield say("  {reason}: {names}", reason=failure.uri, names=sentence(failure.reason))
+    if len(failures) > _MAX_FAILURES:
+        more = len(failures) - _MAX_FAILURES
+        yield "  " + say("and {number} more: --json lists them", number=more)
+
+
+def common_folder(uris: Sequence[str]) -> str:
+    """Return the folder that all files lie in, with the slash at its end; "" where there is none.
+
+    >>> common_folder(["/docs/a.md", "/docs/b/c.md"]), common_folder(["/docs/.git"])
+    ('/docs/', '/docs/')
+    """
+    first, last = min(uris, default=""), max(uris, default="")
+    pairs = enumerate(zip(first, last, strict=False))
+    end = next((at for at, (a, b) in pairs if a != b), len(last))
+    return first[: first.rfind("/", 0, end) + 1]

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ragkit_ingest.report import Failure, IngestReport
+from ragkit_ingest.skipped import SkippedFiles
 
 if TYPE_CHECKING:
     from ragkit.store.jobs import Job
@@ -101,7 +102,7 @@ class Tally:
         self.failures: list[Failure] = []
         self.notes: Counter[str] = Counter()
         self.languages: Counter[str] = Counter()  # of the documents that were written
-        self.passed_over: Counter[str] = Counter()  # by reason
+        self.skipped = SkippedFiles()
         self.busy: dict[str, float] = {}  # seconds that each stage worked
         self._stored_before = 0
         self._lock = threading.Lock()
@@ -112,7 +113,7 @@ class Tally:
         self.found = set()
         self.seen = self.unchanged = self.lost = 0
         self.failures = []
-        self.passed_over = Counter()
+        self.skipped = SkippedFiles()
 
     @property
     def has_changed(self) -> bool:
@@ -122,12 +123,12 @@ class Tally:
     def report(
         self,
         *,
-        skipped: int,
+        skipped: SkippedFiles,
         seconds: float,
-        left_out: Iterable[str] = (),
         notices: Iterable[str] = (),
     ) -> IngestReport:
-        """Return what was done, as a value."""
+        """Return what was done, as a value; `skipped` are files that no stage has seen."""
+        skipped += self.skipped
         return IngestReport(
             added=self.added,
             updated=self.updated,
@@ -135,9 +136,9 @@ class Tally:
             copies=self.copies,
             lost=self.lost,
             deleted=self.deleted,
-            skipped=skipped + self.passed_over.total(),
-            passed_over=dict(self.passed_over),
-            left_out=tuple(left_out),
+            skipped=skipped.reasons.total(),
+            skipped_files=tuple(skipped.named),
+            skipped_by_reason=dict(skipped.reasons),
             notices=tuple(notices),
             chunks=self.chunks,
             embedded=self.embedded,
@@ -151,7 +152,7 @@ class Tally:
     def done(self) -> int:
         """Count what is settled, whatever came of it."""
         settled = self.added + self.updated + self.unchanged + self.copies + self.lost
-        return settled + len(self.failures) + self.passed_over.total()
+        return settled + len(self.failures) + self.skipped.reasons.total()
 
     def count(self, **by: int) -> None:
         """Add to counts by their names."""
@@ -165,10 +166,10 @@ class Tally:
             self.found.update(uris)
             self.seen = len(self.found)
 
-    def pass_over(self, reason: str) -> None:
-        """Count a thing that is there and is left alone."""
+    def skip(self, uri: str, reason: str) -> None:
+        """Note a file that is there and is not taken."""
         with self._lock:
-            self.passed_over[reason] += 1
+            self.skipped.add(uri, reason)
 
     def stored(self, document: Document, notes: dict[str, int]) -> None:
         """Count a document that was written."""

@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
-from ragkit.errors import NotFoundError
+from ragkit.errors import NOTHING_INGESTED, NotFoundError
 from ragkit.store.access import COUNTS, listed
 from ragkit.store.where import Readers
 from ragkit.types import Collection, Document, NewDocument, Page
@@ -113,6 +113,21 @@ _KNOWN = f"""
     WHERE tenant = %(tenant)s AND collection_id = %(collection)s
         AND (%(keys)s::bytea[] IS NULL OR uri_key = ANY(%(keys)s)) {_READABLE}
 """  # noqa: S608
+_MAX_OTHERS = 5  # collections that an error names; arbitrary
+_LOCK_COLLECTION = "SELECT FROM collection WHERE tenant = %(tenant)s AND id = %(id)s FOR UPDATE"
+_DROP_UNUSED = """
+    DELETE FROM collection c WHERE tenant = %(tenant)s AND id = %(id)s
+        AND owner IS NULL AND readers IS NULL AND NOT settings ? 'ingest'
+        AND NOT EXISTS (SELECT FROM document d
+            WHERE d.tenant = c.tenant AND d.collection_id = c.id)
+        AND NOT EXISTS (SELECT FROM source s
+            WHERE s.tenant = c.tenant AND s.collection_id = c.id)
+        AND NOT EXISTS (SELECT FROM job j WHERE j.tenant = c.tenant
+            AND j.collection_id = c.id AND j.state IN ('queued', 'running'))
+        AND NOT EXISTS (SELECT FROM ingest_run r WHERE r.tenant = c.tenant
+            AND r.collection_id = c.id AND r.ended_at IS NULL
+            AND r.id IS DISTINCT FROM %(run)s)
+"""
 
 
 def add_collection(
@@ -121,6 +136,17 @@ def add_collection(
     """Create a collection of that name with what it is to keep of settings; tell if it is new."""
     values = (tenant, name, Jsonb(dict(settings)))
     return cursor.execute(_CREATE_COLLECTION, values).rowcount > 0
+
+
+def drop_unused(cursor: Cursor[Any], tenant: str, collection: int, run: int | None) -> bool:
+    """Delete a collection that nothing is in and nobody works on: see `PostgresStore`.
+
+    The row is locked by a statement of its own: the one that deletes must see what those have
+    written who held the row before.
+    """
+    values = {"tenant": tenant, "id": collection, "run": run}
+    cursor.execute(_LOCK_COLLECTION, values)
+    return cursor.execute(_DROP_UNUSED, values).rowcount > 0
 
 
 def collections(
@@ -152,15 +178,24 @@ def collection_row(
     values = (tenant, name, listed(readers))
     row = cursor.execute(query + (" FOR KEY SHARE" if lock else ""), values).fetchone()
     if row is None:
-        raise no_collection(name)
+        raise no_collection(cursor, tenant, name, readers)
     return int(row[0]), row[1]
 
 
-def no_collection(name: str) -> NotFoundError:
-    """Say that there is no collection of that name."""
+def no_collection(
+    cursor: Cursor[Any], tenant: str, name: str, readers: Readers = None
+) -> NotFoundError:
+    """Say that there is no collection of that name; an operator is told of others."""
+    if readers is not None:
+        return NotFoundError(f"There is no collection {name!r}, or you may not read it.")
+    query = "SELECT name FROM collection WHERE tenant = %s AND versions_of IS NULL ORDER BY name"
+    names = [repr(other) for (other,) in cursor.execute(query, (tenant,))]
+    if not names:
+        return NotFoundError(NOTHING_INGESTED)
+    shown, more = names[:_MAX_OTHERS], len(names) - _MAX_OTHERS
+    listed = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
     return NotFoundError(
-        f"There is no collection {name!r}: `ragkit collections list` shows those there are,"
-        f" `ragkit ingest PATH --collection NAME` makes one."
+        f"There is no collection {name!r}, but {listed}: choose one with --collection NAME."
     )
 
 

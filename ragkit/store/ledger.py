@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from psycopg.errors import ForeignKeyViolation
 from psycopg.types.json import Jsonb
 
-from ragkit.errors import NotFoundError, UsageError
+from ragkit.errors import DatabaseError, NotFoundError, UsageError
 from ragkit.store import documents
 from ragkit.store.jobs import Worker, host
 from ragkit.store.lending import lent, transaction
@@ -149,10 +150,20 @@ class Ledger:
                     worker.close()
 
     def start_run(self, collection: int, command: str) -> int:
-        """Note that a command begins on a collection; return the run's number."""
-        with transaction(self._pool, self._tenant) as cursor:
-            values = (self._tenant, collection, command, host())
-            return int(first_value(cursor, _START, values))
+        """Note that a command begins on a collection; return the run's number.
+
+        Raises NotFoundError where the collection was deleted meanwhile.
+        """
+        values = (self._tenant, collection, command, host())
+        try:
+            with transaction(self._pool, self._tenant) as cursor:
+                return int(first_value(cursor, _START, values))
+        except DatabaseError as error:
+            if not isinstance(error.__cause__, ForeignKeyViolation):
+                raise
+            raise NotFoundError(
+                "The collection was deleted just now: run the same command again."
+            ) from error
 
     def end_run(self, run: int, figures: Mapping[str, object]) -> None:
         """Note that a run is over, and what it did; nothing where its collection is gone."""

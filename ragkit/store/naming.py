@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ragkit.naming import END, EXTENSION, FILE, FOLDERS, STEM, URI, closest, stem
+from ragkit.naming import END, EXTENSION, FILE, FOLDERS, PART, STEM, TITLE, URI, closest, stem
 from ragkit.store.access import listed
 from ragkit.types import Document
 
@@ -25,14 +25,20 @@ FIT: Final = f"""
         WHEN regexp_replace(uri, '{FOLDERS}|{EXTENSION}', '', 'g') = %(name)s THEN {STEM}
         WHEN right(uri, char_length(%(name)s)) = %(name)s THEN {END} END
 """
+# How well it fits a document: see `ragkit.naming.fit_document`.
+FIT_DOCUMENT: Final = f"""
+    coalesce(least({FIT}, CASE WHEN lower(title) = lower(%(name)s) THEN {TITLE} END),
+        CASE WHEN strpos(lower(title), lower(%(name)s)) > 0
+            OR strpos(lower(uri), lower(%(name)s)) > 0 THEN {PART} END)
+"""
 _ENDING: Final = f"""
     SELECT d.id, d.uri, d.title, called.collection, d.language, d.version,
         (SELECT count(*) FROM chunk k WHERE k.tenant = d.tenant AND k.document_id = d.id), d.chars,
         called.fit
     FROM (
-        SELECT d.id, c.name AS collection, {FIT} AS fit
+        SELECT d.id, c.name AS collection, {FIT_DOCUMENT} AS fit
         FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
-        WHERE d.tenant = %(tenant)s AND d.version_of IS NULL AND {FIT} IS NOT NULL
+        WHERE d.tenant = %(tenant)s AND d.version_of IS NULL AND {FIT_DOCUMENT} IS NOT NULL
             AND (%(collection)s::bigint IS NULL OR c.id = %(collection)s)
             AND may_read(c.owner, c.readers, %(readers)s::text[])
             AND may_read(d.owner, d.readers, %(readers)s::text[])

@@ -43,7 +43,7 @@ def change(
     number = documents.collection_id(cursor, tenant, collection, readers=readers)
     row = cursor.execute(_LOCK, (tenant, number)).fetchone()
     if row is None:
-        raise documents.no_collection(collection)
+        raise documents.no_collection(cursor, tenant, collection, readers)
     settings = dict(row[0])
     own = {**_own(settings), **options}
     kept = {name: value for name, value in own.items() if name not in unset}

@@ -119,6 +119,15 @@ class PostgresStore(Lookups):
                 "DELETE FROM collection WHERE tenant = %s AND id = %s", (self._tenant, collection)
             )
 
+    def drop_unused(self, collection: int, run: int | None = None) -> bool:
+        """Delete a collection that nobody uses, and tell whether it was; `run` is the caller's own.
+
+        One is in use that has documents, uploads, jobs that wait or run, options or readers of its
+        own, or another command at work on it.
+        """
+        with self._transaction() as cursor:
+            return documents.drop_unused(cursor, self._tenant, collection, run)
+
     def put_document(
         self,
         collection: str,

@@ -56,7 +56,7 @@ class PostgresReader:
     ) -> Sequence[tuple[int, float]]:
         known = spaces.look_up(self._cursor, space, self._tenant, collection, self._readers)
         if known is None:
-            raise documents.no_collection(collection)
+            raise documents.no_collection(self._cursor, self._tenant, collection, self._readers)
         owner, place = known.id, known.place
         self._rows[collection] = owner, known.settings
         self._limits[owner] = self._readers if known.limited else None

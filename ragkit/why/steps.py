@@ -65,16 +65,3 @@ class Dated(Protocol):
     def version(self, collection: str, document: int) -> int | None:
         """Return the number of a document's version of the moment; None where there is none."""
         ...
-
-
-@runtime_checkable
-class Naming(Protocol):
-    """A store that finds documents by a name without listing all: see `ragkit.naming`."""
-
-    def ending(self, collection: str | None, name: str, limit: int = 6) -> Sequence[Document]:
-        """List up to `limit` of the documents that a name fits best; None: of all collections."""
-        ...
-
-    def near(self, collection: str, name: str) -> Sequence[str]:
-        """List a few URIs of documents that are called nearly so, the closest first."""
-        ...

@@ -6,54 +6,16 @@ It knows nothing of questions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ragkit.errors import NotFoundError, UsageError
+from ragkit.document_names import Naming, fitting_best, numbered
 from ragkit.filters import Comparison
-from ragkit.naming import closest, fit
-from ragkit.why.steps import Dated, Ledgered, Naming, Step
+from ragkit.naming import closest
+from ragkit.why.steps import Dated, Ledgered, Step
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
     from ragkit.types import Document
-
-MAX_SHOWN: Final = 5  # documents that a name may mean; arbitrary
-
-
-def named(kb: KnowledgeBase, name: str) -> Document | None:
-    """Find a document of the collection by its id or by what it is called: see `ragkit.naming`."""
-    name = name.strip()
-    if not name or "\0" in name:
-        raise UsageError("name a document: by its number, its URI, or the end of that")
-    found = _numbered(kb, name)
-    if found is not None and found.collection == kb.collection:
-        return found
-    fitting = _ending(kb, kb.collection, name)
-    if len(fitting) > 1:
-        listed = ", ".join(f"{one.id} ({one.uri})" for one in fitting[:MAX_SHOWN])
-        many = str(len(fitting))
-        if len(fitting) > MAX_SHOWN:
-            many, listed = f"more than {MAX_SHOWN}", f"{listed}, ..."
-        raise UsageError(f"{name!r} may be {many} documents: {listed}; name one")
-    return fitting[0] if fitting else None
-
-
-def _numbered(kb: KnowledgeBase, name: str) -> Document | None:
-    if not name.isdecimal() or len(name) >= 19:
-        return None
-    try:
-        return kb.store.document(int(name))
-    except NotFoundError:
-        return None
-
-
-def _ending(kb: KnowledgeBase, collection: str, name: str) -> Sequence[Document]:
-    """List the documents that a name fits best, at most one more than can be shown."""
-    if isinstance(kb.store, Naming):
-        return kb.store.ending(collection, name, MAX_SHOWN + 1)
-    fits = [(fit(one.uri, name), one) for one in kb.store.documents(collection)]
-    best = min((how for how, _ in fits if how is not None), default=None)
-    return [one for how, one in fits if how is not None and how == best][: MAX_SHOWN + 1]
 
 
 def taken_in(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
@@ -91,13 +53,10 @@ def taken_in(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
 
 def _elsewhere(kb: KnowledgeBase, name: str) -> str:
     """Name another collection that has it; "" where none has."""
-    numbered = _numbered(kb, name)
-    if numbered is not None:
-        return numbered.collection
-    if isinstance(kb.store, Naming):
-        return next((one.collection for one in kb.store.ending(None, name, 1)), "")
-    others = (one.name for one in kb.store.collections() if one.name != kb.collection)
-    return next((other for other in others if _ending(kb, other, name)), "")
+    document = numbered(kb.store, name)
+    if document is not None:
+        return document.collection
+    return next((one.collection for one in fitting_best(kb.store, None, name)), "")
 
 
 def _near(kb: KnowledgeBase, name: str) -> Sequence[str]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ragkit.document_names import named
 from ragkit.why.answer import answered
 from ragkit.why.legs import legs
 from ragkit.why.refined import refined
 from ragkit.why.seen import Seen
 from ragkit.why.steps import Step, Why
-from ragkit.why.taken_in import chunked, named, parsed, taken_in, version
+from ragkit.why.taken_in import chunked, parsed, taken_in, version
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -32,11 +33,11 @@ def walk(
 ) -> Why:
     """Follow a document through the answering of a question, up to the stage that loses it.
 
-    `name` is its id, its URI, an end of that, or its file's name without the extension.
+    `name` is its number, or what it is called: see `ragkit.naming`.
     Without `draft` the walk ends before anything is generated. Raises UsageError for a name of
     several documents, NotFoundError for an unknown collection, and what a search raises.
     """
-    document = named(kb, name)
+    document = named(kb.store, kb.collection, name)
     steps: list[Step] = []
     for step in _steps(kb, question, name, document, k, mode, judge, draft):
         steps.append(step)

@@ -119,13 +119,32 @@ def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
         *("id", "uri", "title", "collection", "language", "version", "chunks", "chars"),
         *("owner", "readers", "copies"),
     }
-    ragkit("documents", "delete", str(listed["id"]))
+    ragkit("documents", "delete", "extra.txt", "--yes")
     assert ragkit.json("documents", "list", "--collection", "extra") == {"documents": []}
     assert "empty" in ragkit("documents", "list", "--collection", "extra").stdout
     names = [c["name"] for c in ragkit.json("collections", "list")["collections"]]
     assert names == ["default", "extra"]
     ragkit("collections", "delete", "extra")
     assert "no collection 'extra'" in ragkit.error("collections", "delete", "extra", code=2)
+
+
+def test_a_document_is_named_as_people_know_it(ragkit: Commands) -> None:
+    for name in ("leave.md", "leave", "Leave", f"{ragkit.folder}/handbook/leave.md", "leav"):
+        assert ragkit.json("documents", "show", name)["title"] == "Leave"
+    (version,) = ragkit.json("documents", "versions", "leave.md")["versions"]
+    assert version["title"] == "Leave"
+    line = ragkit.error("documents", "show", "handbook", code=2)
+    assert "'handbook' may be 2 documents: " in line
+    assert line.endswith("; name one by its number")
+    line = ragkit.error("documents", "show", "pay.md", code=2)
+    assert line == "ragkit: There is no document 'pay.md': `ragkit documents list` shows them all."
+
+
+def test_documents_are_not_deleted_unasked(ragkit: Commands) -> None:
+    line = ragkit.error("documents", "delete", "leave.md", code=2)
+    assert f"({ragkit.folder}/handbook/leave.md)?" in line
+    assert line.endswith("nothing was done; add --yes.")
+    assert len(ragkit.json("documents", "list")["documents"]) == 2
 
 
 def test_a_collection_with_documents_is_not_deleted_unasked(ragkit: Commands) -> None:
@@ -156,8 +175,8 @@ def test_doctor_names_what_is_wrong(ragkit: Commands) -> None:
     ("arguments", "code", "parts"),
     [
         (("ingest", "nowhere"), 2, ("nowhere", "check the path")),
-        (("ask", "why?", "--collection", "nope"), 2, ("'nope'", "ragkit collections list")),
-        (("search", "x", "--collection", "nope"), 2, ("'nope'", "ragkit collections list")),
+        (("ask", "why?", "--collection", "nope"), 2, ("'nope'", "'default'", "--collection NAME")),
+        (("search", "x", "--collection", "nope"), 2, ("'nope'", "'default'", "--collection NAME")),
         (("documents", "show", "999999"), 2, ("999999", "ragkit documents list")),
         (("documents", "delete", "999999"), 2, ("999999", "ragkit documents list")),
         (("search", "？！"), 2, ("no word",)),

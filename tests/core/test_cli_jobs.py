@@ -110,17 +110,17 @@ def test_copies_are_told_and_kept(database: Database) -> None:
     assert store.put_copy("default", "b.md", (new.content_hash, "test"), number)
     copies = [{"uri": "b.md", "similarity": 1.0}]
     assert json.loads(run("documents", "list", "--json"))["documents"][0]["copies"] == copies
-    assert "Stored once" in run("documents", "list")
+    assert "content of a document that is stored already" in run("documents", "list")
     shown = json.loads(run("documents", "show", str(number), "--json"))
     assert shown["copies"] == copies
     assert shown["metadata"] == {"author": "Ann", "year": 2020}
     assert shown["pages"] == [{"start": 0, "page": 1, "page_label": "iv"}]
-    said = run("documents", "delete", str(number))
+    said = run("documents", "delete", str(number), "--yes")
     assert said.splitlines()[1] == (
         f"Its content stays as document {number}: b.md has the same (--copies deletes it)."
     )
     assert store.document(number).uri == "b.md"
     assert store.put_copy("default", "d.md", (new.content_hash, "test"), number)
-    gone = json.loads(run("documents", "delete", str(number), "--copies", "--json"))
+    gone = json.loads(run("documents", "delete", str(number), "--copies", "--yes", "--json"))
     assert gone == {"deleted": [number], "kept_for": {}}
     assert store.known("default") == {}

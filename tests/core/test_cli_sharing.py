@@ -57,7 +57,7 @@ def test_sharing_and_declaring(database: Database) -> None:
     assert [(one["owner"], one["readers"]) for one in listed] == [("user:ada", [])]
     done = run("share", "--collection", "default", "--everybody")
     assert "the whole tenant may read it" in done.stdout
-    run("share", "--document", "1", "user:ada", "group:hr")
+    run("share", "--document", "a.md", "user:ada", "group:hr")
     run("share", "--document", "1", "user:ada", "--remove", "--owner", "user:bob")
     told = json.loads(run("share", "--document", "1", "--json").stdout)
     assert told == {"document": 1, "owner": "user:bob", "readers": ["group:hr"]}
@@ -113,15 +113,15 @@ def test_names_that_no_database_keeps_are_one_line(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("share", "user:ada"), "--collection NAME or --document NUMBER"),
-        (("share", "-c", "default", "-d", "1"), "--collection NAME or --document NUMBER"),
+        (("share", "user:ada"), "--collection NAME or --document NAME"),
+        (("share", "-c", "default", "-d", "1"), "--collection NAME or --document NAME"),
         (("share", "-c", "default", "user:a", "--everybody"), "give one of"),
         (("share", "-c", "default", "--private", "--everybody"), "give one of"),
         (("share", "-c", "default", "--remove"), "--remove needs the users and groups"),
         (("share", "-c", "default", "ada"), "'ada' is no principal"),
         (("share", "-c", "nowhere", "user:ada"), "no collection 'nowhere'"),
         (("share", "-c", "default", "user:ada", "--remove"), "nobody can be taken out"),
-        (("share", "-d", "99", "user:ada"), "no document 99"),
+        (("share", "-d", "99", "user:ada"), "no document '99'"),
         (("share", "-d", "1", "--owner", "ada"), "'ada' is no principal"),
         (("collections", "declare", "default", "year:int"), "'int' of 'year:int' is no type"),
         (("collections", "declare", "default", "uri"), "own field"),

@@ -26,7 +26,7 @@ PAGES = sorted(
 )
 SHOWN_AS = "/srv"  # the folder that the pages are followed in
 _DEPENDS = (
-    (re.compile(r" in \d+\.\d s(, \d+ chunks/s)?"), " in N s"),
+    (re.compile(r"Time: \d+\.\d s"), "Time: N s"),
     (re.compile(r"score .*\)$", re.MULTILINE), "score N"),
     (re.compile(r"^\d+ of \d+ files.*\n", re.MULTILINE), ""),  # progress, on a slow machine
     (re.compile(r"  +"), "  "),  # columns are as wide as the longest path

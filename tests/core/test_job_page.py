@@ -20,8 +20,12 @@ START = datetime(2026, 11, 22, 8, 0, tzinfo=UTC)
 FIGURES = {
     "documents": {"unchanged": 500, "deleted": 2, "copies": 0},
     "skipped": 7,
-    "left_out": ["/docs/offer.eml!/<b>plan</b>.dwg"],
-    "passed_over": {"pictures, which need OCR: pip install 'ragkit[ocr]'": 7},
+    "skipped_files": [
+        {
+            "uri": "/docs/offer.eml!/<b>plan</b>.dwg",
+            "reason": "a format that ragkit does not read (.dwg)",
+        }
+    ],
 }
 SECONDS = {"read": 0.002, "parse": 0.25, "split": 0.05, "embed": 1.5, "write": 0.02}
 NAMES = {
@@ -131,7 +135,7 @@ def test_figures_of_a_run_and_of_a_file(browser: Any, tmp_path: Path) -> None:
         "embed, s": "4.50",
         "write, s": "0.06",
     }
-    assert "Passed over: 7 pictures, which need OCR: pip install 'ragkit[ocr]'" in shown.text()
+    assert "a format that ragkit does not read (.dwg)" in shown.text()
     assert "All files are in /docs/" in shown.text()
     row = shown.page.locator("table.full").last.locator("tr").nth(1).locator("td")
     cells = ["handbook/leave.md", "done", "2.0", "12", "0.002", "0.250", "0.050", "1.500", "0.020"]

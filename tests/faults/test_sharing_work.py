@@ -89,7 +89,7 @@ def test_what_is_deleted_while_it_is_embedded_stays_deleted(
     until(running(fresh_database, file.name), run, "the file was taken")
     with connect(fresh_database) as conn:
         (row,) = conn.execute("SELECT id FROM document")
-    deleted = documents("delete", str(row[0]), "--json")
+    deleted = documents("delete", str(row[0]), "--yes", "--json")
     assert deleted.returncode == 0, deleted.stderr
     report = finish(run)
     assert report["documents"]["lost"] == 1

@@ -78,7 +78,7 @@ def test_a_terminal_has_one_display_for_files_and_index(
     assert "2/2" in last
     assert "building index: loading tuples" in last
     assert "1500/3000" in last
-    assert capsys.readouterr().out.startswith("2 added, 0 updated")
+    assert capsys.readouterr().out.startswith("Added: 2 documents")
 
 
 def test_a_pipe_gets_lines_of_both(

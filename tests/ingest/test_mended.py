@@ -24,6 +24,8 @@ def settings(fresh_database: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     with open_database(settings) as opened:
+        # One that an ingestion makes goes again, with its ledger, where nothing could be read.
+        opened.store("default").create_collection("default")
         yield opened
 
 

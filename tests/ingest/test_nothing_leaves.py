@@ -56,7 +56,7 @@ def test_only_the_database_is_connected_to(fresh_database: str, watched: Path) -
     (folder / "travel.md").write_text("# Travel\n\n![map](http://192.0.2.1/map.png)\n\nBy train.\n")
     done = run(watched, "-m", "ragkit", "ingest", str(folder), RAGKIT_DATABASE_URL=fresh_database)
     assert done.returncode == 0, done.stderr
-    assert "2 added" in done.stdout
+    assert "Added: 2 documents" in done.stdout
     seen = watched.read_text().splitlines()
     assert [line for line in seen if line.startswith("socket") and ".s.PGSQL" not in line] == []
     assert seen.count("began") >= 2, "the command and a parser"

@@ -235,7 +235,7 @@ def test_records_and_why_they_fail(
     fields += ["--metadata-field", "mail", "--metadata-field", "mobile"]
     done = CliRunner().invoke(app, ["ingest", str(records), *fields])
     assert done.exit_code == 3
-    assert "2 added" in done.output
+    assert "Added: 2 documents" in done.output
     kept = everything(database)
     assert '"mail": "[EMAIL], [EMAIL]"' in kept["document"].replace('""', '"')
     assert_none(kept)
@@ -256,7 +256,7 @@ def test_nothing_is_kept_or_told_of_what_is_queued_for_a_worker(
     arguments = ["ingest", str(folder), "--meta", f"contact={who()}", "--meta", f"{who()}=x"]
     queued = CliRunner().invoke(app, [*arguments, "--queue"])
     assert queued.exit_code == 3, queued.output
-    assert "9 queued" in queued.output
+    assert "Queued: 9 files" in queued.output
     kept = everything(database)
     assert "[EMAIL]" in kept["job_place"]
     assert_none(kept)
@@ -267,7 +267,9 @@ def test_nothing_is_kept_or_told_of_what_is_queued_for_a_worker(
     assert_none({"output": queued.output, "log": caplog.text})
     assert '"contact": "[EMAIL]"' in kept["document"].replace('""', '"')
     again = CliRunner().invoke(app, [*arguments, "--queue"])
-    assert "1 queued, 8 unchanged" in again.output, "a mail is queued as it is, the rest known"
+    assert "Queued: 1 file\nUnchanged: 8 documents\n" in again.output, (
+        "a mail is queued as it is, the rest known"
+    )
 
 
 def test_a_title_that_is_queued_is_masked(
@@ -288,6 +290,6 @@ def test_an_address_is_kept_because_the_file_is_found_by_it_and_that_is_counted(
     file.write_text("Everyone has 25 days of leave.")
     done = CliRunner().invoke(app, ["ingest", str(file)])
     assert done.exit_code == 0, done.output
-    assert "private data in the address: 1" in done.output
+    assert "Not masked: private data in file names (1)" in done.output
     (document,) = database.store("default").documents("default")
     assert (document.uri, document.title) == (str(file), "[EMAIL]")

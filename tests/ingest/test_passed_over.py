@@ -56,16 +56,18 @@ def picture() -> bytes:
 def test_pictures_in_a_folder_are_no_failures(settings: Settings, folder: Path) -> None:
     report = ingest([folder], settings=settings)
     assert (report.added, report.failures) == (1, ())
-    assert (report.skipped, report.passed_over) == (3, {MISSING: 3})
-    assert report.as_json()["passed_over"] == {MISSING: 3}
+    assert (report.skipped, report.skipped_by_reason) == (3, {MISSING: 3})
+    names = [f"{folder}/logo.png", f"{folder}/mails.zip!/inside.png", f"{folder}/photo.JPG"]
+    assert sorted(file.uri for file in report.skipped_files) == names
+    assert report.as_json()["skipped_by_reason"] == {MISSING: 3}
     ahead = preview([folder], settings=settings)
-    assert (ahead.would, ahead.unchanged, ahead.skipped) == ((), 1, 3)
+    assert (ahead.would, ahead.unchanged, ahead.skipped.reasons) == ((), 1, {MISSING: 3})
 
 
 @pytest.mark.usefixtures("no_extra")
 def test_a_picture_that_was_named_is_not_passed_over(settings: Settings, folder: Path) -> None:
     report = ingest([folder / "logo.png"], settings=settings, jobs=1)
-    assert report.passed_over == {}
+    assert report.skipped_files == ()
     (failure,) = report.failures
     assert failure.stage == "parse"
     # The parser is a process of its own, in which the extra is there where it is installed.
@@ -80,7 +82,7 @@ def test_where_ocr_is_switched_off_pictures_are_passed_over_too(
 ) -> None:
     off = settings.model_copy(update={"ocr": "off"})
     report = ingest([folder], settings=off)
-    assert (report.added, report.failed, report.passed_over) == (1, 0, {OFF: 3})
+    assert (report.added, report.failed, report.skipped_by_reason) == (1, 0, {OFF: 3})
     (failure,) = ingest([folder / "logo.png"], settings=off).failures
     assert failure.reason == "a picture, and OCR is switched off (RAGKIT_OCR=auto reads it)"
 
@@ -93,4 +95,5 @@ def test_the_command_says_it_in_a_line_and_ends_well(
     monkeypatch.setenv("RAGKIT_DATABASE_URL", settings.database_url.get_secret_value())
     done = CliRunner().invoke(app, ["ingest", str(folder)])
     assert done.exit_code == 0, done.output
-    assert f"passed over: 3 {MISSING}\n" in done.output
+    skipped = f"Skipped: 3 files\n  {MISSING}: logo.png, mails.zip!/inside.png, photo.JPG\n"
+    assert skipped in done.output

@@ -252,8 +252,7 @@ def test_queueing_as_it_is_typed(
 
     done = run(str(folder), "--queue")
     assert done.stdout == (
-        "1 queued, 0 unchanged, 0 failed, 0 skipped. 1 waits in collection 'default':"
-        " `ragkit worker` takes them in.\n"
+        "Queued: 1 file\nWaiting in collection 'default': 1 file\n`ragkit worker` reads them.\n"
     )
     found = json.loads(run(str(folder), "--queue", "--json").stdout)
     assert (found["queued"], found["waiting"]) == (1, 1)

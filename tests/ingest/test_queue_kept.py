@@ -89,6 +89,7 @@ def test_a_file_that_was_not_queued_has_no_place(
 ) -> None:
     from ragkit_ingest.run import ingest
 
+    database.store("default").create_collection("default")
     ingest([folder / "empty.txt"], settings=settings)
     (job,) = database.store("default").job_ledger.jobs()
     assert job.place == ""

@@ -26,7 +26,7 @@ def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
 
 def test_chinese_documents_beside_an_english_model_are_named_once(ragkit: Commands) -> None:
     first = ragkit("ingest", "rules", RAGKIT_EMBED_MODEL="minilm").stdout.splitlines()
-    assert first[0].startswith("3 added")
+    assert first[0].startswith("Added: 3 documents")
     assert first[1] == NOTICE
     again = ragkit("ingest", "rules", RAGKIT_EMBED_MODEL="minilm").stdout
     assert "words only" not in again

@@ -18,6 +18,7 @@ from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJob, UploadJobs
 from ragkit_ingest.queueing import enqueue
 from ragkit_ingest.run import ingest
+from ragkit_ingest.skipped import Skipped
 from ragkit_ingest.worker import work
 
 pytestmark = pytest.mark.usefixtures("shared_model")
@@ -90,7 +91,7 @@ def test_what_is_attached_to_a_mail_becomes_documents_or_is_named(site: Site) ->
     assert job.document is not None
     assert job.reason == (
         "3 files in it, each with a job of its own: terms.md, 条款.txt, old.zip!/deep.md;"
-        " left out: plan.dwg (nothing reads its format)"
+        " left out: plan.dwg: a format that ragkit does not read (.dwg)"
     )
     jobs = UploadJobs(site.database.pool, "default").page(limit=10)
     assert {one.name: one.state for one in jobs} == dict.fromkeys(
@@ -116,7 +117,7 @@ def test_an_archive_is_taken_apart(site: Site) -> None:
     assert (job.state, job.document) == ("done", None)
     assert job.reason == (
         "1 file in it, each with a job of its own: a/lease.md;"
-        " left out: x.svg (nothing reads its format)"
+        " left out: x.svg: a format that ragkit does not read (.svg)"
     )
     again = site.sent("papers.zip", archive(**{"a/lease__md": b"950 euros."}))
     assert again.state == "done"
@@ -154,14 +155,15 @@ def test_every_way_in_takes_attachments_and_names_what_is_left_out(
     place.write_bytes(mail(terms__md=b"Payment within 30 days.", plan__dwg=b"AC1032"))
     report = ingest(place, settings=site.settings)
     assert (report.added, report.skipped) == (2, 1)
-    assert report.left_out == (f"{place}!/plan.dwg",)
-    assert report.as_json()["left_out"] == [f"{place}!/plan.dwg"]
+    unread = "a format that ragkit does not read (.dwg)"
+    assert report.skipped_files == (Skipped(f"{place}!/plan.dwg", unread),)
+    assert report.as_json()["skipped_files"] == [{"uri": f"{place}!/plan.dwg", "reason": unread}]
     other = tmp_path / f"other {name}"
     other.write_bytes(mail(terms__md=b"Payment within 45 days.", plan__dwg=b"AC1032"))
     embedders = Embedders(site.settings)
     assert enqueue(other, embedders, site.database, collection="default").queued == 1
     (done,) = work(site.settings, until_empty=True).reports
-    assert (done.added, done.left_out) == (2, (f"{other}!/plan.dwg",))
+    assert (done.added, done.skipped_files) == (2, (Skipped(f"{other}!/plan.dwg", unread),))
 
 
 def test_no_upload_is_of_a_format_that_nothing_reads(site: Site) -> None:

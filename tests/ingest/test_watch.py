@@ -206,7 +206,7 @@ def test_a_look_is_told_with_the_time_of_day(
     monkeypatch.setenv("RAGKIT_DATABASE_URL", settings.database_url.get_secret_value())
     monkeypatch.setattr("ragkit_ingest.watch.watched", lambda look, tell, every_s: tell(look()))
     done = CliRunner().invoke(app, ["ingest", str(folder), "--watch"], catch_exceptions=False)
-    assert re.match(r"[012]\d:[0-5]\d:[0-5]\d  2 added, ", done.stdout)
+    assert re.match(r"[012]\d:[0-5]\d:[0-5]\d\nAdded: 2 documents", done.stdout)
 
 
 def test_an_archive_and_records_are_left_alone_as_a_whole(

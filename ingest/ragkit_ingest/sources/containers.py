@@ -15,6 +15,7 @@ from typing import Final
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item, Value
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
+from ragkit_ingest.skipped import HIDDEN
 from ragkit_ingest.sources.sidecar import is_sidecar
 from ragkit_ingest.sources.sizes import TooLargeError
 from ragkit_ingest.sources.taking import (
@@ -49,10 +50,10 @@ class _Within:
 def expanded(item: Item, data: bytes, unpack: Unpack) -> Iterator[Item]:
     """Unpack a container and return the things in it, then those in containers in it, one by one.
 
-    `unpack` takes bytes and a suffix. Members of unknown formats are counted with those that the
-    listing passed over. A member is read when the thing is that it became. Raises
-    IngestError for a container that cannot be unpacked; one inside it that cannot is a thing whose
-    reading fails.
+    `unpack` takes bytes and a suffix. Members that are hidden or of unknown formats are noted
+    with the files that the listing skipped. A member is read when the thing is that it became.
+    Raises IngestError for a container that cannot be unpacked; one inside it that cannot is a thing
+    whose reading fails.
     """
     taking = item.taking if isinstance(item, Container) and item.taking else Taking()
     try:
@@ -75,8 +76,11 @@ def _members(
     named = dict(_named(members))
     del members
     within: deque[_Within] = deque()
-    for path in [path for path in named if _is_taken(path, taking)]:
-        yield from _things(uri, path, named, taking, inside, within)
+    for path in list(named):
+        if has_hidden(path) and not taking.options.hidden:
+            taking.passed.skip(uri + INSIDE + path, HIDDEN)
+        elif _is_taken(path, taking):
+            yield from _things(uri, path, named, taking, inside, within)
     named.clear()
     while within:
         yield from _nested(within.popleft(), unpack, taking, inside)
@@ -85,8 +89,7 @@ def _members(
 def _is_taken(path: str, taking: Taking) -> bool:
     if is_sidecar(path.rpartition("/")[2]):
         return False
-    is_hidden = has_hidden(path) or path.startswith("__MACOSX/")
-    return taking.options.hidden or not is_hidden
+    return taking.options.hidden or not path.startswith("__MACOSX/")
 
 
 def _things(

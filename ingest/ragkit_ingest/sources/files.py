@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Stamp
+from ragkit_ingest.skipped import FOLDER_LINK, SPECIAL_FILE
 from ragkit_ingest.sources.sizes import TooLargeError, read_bounded
 from ragkit_ingest.sources.tree import Names
 
@@ -28,22 +29,24 @@ class LocalTree:
         """List folders and files; a link that leads nowhere is a file that cannot be read."""
         folders: list[str] = []
         files: list[str] = []
-        others = 0
+        others: dict[str, str] = {}
         try:
             with os.scandir(self._path(folder)) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
                     elif entry.is_symlink():
-                        if not _leads_to_folder(entry):
+                        if _leads_to_folder(entry):
+                            others[entry.name] = FOLDER_LINK
+                        else:
                             files.append(entry.name)
                     elif entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
                     else:
-                        others += 1
+                        others[entry.name] = SPECIAL_FILE
         except OSError as error:
             raise IngestError("read", f"cannot be listed: {error.strerror or error}") from error
-        return Names(sorted(folders), sorted(files), others)
+        return Names(sorted(folders), sorted(files), dict(sorted(others.items())))
 
     def uri(self, path: str) -> str:
         """Name a file by its absolute path."""

@@ -1,6 +1,6 @@
 """All that is to be taken in, from several places, found while it is asked for.
 
-It knows what was passed over, and which stored documents the places answer for. It knows nothing
+It knows what was skipped, and which stored documents the places answer for. It knows nothing
 of what kinds of places there are.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from ragkit_ingest.items import Item
+from ragkit_ingest.skipped import SkippedFiles
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import Passed
 from ragkit_ingest.sources.taking import Taking
@@ -64,24 +65,9 @@ class Listing:
             self._done.append(place)
 
     @property
-    def skipped(self) -> int:
-        """How many files were left out, so far."""
-        return self.other_formats + self.ignored
-
-    @property
-    def other_formats(self) -> int:
-        """How many files were left out because nothing here reads their format."""
-        return self._passed.other_formats
-
-    @property
-    def left_out(self) -> Sequence[str]:
-        """Name the files in mails and archives whose format nothing here reads."""
-        return self._passed.inside
-
-    @property
-    def ignored(self) -> int:
-        """How many files and folders an ignore file or the user's patterns left out."""
-        return self._passed.ignored
+    def skipped(self) -> SkippedFiles:
+        """The files and folders that were not taken, so far."""
+        return self._passed.skipped
 
     @property
     def empty(self) -> Sequence[str]:

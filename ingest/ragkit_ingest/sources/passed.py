@@ -1,37 +1,25 @@
-"""What a listing passed over, and what it could not look into.
+"""What a listing skipped, and what it could not look into.
 
 It is written by the one thread that lists and unpacks.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
-_MOST_NAMED: Final = 1000  # arbitrary: more are counted only
+from ragkit_ingest.skipped import SkippedFiles
 
 
 class Passed:
-    """Counts of what was left out, and URIs below which something may be that was not seen."""
+    """Skipped files, and URIs below which something may be that was not seen."""
 
     def __init__(self) -> None:
-        self.other_formats = self.ignored = 0
+        self.skipped = SkippedFiles()
         self._lost: set[str] = set()
         self._entered: set[int] = set()  # hashes: texts would take more
         self.empty: list[str] = []  # places in which there is nothing at all
-        self.inside: list[str] = []  # URIs of files in containers whose format is not known
 
-    def other_format(self, count: int = 1, uri: str = "") -> None:
-        """Count files whose format is not known, and pipes and devices, which have none.
-
-        One in a container is named, as nobody sees it lie there.
-        """
-        self.other_formats += count
-        if "!/" in uri and len(self.inside) < _MOST_NAMED:
-            self.inside.append(uri)
-
-    def ignore(self) -> None:
-        """Count a file or folder that a pattern leaves out."""
-        self.ignored += 1
+    def skip(self, uri: str, reason: str) -> None:
+        """Note a file or folder that is not taken."""
+        self.skipped.add(uri, reason)
 
     def lose(self, uri: str) -> None:
         """Note what could not be looked into."""

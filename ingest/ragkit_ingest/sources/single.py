@@ -7,6 +7,7 @@ from functools import partial
 
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item
+from ragkit_ingest.skipped import EXCLUDED
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.taking import File, Taking, beside, broken, suffix_of
@@ -31,7 +32,7 @@ class Single:
         """Yield the file, or what it holds."""
         uri = self._tree.uri(self._name)
         if not self._chosen.has(self._name):
-            taking.passed.ignore()
+            taking.passed.skip(uri, EXCLUDED)
             return
         if suffix_of(self._name) == ".parquet" and taking.options.records is None:
             yield broken(uri, "records without a text: say which field it is with --text")

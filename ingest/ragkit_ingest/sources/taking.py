@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, NoReturn
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item, Stamp, Value, unknown
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
+from ragkit_ingest.skipped import unread_format
 from ragkit_ingest.sources.options import RecordFields, SourceOptions
 from ragkit_ingest.sources.passed import Passed
 from ragkit_ingest.sources.sidecar import Sidecar, is_sidecar
@@ -60,7 +61,7 @@ class RecordFile(Item):
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How files are taken: the user's options, and where what is passed over is counted.
+    """How files are taken: the user's options, and where skipped files are noted.
 
     `whole`: a file of records is one thing for now.
     """
@@ -71,14 +72,22 @@ class Taking:
     whole: bool = False
 
     def items(self, file: File, *, title: str = "") -> Iterator[Item]:
-        """Yield what is taken of a file; a file of an unknown format is counted."""
+        """Yield what is taken of a file.
+
+        A file of an unknown format is skipped; one that the user named is a failure.
+        """
         if is_sidecar(file.name):
+            if not file.found:
+                yield broken(file.uri, "it describes another file: name that one instead")
             return
         suffix = file.suffix or suffix_of(file.name)
         fields = self.options.records
         is_container, is_text = suffix in CONTAINERS, suffix in MEDIA_TYPES
         if not (is_container or is_text or (fields and suffix in RECORD_SUFFIXES)):
-            self.passed.other_format(uri=file.uri)
+            if file.found:
+                self.passed.skip(file.uri, unread_format(suffix))
+            else:
+                yield broken(file.uri, unread_format(suffix))
             return
         metadata = dict(self.options.metadata) | dict(self.metadata)
         if file.sidecar is not None:

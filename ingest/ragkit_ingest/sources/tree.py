@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from ragkit_ingest.items import Stamp
@@ -10,11 +11,11 @@ from ragkit_ingest.items import Stamp
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What lies in a folder, in order; `others` counts pipes, sockets and devices."""
+    """What lies in a folder, in order; `others` maps names that are neither to what they are."""
 
     folders: list[str]
     files: list[str]
-    others: int = 0
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree(Protocol):

@@ -11,6 +11,7 @@ from typing import Final
 
 from ragkit.errors import IngestError
 from ragkit_ingest.items import Item, Stamp
+from ragkit_ingest.skipped import EXCLUDED, HIDDEN, IGNORED
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.patterns import Pattern, decide, pattern, patterns
@@ -55,15 +56,15 @@ class Folder:
                 yield broken(uri, error.reason)
                 continue
             taking.passed.enter(self._tree.uri(folder))
-            taking.passed.other_format(names.others)
+            for name, kind in names.others.items():
+                taking.passed.skip(self._tree.uri(_join(folder, name)), kind)
             yield from self._files(folder, files, rules, taking)
-            for name in reversed(folders):
-                if self._is_shown(name):
-                    path = _join(folder, name)
-                    if self._is_left_out(path, rules, is_folder=True):
-                        taking.passed.ignore()
-                    else:
-                        waiting.append((path, rules))
+            entered = [
+                path
+                for path in (_join(folder, name) for name in folders)
+                if not self._skips(path, rules, taking, is_folder=True)
+            ]
+            waiting += [(path, rules) for path in reversed(entered)]
 
     def covers(self, uri: str) -> bool:
         """Say whether a URI belongs here and is not left out by the user's patterns.
@@ -82,10 +83,7 @@ class Folder:
         names = frozenset(files)
         for name in files:
             path = _join(folder, name)
-            if not self._is_shown(name) or name == IGNORE_FILE:
-                continue
-            if self._is_left_out(path, rules, is_folder=False):
-                taking.passed.ignore()
+            if name == IGNORE_FILE or self._skips(path, rules, taking, is_folder=False):
                 continue
             sidecar = beside(name, names, partial(self._beside, folder))
             read, opened = partial(self._tree.read, path), partial(self._tree.open, path)
@@ -114,15 +112,27 @@ class Folder:
     def _is_shown(self, name: str) -> bool:
         return self._hidden or not name.startswith(".")
 
-    def _is_left_out(self, path: str, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
+    def _skips(
+        self, path: str, rules: tuple[_Rules, ...], taking: Taking, *, is_folder: bool
+    ) -> bool:
+        """Say whether a file or folder is skipped, and note it."""
+        reason = self._refusal(path, rules, is_folder=is_folder)
+        if reason:
+            taking.passed.skip(self._tree.uri(path), reason)
+        return bool(reason)
+
+    def _refusal(self, path: str, rules: tuple[_Rules, ...], *, is_folder: bool) -> str:
         """Ask the nearest ignore file that has something to say, and the user's patterns."""
+        if not self._is_shown(uri_name(path)):
+            return HIDDEN
         for base, own in reversed(rules):
             said = decide(own, path[len(base) + 1 if base else 0 :], is_folder=is_folder)
             if said is not None:
                 if said:
-                    return True
+                    return IGNORED
                 break
-        return not (self._chosen.may_go_into(path) if is_folder else self._chosen.has(path))
+        chosen = self._chosen.may_go_into(path) if is_folder else self._chosen.has(path)
+        return "" if chosen else EXCLUDED
 
 
 class Chosen:

@@ -64,6 +64,7 @@ STORE: Final[dict[str, Read | str]] = {
     "holders": "for `ragkit ingest`: of documents that all may read who read the collection",
     "alike": "for `ragkit ingest`: of documents that all may read who read the collection",
     "remove_document": "test_nobody_deletes_what_he_may_not_read",
+    "drop_unused": "for `ragkit ingest`: deletes what is empty and nobody's",
     "delete_uris": "test_nobody_deletes_what_he_may_not_read",
     "put_copy": "it writes, for `ragkit ingest`",
     "put_document": "it writes, for the worker and for commands",

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ragkit.errors import IngestError, NotFoundError, UsageError
-from ragkit_ingest.sources import SourceOptions, find, pairs, uri_of
+from ragkit_ingest.sources import Listing, SourceOptions, find, pairs, uri_of
 
 
-def test_folders_are_walked_in_order_and_other_formats_counted(tmp_path: Path) -> None:
+def test_folders_are_walked_in_order_and_skipped_files_are_named(tmp_path: Path) -> None:
     _files(tmp_path, "b.md", "a.TXT", "sub/c.pdf", "image.bin", ".hidden/x.md", "sub/.y.md")
     (tmp_path / "loop").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe.txt")
@@ -20,10 +20,17 @@ def test_folders_are_walked_in_order_and_other_formats_counted(tmp_path: Path) -
         (f"{tmp_path}/b.md", ".md", "b"),
         (f"{tmp_path}/sub/c.pdf", ".pdf", "c"),
     ]
-    assert (listing.other_formats, listing.ignored, listing.skipped) == (2, 0, 2), "and a pipe"
+    skipped = {
+        "loop": "a link to a folder",
+        "pipe.txt": "a pipe, socket or device",
+        "image.bin": "a format that ragkit does not read (.bin)",
+        ".hidden": "hidden (--hidden takes them)",
+        "sub/.y.md": "hidden (--hidden takes them)",
+    }
+    assert _skipped(listing, tmp_path) == skipped
     # A database that was away for a while makes the run begin again.
     assert len(list(listing)) == 3
-    assert listing.skipped == 2
+    assert _skipped(listing, tmp_path) == skipped
 
 
 def test_hidden_files_are_taken_when_named_or_asked_for(tmp_path: Path) -> None:
@@ -125,7 +132,8 @@ def test_ignore_files_go_for_their_folder_and_the_nearest_wins(tmp_path: Path) -
     listing = find([str(tmp_path)])
     names = [item.uri.removeprefix(f"{tmp_path}/") for item in listing]
     assert names == ["a.md", "sub/b.log.md", "sub/deep/d.md"]
-    assert (listing.ignored, listing.other_formats) == (3, 0)
+    skipped = dict.fromkeys(("b.log.md", "sub/c.md", "out"), "left out by .ragkitignore")
+    assert _skipped(listing, tmp_path) == skipped
     # It is about what a walk finds: who names a file wants it.
     assert _found(tmp_path / "b.log.md", in_=tmp_path) == ["b.log.md"]
 
@@ -231,6 +239,10 @@ def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000  # a folder's names; all of the items would take 300 kB
+
+
+def _skipped(listing: Listing, folder: Path) -> dict[str, str]:
+    return {file.uri.removeprefix(f"{folder}/"): file.reason for file in listing.skipped.named}
 
 
 def _files(folder: Path, *names: str) -> None:

@@ -30,7 +30,12 @@ def test_a_remote_folder_is_walked_like_one_here(place: str) -> None:
     found = {item.uri.removeprefix(place): (item.title, item.metadata) for item in listing}
     assert list(found) == ["/a.txt", "/b.md", "/sub/c.md"]
     assert found["/b.md"] == ("B", {"year": 2020})
-    assert (listing.other_formats, listing.ignored) == (1, 1)
+    skipped = {file.uri.removeprefix(place): file.reason for file in listing.skipped.named}
+    assert skipped == {
+        "/.hidden": "hidden (--hidden takes them)",
+        "/x.bin": "a format that ragkit does not read (.bin)",
+        "/sub/old": "left out by .ragkitignore",
+    }
     assert listing.covers(f"{place}/gone.md")
     assert not listing.covers("memory://elsewhere/gone.md")
 

@@ -27,7 +27,7 @@ def test_a_sidecar_is_no_document_even_where_its_file_is_gone(tmp_path: Path) ->
     (tmp_path / "package.meta.json").write_text("{}")  # a file of that name, and no sidecar
     listing = find([str(tmp_path)])
     assert [item.name for item in listing] == ["package.meta"]
-    assert listing.skipped == 0
+    assert listing.skipped.named == []
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_it_is_not_read_before_its_turn_nor_beyond_the_limit() -> None:
     assert stream.tell() == (1 << 20) + 1
 
 
-def test_an_unknown_format_is_counted() -> None:
-    listing = find(["-"], SourceOptions(name="a.exe"), stdin=io.BytesIO(b"x"))
-    assert (list(listing), listing.skipped) == ([], 1)
+def test_an_unknown_format_is_a_failure() -> None:
+    (item,) = find(["-"], SourceOptions(name="a.exe"), stdin=io.BytesIO(b"x"))
+    with pytest.raises(IngestError, match=r"a format that ragkit does not read \(\.exe\)"):
+        item.read(100)

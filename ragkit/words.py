@@ -1,0 +1,66 @@
+"""The command line's texts in the user's language: English, or Chinese where the locale says so.
+
+A text is written in English where it is printed; `ragkit.words_zh` has the Chinese for it, and a
+text that is not there stays English. JSON never passes through here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+Language = Literal["en", "zh"]
+
+_LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts
+
+
+def language(environment: Mapping[str, str] = os.environ) -> Language:
+    """Tell which language the locale asks for.
+
+    `LANGUAGE` names languages by preference, and counts only where the locale is not C, as in
+    gettext.
+
+    >>> language({"LANG": "zh_CN.UTF-8"}), language({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"})
+    ('zh', 'en')
+    """
+    locale = next((value for name in _LOCALE if (value := environment.get(name))), "")
+    if locale.partition(".")[0] in {"C", "POSIX"}:
+        return "en"
+    preferred = environment.get("LANGUAGE", "").partition(":")[0] or locale
+    return "zh" if preferred.lower().startswith("zh") else "en"
+
+
+def say(text: str, **values: object) -> str:
+    """Return a text in the user's language, with the values in its {places}."""
+    if language() == "zh":
+        from ragkit.words_zh import TEXTS
+
+        text = TEXTS.get(text, text)
+    return text.format(**values) if values else text
+
+
+def sentence(message: str) -> str:
+    """Return a finished message in the user's language, if it is one that is known there."""
+    if language() == "en":
+        return message
+    from ragkit.words_zh import MESSAGES, TEXTS
+
+    if message in TEXTS:
+        return TEXTS[message]
+    for text, chinese in MESSAGES.items():
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text))
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return chinese.format(**match.groupdict())
+    return message
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with what it counts, in the plural unless it is one.
+
+    >>> counted(1, "passage"), counted(0, "passage")
+    ('1 passage', '0 passages')
+    """
+    text = f"{{number}} {noun}" if number == 1 else f"{{number}} {noun}s"
+    return say(text, number=number)

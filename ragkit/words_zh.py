@@ -1,0 +1,181 @@
+"""The command line's texts in Chinese, by their English: see `ragkit.words`.
+
+`TEXTS` are looked up as they stand, `MESSAGES` by what is in the places of their {values}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+TEXTS: Final[Mapping[str, str]] = {
+    "{number} document": "{number} 个文档",
+    "{number} documents": "{number} 个文档",
+    "{number} passage": "{number} 个段落",
+    "{number} passages": "{number} 个段落",
+    "{number} file": "{number} 个文件",
+    "{number} files": "{number} 个文件",
+    "and {number} more": "还有 {number} 个",
+    # The summary of `ragkit ingest`.
+    "Added: {documents}": "新增：{documents}",
+    "Added: nothing": "新增：无",
+    "Updated: {documents}": "更新：{documents}",
+    "Unchanged: {documents}": "未变：{documents}",
+    "Deleted: {documents}": "删除：{documents}",
+    "{line} ({passages})": "{line}（{passages}）",
+    "Same content as another document: {files}": "与其他文档内容相同：{files}",
+    "Deleted meanwhile, or taken over by another command: {files}": (
+        "期间被删除，或由其他命令处理：{files}"
+    ),
+    "Left out of the text: {parts}": "正文中略去：{parts}",
+    "Masked: {parts}": "已遮盖：{parts}",
+    "{part} ({number})": "{part}（{number}）",
+    "Skipped: {files}": "跳过：{files}",
+    "  {reason}: {names}": "  {reason}：{names}",
+    "Failed: {files}": "失败：{files}",
+    "Time: {seconds} s": "用时：{seconds} 秒",
+    "--json lists all of them": "用 --json 可列出全部",
+    "and {number} more: --json lists them": "还有 {number} 个，用 --json 可列出",
+    "Queued: {files}": "已排队：{files}",
+    "Waiting in collection {name!r}: {files}": "集合 {name!r} 中等待处理：{files}",
+    "`ragkit worker` reads them.": "运行 `ragkit worker` 来读取。",
+    "Nothing would be done.": "没有需要做的事。",
+    "This was a dry run: nothing was done.": "这只是预览，什么都没有做。",
+    "Broken off: what is stored stays; run the same command again to go on.": (
+        "已中断：存好的内容不变；再次运行同一命令即可继续。"
+    ),
+    "would": "将",
+    "add": "新增",
+    "delete": "删除",
+    "update": "更新",
+    "fail": "失败",
+    "reason": "原因",
+    # What parsers note.
+    "menus and footers of web pages": "网页的菜单和页脚",
+    "lines that repeat in many files": "多个文件中重复出现的行",
+    "comments": "批注",
+    "ends of long outputs in notebooks": "笔记本中过长输出的结尾",
+    "text that its author deleted": "作者已删除的文字",
+    "headers and footers of pages": "页眉和页脚",
+    "hidden columns": "隐藏的列",
+    "hidden rows": "隐藏的行",
+    "hidden sheets": "隐藏的工作表",
+    "hidden text": "隐藏的文字",
+    "pictures in notebooks": "笔记本中的图片",
+    "parts that stand in other files": "位于其他文件中的内容",
+    "pictures in e-mails": "邮件中的图片",
+    "insertions that are not accepted yet": "尚未接受的插入内容",
+    "invisible characters": "不可见字符",
+    "chapters that the file lacks": "文件中缺少的章节",
+    "pages without text": "没有文字的页面",
+    "parts in another markup": "其他标记语言的内容",
+    "texts of e-mails in RTF": "RTF 格式的邮件正文",
+    "tracked changes": "修订记录",
+    "pages that cannot be read": "无法读取的页面",
+    "access keys": "访问密钥",
+    "card numbers": "银行卡号",
+    "Chinese identity numbers": "身份证号",
+    "e-mail addresses": "电子邮件地址",
+    "bank accounts": "银行账号",
+    "telephone numbers": "电话号码",
+    "private keys": "私钥",
+    "Read from pictures (OCR): pages ({number})": "从图片识别文字（OCR）：{number} 页",
+    "Not masked: private data in file names ({number})": "未遮盖：文件名中的个人信息（{number}）",
+    # Why files are skipped.
+    "hidden (--hidden takes them)": "隐藏文件（--hidden 可读取）",
+    "a link to a folder": "指向文件夹的链接",
+    "a pipe, socket or device": "管道、套接字或设备",
+    "left out by .ragkitignore": "被 .ragkitignore 排除",
+    "left out by --include or --exclude": "被 --include 或 --exclude 排除",
+    "a file without an ending that tells its format": "没有扩展名，无法判断格式",
+    "the file is empty (0 bytes)": "文件是空的（0 字节）",
+    "it describes another file: name that one instead": "它是另一个文件的说明：请改写那个文件",
+    "Permission denied": "没有读取权限",
+    "it is a link that leads nowhere": "链接指向的文件不存在",
+    # Wrong usage.
+    "{message} (`{command} --help` explains it)": "{message}（用法见 `{command} --help`）",
+    # Tables.
+    "number": "编号",
+    "title": "标题",
+    "language": "语言",
+    "version": "版本",
+    "passages": "段落数",
+    "characters": "字符数",
+    "file": "文件",
+    "owner": "所有者",
+    "readers": "可阅读者",
+    "everybody": "所有人",
+    "the owner alone": "仅所有者",
+    "name": "名称",
+    "documents": "文档数",
+    "since": "开始",
+    "to": "结束",
+    "document": "文档",
+    "similarity": "相似度",
+    "The collection is empty.": "集合是空的。",
+    "It has none.": "没有。",
+    "These files have the content of a document that is stored already:": (
+        "以下文件的内容与已保存的文档相同："
+    ),
+    # Deleting.
+    "Delete {documents}: {names}?": "删除{documents}：{names}？",
+    "Delete collection {name!r} with its {documents}?": "删除集合 {name!r} 及其中的{documents}？",
+    "Deleted collection {name!r} with its {documents}.": (
+        "已删除集合 {name!r} 及其中的{documents}。"
+    ),
+    "Collection {name!r} is there, with {documents}.": "集合 {name!r} 已就绪，其中有{documents}。",
+    "{question} There is no terminal to ask at: nothing was done; add --yes.": (
+        "{question}没有终端可供确认：什么都没有做；请加上 --yes。"
+    ),
+    "Nothing was done.": "什么都没有做。",
+    "Its content stays as document {number}: {uri} has the same (--copies deletes it).": (
+        "内容仍保留为文档 {number}：{uri} 与之相同（--copies 可一并删除）。"
+    ),
+    # For answers on the command line.
+    "Sources": "出处",
+    "page {page}": "第 {page} 页",
+    "quoted word for word": "逐字引用",
+    "not in the document": "文档中没有",
+    "The sources do not answer this question.": "文档中没有这个问题的答案。",
+    "Reason: {reason}": "原因：{reason}",
+    "remedy": "解决办法",
+    "note": "提示",
+}
+
+MESSAGES: Final[Mapping[str, str]] = {
+    "Nothing is ingested yet: ragkit ingest FOLDER": (
+        "还没有读入任何文档，请先运行：ragkit ingest 文件夹"
+    ),
+    "There is no collection {name}, but {others}: choose one with --collection NAME.": (
+        "没有集合 {name}，现有 {others}：请用 --collection 名称 选择。"
+    ),
+    "Collection {name} has no documents: take some in with `ragkit ingest PATH"
+    " --collection {same}`, or name another one.": (
+        "集合 {name} 中还没有文档：请先运行 `ragkit ingest 文件夹 --collection {same}`，"
+        "或改用其他集合。"
+    ),
+    "There is no file or folder {name}: check the path.": "没有文件或文件夹 {name}：请检查路径。",
+    "There is no document {name}: `ragkit documents list` shows them all.": (
+        "没有文档 {name}：`ragkit documents list` 可列出全部文档。"
+    ),
+    "{name} may be {number} documents: {names}; name one by its number": (
+        "{name} 可能指 {number} 个文档：{names}；请写编号来指定一个"
+    ),
+    "Web pages are not fetched unless that is switched on: set RAGKIT_WEB=on.": (
+        "默认不下载网页；需要时请设置 RAGKIT_WEB=on。"
+    ),
+    "a format that ragkit does not read ({suffix})": "ragkit 不支持的格式（{suffix}）",
+    "pictures, which need OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
+    "a picture, which needs OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
+    "No such option: {option} Did you mean {close}?": ("没有选项 {option} 您是不是要写 {close}？"),
+    "No such option: {option} (Possible options: {close})": (
+        "没有选项 {option}；您是不是要写：{close}？"
+    ),
+    "No such option: {option}": "没有选项 {option}",
+    "No such command {command}.": "没有命令 {command}。",
+    "Missing argument {name}.": "缺少参数 {name}。",
+    "Missing option {name}.": "缺少选项 {name}。",
+    "Got unexpected extra argument ({name})": "多余的参数：{name}",
+    "Invalid value for {name}: {reason}": "{name} 的值不正确：{reason}",
+    "Option {name} requires an argument.": "选项 {name} 后面要写一个值。",
+}

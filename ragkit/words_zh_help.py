@@ -1,0 +1,232 @@
+"""The help of the commands in Chinese, by its English: see `ragkit.cli_help`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+HELP: Final[Mapping[str, str]] = {
+    # What Typer writes.
+    "Usage: ": "用法：",
+    "Options": "选项",
+    "Arguments": "参数",
+    "Commands": "命令",
+    "More commands": "其他命令",
+    "Show this message and exit.": "显示本帮助后退出。",
+    # ragkit
+    "Answer questions from your own documents, with citations that can be checked.\n\nExit codes: 0"
+    " done, 1 failed, 2 wrong usage, 3 done but some items failed.": (
+        "根据您自己的文档回答问题，并给出可以核对的出处。\n\n"
+        "退出码：0 成功，1 失败，2 用法错误，3 完成，但有部分失败。"
+    ),
+    "Print the version and exit.": "显示版本号后退出。",
+    "Read files and folders, so that questions can be answered from them.": (
+        "读取文件和文件夹，之后就可以对它们提问。"
+    ),
+    "List, show, restore and delete documents.": "列出、查看、恢复、删除文档。",
+    "List, create and delete collections; set their metadata keys and options.": (
+        "列出、新建、删除集合，设置其元数据字段和选项。"
+    ),
+    "Say who may read a collection or a document.": "设定谁可以阅读某个集合或文档。",
+    "List, show, rename and delete conversations; list the ratings of answers.": (
+        "列出、查看、改名、删除对话，列出对回答的评价。"
+    ),
+    "Show, build and tune the vector index; change the embedding model.": (
+        "查看、重建、调整向量索引，更换向量模型。"
+    ),
+    "Read queued and uploaded files as they arrive.": "读取排队和上传的文件。",
+    "List, show, retry and cancel the jobs of ingestion.": "列出、查看、重试、取消读取任务。",
+    "Find passages by meaning and by words.": "按含义和字词查找段落。",
+    "Answer a question with citations, or say that it cannot.": (
+        "回答问题并给出出处；答不了就直说。"
+    ),
+    "Talk with your documents; the conversation is kept.": "与您的文档对话；对话会保存。",
+    "Serve the chat page and the OpenAI-compatible API.": "启动对话网页和兼容 OpenAI 的接口。",
+    "Serve, plan, quantize and measure language models.": "运行、规划、量化、测量语言模型。",
+    "Measure models, indexes and answers; compare runs soundly.": (
+        "评测模型、索引和回答，可靠地比较各次结果。"
+    ),
+    "Offer search and ask to other programs (MCP).": "向其他程序提供检索和问答（MCP）。",
+    "Create, list and revoke access keys.": "创建、列出、撤销访问密钥。",
+    "Look after the database: its state, its tables and roles, backups.": (
+        "管理数据库：状态、表和角色、备份。"
+    ),
+    "Print each setting and where it came from.": "显示每项设置及其来源。",
+    "Check everything and name the remedies.": "全面检查，指出问题的解决办法。",
+    # ragkit ingest
+    "Read files, folders and other sources into a collection; unchanged files are left alone.\n\n"
+    "Several of these commands may run at once, on this machine and others: they share the work."
+    " `ragkit worker` works on what was queued with --queue and on uploads. Exit code 3 when some"
+    " files failed: the others are stored, and the failures are listed.": (
+        "把文件、文件夹和其他来源读入集合；没有变动的文件不会重读。\n\n"
+        "可以在本机和其他机器上同时运行多个这样的命令，它们会分担工作。"
+        "`ragkit worker` 处理用 --queue 排队的文件和上传的文件。"
+        "有文件失败时退出码为 3：其余文件照常保存，失败的会列出来。"
+    ),
+    "Files, folders, URLs; - for standard input.": "文件、文件夹或网址；- 表示标准输入。",
+    "The collection to fill.": "要读入的集合。",
+    "Take only what matches, as in .gitignore.": "只读取匹配的文件，写法与 .gitignore 相同。",
+    "Leave out what matches, as in .gitignore.": "不读取匹配的文件，写法与 .gitignore 相同。",
+    "Also read hidden files and folders.": "隐藏的文件和文件夹也读取。",
+    "Metadata of every document.": "给每个文档加上的元数据。",
+    "The title of a single document.": "单个文档的标题。",
+    "The file name of standard input.": "标准输入内容的文件名。",
+    "Make each record a document, of this field's text.": (
+        "每条记录作为一个文档，正文取自这个字段。"
+    ),
+    "A record's title.": "记录的标题字段。",
+    "What names a record.": "记录的编号字段。",
+    "Metadata of a record.": "记录的元数据字段。",
+    "Delete documents whose files have vanished.": "文件已不存在的文档一并删除。",
+    "Read unchanged files again.": "没有变动的文件也重新读取。",
+    "Say what would be done, and do nothing.": "只说明会做什么，并不真做。",
+    "Keep running and read what changes, until Ctrl-C.": (
+        "持续运行，读取变动的文件，按 Ctrl-C 结束。"
+    ),
+    "Seconds between looks with --watch.": "使用 --watch 时每隔多少秒查看一次。",
+    "Only queue what has changed, for workers.": "只把变动的文件排队，留给后台处理。",
+    "Parser processes; one per core but one.": "解析进程数；默认比处理器核数少一个。",
+    "What does the work: this program, or Ray.": "由谁处理：本程序，或 Ray。",
+    "Print JSON.": "以 JSON 格式输出。",
+    # ragkit ask, search, chat
+    "Answer a question with citations, or say that the documents do not answer it.": (
+        "回答问题并给出出处；文档里没有答案就直说。"
+    ),
+    "The question, in English or Chinese.": "问题，中文或英文均可。",
+    "The collection to answer from.": "根据哪个集合回答。",
+    "Only documents of which this is true, as in 'language = \"en\" and year >= 2020'.": (
+        "只使用符合条件的文档，例如 'language = \"zh\" and year >= 2020'。"
+    ),
+    "What was current then, of versions that were kept: 2026-01-31, which is the end of that day in"
+    " UTC, or 2026-01-31T15:00+01:00.": (
+        "使用当时有效的版本（须保留旧版本）：2026-01-31 指这一天结束时（UTC），"
+        "或写 2026-01-31T15:00+08:00。"
+    ),
+    "Print a thinking model's reasoning, to standard error.": (
+        "把思考型模型的推理过程输出到标准错误。"
+    ),
+    "0 takes the likeliest token.": "0 总是选最可能的词。",
+    "Draw from this share of likelihood.": "从累计概率达到此值的词中选取。",
+    "Draw from this many tokens.": "从最可能的这么多个词中选取。",
+    "Drop tokens below this share of the likeliest.": "舍弃概率低于最大值此比例的词。",
+    "Above 1 repeats less.": "大于 1 时减少重复。",
+    "Above 0 says new things.": "大于 0 时多说新内容。",
+    "Of the answer, at most.": "回答的最大长度（词元数）。",
+    "End before this text; may be given again.": "遇到这段文字就结束；可以多次给出。",
+    "Of the draws.": "随机选取的种子。",
+    "A file with the JSON schema to answer by.": "回答须符合的 JSON schema 文件。",
+    "A regular expression to answer by.": "回答须符合的正则表达式。",
+    "Talk with your documents. The conversation is kept; /help lists what can be typed.": (
+        "与您的文档对话。对话会保存；输入 /help 可查看能用的命令。"
+    ),
+    "The conversation to go on with.": "要继续的对话。",
+    "Begin a new one instead of going on with the latest.": "新开对话，不接着上一次的对话。",
+    "What to look for; after -- if it begins with a dash.": (
+        "要查找的内容；以减号开头时写在 -- 之后。"
+    ),
+    "How many passages; RAGKIT_TOP_K unless told.": "给出多少个段落；默认为 RAGKIT_TOP_K。",
+    "By meaning and words, or by one alone.": "同时按含义和字词，或只按其中一种。",
+    "The collection to search.": "要检索的集合。",
+    "What to show around each passage; RAGKIT_EXPAND unless told.": (
+        "每个段落前后还显示什么；默认为 RAGKIT_EXPAND。"
+    ),
+    "Use RAGKIT_RERANKER, or leave it out; it is used when it is set.": (
+        "是否使用 RAGKIT_RERANKER；设置了就默认使用。"
+    ),
+    "Print each stage and its time.": "显示每一步及其用时。",
+    # ragkit serve
+    "Serve the chat page and the HTTP API, by default to this machine alone.\n\nEnds on SIGTERM or"
+    " Ctrl-C: nothing new is taken, running answers are finished.": (
+        "启动对话网页和 HTTP 接口，默认只供本机使用。\n\n"
+        "收到 SIGTERM 或按 Ctrl-C 时结束：不再接受新请求，正在进行的回答会完成。"
+    ),
+    "The address to listen on.": "监听的地址。",
+    "The port; 0 takes any that is free.": "端口；0 表示任选一个空闲端口。",
+    "Processes that answer.": "负责回答的进程数。",
+    "The chat page at /.": "对话网页，地址为 /。",
+    "The worker that takes uploads in.": "读取上传文件的后台处理。",
+    # ragkit documents
+    "List a collection's documents.": "列出集合里的文档。",
+    "The collection.": "集合。",
+    "Print a document's stored text, the one that citations count in.": (
+        "显示文档保存的文字，出处里的字符位置以它为准。"
+    ),
+    "The document: its number, file name, title or path.": "文档：编号、文件名、标题或路径。",
+    "List a document's versions: the current one, and the old ones that were kept.": (
+        "列出文档的各个版本：当前版本和保留的旧版本。"
+    ),
+    "Make an old version of a document the current one again, as a new version.": (
+        "把旧版本恢复为当前版本，算作一个新版本。"
+    ),
+    "The version, as `versions` lists it.": "版本号，见 `versions` 的列表。",
+    "Delete documents everywhere at once: text, vectors, words, old versions.\n\nA document whose"
+    " content another file has as well stays for that file, unless --copies is given.": (
+        "彻底删除文档：文字、向量、索引和旧版本。\n\n"
+        "如果另有文件内容相同，文档会为那个文件保留，除非给出 --copies。"
+    ),
+    "The documents: their numbers, file names, titles or paths.": (
+        "文档：编号、文件名、标题或路径。"
+    ),
+    "Do not ask.": "不再询问，直接执行。",
+    "Also where other files have the same content.": "另有文件内容相同时也删除。",
+    "Let users and groups read a document, and nobody else of those who may read the collection."
+    "\n\nThey must be able to read its collection as well.": (
+        "只让这些用户和群组阅读文档，其他能读该集合的人不能读。\n\n这些人还必须能读文档所在的集合。"
+    ),
+    "Who, as user:NAME or group:NAME; several at once.": (
+        "用户或群组，写作 user:名称 或 group:名称；可以写多个。"
+    ),
+    "The whole tenant may read it again.": "恢复为租户中人人可读。",
+    "Take users and groups out of those who may read a document; without any, take out all.": (
+        "取消用户和群组的阅读权；不写名称则取消全部。"
+    ),
+    "Give a document another owner, who may read and share it.": (
+        "把文档交给另一位所有者，由其阅读和共享。"
+    ),
+    "Who, as user:NAME or group:NAME; '' for nobody.": (
+        "用户或群组，写作 user:名称 或 group:名称；'' 表示没有。"
+    ),
+    # ragkit doctor, config
+    "Check database, indexes, models and data; exit code 1 when something is wrong.": (
+        "检查数据库、索引、模型和数据；有问题时退出码为 1。"
+    ),
+    "Show each setting, its value and where it came from; secrets are masked.": (
+        "显示每项设置的值和来源；密钥等会遮住。"
+    ),
+    # ragkit collections
+    "List, create, share and delete collections.": "列出、新建、共享、删除集合。",
+    "List the collections with what is in them and who may read them.": (
+        "列出各个集合、其内容多少以及谁可以阅读。"
+    ),
+    "Create a collection; one that exists stays as it is.": "新建集合；已有的集合保持不变。",
+    "The collection's name.": "集合的名称。",
+    "Delete a collection and every document in it.": "删除集合及其中的全部文档。",
+    "Let users and groups read a collection, and nobody else of the tenant.\n\nA document can be"
+    " limited further by `ragkit documents share`.": (
+        "只让这些用户和群组阅读集合，租户中的其他人不能读。\n\n"
+        "用 `ragkit documents share` 可以进一步限制单个文档。"
+    ),
+    "Take users and groups out of those who may read a collection; without any, take out all.": (
+        "取消用户和群组对集合的阅读权；不写名称则取消全部。"
+    ),
+    "Give a collection another owner, who may read and share it.": (
+        "把集合交给另一位所有者，由其阅读和共享。"
+    ),
+    "Declare metadata keys, so that filters on them use an index; list those declared.": (
+        "声明元数据字段，为过滤建立索引；也列出已声明的字段。"
+    ),
+    "Metadata keys that filters compare; text unless told.": (
+        "过滤时比较的元数据字段；默认为文本类型。"
+    ),
+    "A key to declare no more; several one by one.": "不再声明的字段；多个时逐个给出。",
+    "Choose how a collection's files are read and split; show its options, its own marked.\n\nThey"
+    " win over the settings. Files that are there already are made anew at the next `ragkit"
+    " ingest`.": (
+        "选择集合的文件如何读取和切分；显示各个选项，并标出该集合专有的。\n\n"
+        "这些选项优先于设置。已有的文件在下次 `ragkit ingest` 时重新处理。"
+    ),
+    "How its files become passages.": "文件如何切分成段落。",
+    "An option to leave to the settings again; several one by one.": (
+        "恢复为按设置处理的选项；多个时逐个给出。"
+    ),
+}
