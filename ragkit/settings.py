@@ -67,6 +67,7 @@ class Settings(BaseSettings):
     # None: answers are quoted sentences. Otherwise the base URLs of OpenAI-compatible servers with
     # spaces between them, or local:MODEL, or provider:NAME (see ragkit.model.open).
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
+    # None: the only model that the server has.
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None
     # Arbitrary: how long a server may stay silent, and how long an answer may take in all.
@@ -296,10 +297,14 @@ class Settings(BaseSettings):
                 "database_replica_url is set but database_url is not: the embedded database has no"
                 f" standby; set {PREFIX}DATABASE_URL to the primary server, or take it away."
             )
-        named = (self.llm_url or "").startswith("local:")  # names its model itself
-        if not named and (self.llm_url is None) != (self.llm_model is None):
-            pair = ("llm_url", "llm_model")
-            there, missing = pair if self.llm_url else reversed(pair)
+        # local: names its model itself, and a server is asked for its only one.
+        if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
+            there, missing = "llm_url", "llm_model"
+        elif self.llm_model is not None and self.llm_url is None:
+            there, missing = "llm_model", "llm_url"
+        else:
+            there = missing = ""
+        if missing:
             raise SettingsError(
                 f"{there} is set but {missing} is not: set {PREFIX}{missing.upper()} as well,"
                 f" or take {there} away."

@@ -38,12 +38,13 @@ def examine_model(settings: Settings) -> Examined:
     model = open_model(settings)
     assert model is not None, "the settings name a model"
     if isinstance(model, ServedModel):
-        problems = [line for server in model.servers for line in _problems(server, model.name)]
+        name = model.name
+        problems = [line for server in model.servers for line in _problems(server, name)]
         if problems:
             return Examined(False, "; ".join(problems), "see RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
-        where = (
-            "reachable" if len(model.servers) == 1 else f"{len(model.servers)} servers reachable"
-        )
+        count = len(model.servers)
+        where = "the only model there, " if settings.llm_model is None else ""
+        where += "reachable" if count == 1 else f"{count} servers reachable"
     else:
         assert isinstance(model, LocalModel | ProviderModel)
         model.load()

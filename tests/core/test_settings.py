@@ -133,7 +133,7 @@ def test_settings_made_by_hand_are_checked_too() -> None:
         ('collection = "a\\u0000"', ["collection = 'a\\x00'", "NUL"]),
         ("embed_model = {a = 1}", ["embed_model = {'a': 1}"]),
         ("chunk_tokens = 20\nchunk_overlap_tokens = 20", ["chunk_overlap_tokens = 20", "less"]),
-        ("llm_url = 'http://h/v1'", ["llm_url is set", "RAGKIT_LLM_MODEL"]),
+        ("llm_url = 'provider:openai'", ["llm_url is set", "RAGKIT_LLM_MODEL"]),
         ("llm_model = 'm'", ["llm_model is set", "RAGKIT_LLM_URL"]),
         ("llm_model = 'm'\nllm_url = 'h:80'", ["llm_url = 'h:80'", "http://host:8000/v1"]),
         ("llm_model = 'm'\nllm_url = 'http://h:x'", ["llm_url = 'http://h:x'"]),
