@@ -43,7 +43,7 @@ def _choose(server: ModelServer, names: Sequence[str]) -> SettingsError:
     if not names:
         return SettingsError(
             f"The language-model server {server.shown} has no model: give it one (Ollama:"
-            " `ollama pull qwen3:4b`), or correct RAGKIT_LLM_URL."
+            " `ollama pull qwen2.5:3b`), or correct RAGKIT_LLM_URL."
         )
     return SettingsError(
         f"Several models are there ({listed(names, server)}): set RAGKIT_LLM_MODEL to one of them."

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.errors import ModelServerError
 from ragkit.model.bridge import run
 from ragkit.model.failures import explain, foreign_errors
@@ -51,7 +52,10 @@ def examine_model(settings: Settings) -> Examined:
         where = "in this process" if isinstance(model, LocalModel) else "its provider is set up"
     model.count_tokens([SAMPLE])
     context = model.context_tokens()
-    length = "unknown" if context is None else f"{context} tokens"
+    if context is None:
+        length = f"taken as {UNKNOWN_CONTEXT_TOKENS} tokens (RAGKIT_LLM_CONTEXT_TOKENS sets it)"
+    else:
+        length = f"{context} tokens"
     return Examined(
         True, f"{model.name}, {where}; context {length}; tokens counted by {model.counting}"
     )

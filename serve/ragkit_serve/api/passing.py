@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from ragkit import build
 from ragkit.answer.citations import cite
+from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.answer.prompt import Prompt, build_prompt, default_budget
 from ragkit.answer.templates import Templates
 from ragkit.clock import Clock
@@ -130,7 +131,7 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server
     assert model is not None, "there is a served model"
     answer_tokens = asked.max_completion_tokens or asked.max_tokens
     answer_tokens = answer_tokens or build.decoding(services.settings).max_tokens
-    context = model.context_tokens() or 4096
+    context = model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
     prompt = build_prompt(
         questions[-1],
         hits,

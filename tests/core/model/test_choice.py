@@ -127,7 +127,8 @@ def test_doctor_names_the_model_that_answers() -> None:
     with StubServer(models=["qwen3:4b"], max_model_len=None, tokenize=False) as server:
         settings = Settings(llm_url=server.url)
         assert examine_model(settings).found.startswith(
-            "qwen3:4b, the only model there, reachable; context unknown; tokens counted by"
+            "qwen3:4b, the only model there, reachable; context taken as 4096 tokens"
+            " (RAGKIT_LLM_CONTEXT_TOKENS sets it); tokens counted by an estimate"
         )
         named = _language_model(Settings(llm_url=server.url, llm_model="qwen3:4b"))
         assert named.ok
