@@ -1,7 +1,7 @@
 """Requests that front ends make beside the user's questions: titles, tags, further questions.
 
-They are told by the fixed shape of Open WebUI's and LibreChat's prompts. Documents are not searched
-for them: a language model answers, or else a plain answer of the form that the front end expects.
+The fixed shape of Open WebUI's and LibreChat's prompts identifies them. No documents are searched:
+a language model answers, or else a plain answer of the form that the front end reads.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ragkit_serve.api.chat_request import Message
 
 log = logging.getLogger("ragkit.serve")
-Kind = Literal["title", "tags", "follow_ups", "queries", "text", "plain title"]
+Kind = Literal["title", "tags", "follow_ups", "queries", "text", "prompt", "plain title"]
 
-TIMEOUT_S: Final = 60.0  # arbitrary: nobody waits for a title, but a model may have one place only
+TIMEOUT_S: Final = 60.0  # arbitrary: nobody waits for a title, and it may hold a model's only slot
 _OPEN_WEBUI: Final = "### Task:"
 _BEGIN, _END = "<chat_history>", "</chat_history>"
 # The key of the JSON that the prompt wants, which stands in it before the history.
-_WANTED: Final = re.compile(r"\"(title|tags|follow_ups|queries|text)\"\s*:")
+_WANTED: Final = re.compile(r"\"(title|tags|follow_ups|queries|text|prompt)\"\s*:")
 _LIBRECHAT: Final = re.compile(
     r"Provide a concise, 5-word-or-less title for the conversation\b[^\n]*\n+"
     r"Conversation:\n(?=User: )"
@@ -106,5 +106,6 @@ _PLAIN: Final[dict[Kind, Callable[[Sequence[str]], str]]] = {
     "follow_ups": lambda questions: _json("follow_ups", []),
     "queries": lambda questions: _json("queries", list(questions[-1:])),
     "text": lambda questions: _json("text", ""),
+    "prompt": lambda questions: _json("prompt", "".join(questions[-1:])),  # of a picture
     "plain title": _title,
 }

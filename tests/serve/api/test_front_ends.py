@@ -1,4 +1,4 @@
-"""What front ends ask beside the user's questions: told by its shape, and never refused.
+"""What front ends ask beside the user's questions: recognised by its shape, and never refused.
 
 The prompts have the fixed parts of Open WebUI's (0.11) and LibreChat's, in words of our own.
 """
@@ -47,6 +47,7 @@ PLAIN = [
     (FOLLOW_UPS, '{"follow_ups": []}'),
     (QUERIES, '{"queries": ["And when do they lapse?"]}'),
     (AUTOCOMPLETE, '{"text": ""}'),
+    (wanting('{ "prompt": "a picture" }'), '{"prompt": "And when do they lapse?"}'),
     (LIBRECHAT, "How long is the lease?"),
     (wanting('{"title": ""}', "<chat_history>\nUSER: 租约多长？\n</chat_history>"),
      '{"title": "租约多长？"}'),
