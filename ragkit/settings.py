@@ -66,6 +66,7 @@ class Settings(BaseSettings):
     tenants: Literal["off", "on"] = "off"
 
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
+    # None: the only model that the server has.
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None
     # Arbitrary: how long a server may stay silent, and how long an answer may take in all.
@@ -229,10 +230,14 @@ class Settings(BaseSettings):
                 f" the embedded database has no standby; set {PREFIX}DATABASE_URL to the primary"
                 " server, or take it away."
             )
-        named = (self.llm_url or "").startswith("local:")  # names its model itself
-        if not named and (self.llm_url is None) != (self.llm_model is None):
-            pair = ("llm_url", "llm_model")
-            there, missing = pair if self.llm_url else reversed(pair)
+        # local: names its model itself, and a server is asked for its only one.
+        if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
+            there, missing = "llm_url", "llm_model"
+        elif self.llm_model is not None and self.llm_url is None:
+            there, missing = "llm_model", "llm_url"
+        else:
+            there = missing = ""
+        if missing:
             raise SettingsError(
                 f"{written(there)} is set but {written(missing)} is not: set"
                 f" {PREFIX}{missing.upper()} as well, or take {written(there)} away."

@@ -59,7 +59,11 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
             " `provider:NAME` asks a provider through LangChain",
             "none: quoted sentences",
         ),
-        "llm_model": Entry("the model's name there"),
+        "llm_model": Entry(
+            "the model's name there. Not set, the server is asked once; where it has several,"
+            " ragkit names them and asks you to choose. Always needed for `provider:NAME`",
+            "the server's only model",
+        ),
         "llm_api_key": Entry("its key"),
         "llm_timeout_s": Entry("seconds of silence after which an answer is given up"),
         "llm_total_timeout_s": Entry("seconds that an answer may take in all"),

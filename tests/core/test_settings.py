@@ -148,7 +148,7 @@ def test_settings_made_by_hand_are_checked_too() -> None:
             "[ingest]\nchunk_tokens = 20\nchunk_overlap_tokens = 20",
             ["chunk_overlap_tokens = 20", "less"],
         ),
-        ("[llm]\nurl = 'http://h/v1'", ["[llm] url is set", "RAGKIT_LLM_MODEL"]),
+        ("[llm]\nurl = 'provider:openai'", ["[llm] url is set", "RAGKIT_LLM_MODEL"]),
         ("[llm]\nmodel = 'm'", ["[llm] model is set", "RAGKIT_LLM_URL"]),
         ("[llm]\nmodel = 'm'\nurl = 'h:80'", ["[llm] url = 'h:80'", "http://host:8000/v1"]),
         ("[llm]\nmodel = 'm'\nurl = 'http://h:x'", ["[llm] url = 'http://h:x'"]),
