@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 # Typer names only kinds of it, and has click in itself or beside itself by its version.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__base__)
+CommandError: Final = cast("type[Exception]", _USAGE_ERROR.__base__)  # of anything on the line
 
 
 class Entry(NamedTuple):

@@ -348,7 +348,7 @@ class KnowledgeBase(Closing):
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+        yield replace(self.verified(draft, hits, clock), searched=found.planned)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.
@@ -391,14 +391,12 @@ class KnowledgeBase(Closing):
             draft=draw if answer else None,
         )
 
-    def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+    def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
         return checked(
             draft,
-            question,
             hits,
             store=self.store,
-            collection=self.collection,
             clock=clock,
             entails=self._entails,
             embedder=self.embedder,
