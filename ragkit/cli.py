@@ -3,13 +3,13 @@
 Help must answer at once, so this file knows one line about each command and nothing more.
 """
 
-import signal
-import sys
-
 import typer
 
 from ragkit import __version__
 from ragkit.cli_lazy import Entry, lazy_group
+from ragkit.entry import main
+
+__all__ = ["COMMANDS", "app", "main"]
 
 _MORE = "More commands"
 COMMANDS = {
@@ -98,31 +98,6 @@ def _ragkit(
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed.
     """
-
-
-def main() -> None:
-    """Run the command line; an expected error is one line on standard error."""
-    from ragkit.errors import RagkitError
-
-    signal.signal(signal.SIGTERM, _end)
-    try:
-        app(prog_name="ragkit")
-    except RagkitError as error:
-        from ragkit.words import sentence
-
-        typer.echo(f"ragkit: {sentence(' '.join(str(error).split()))}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("ragkit: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stdout = None
-        sys.exit(1)
-
-
-def _end(number: int, frame: object) -> None:
-    """End on SIGTERM as on any exit, so that the last client stops the embedded database."""
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

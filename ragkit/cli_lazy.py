@@ -12,6 +12,7 @@ from ragkit.words import language, say, sentence
 
 # Typer names only kinds of it, and has click in itself or beside itself by its version.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__base__)
+CommandError: Final = cast("type[Exception]", _USAGE_ERROR.__base__)  # of anything on the line
 
 
 class Entry(NamedTuple):

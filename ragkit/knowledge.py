@@ -328,7 +328,7 @@ class KnowledgeBase(Adding, Closing):
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+        yield replace(self.verified(draft, hits, clock), searched=found.planned)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.
@@ -371,14 +371,12 @@ class KnowledgeBase(Adding, Closing):
             draft=draw if answer else None,
         )
 
-    def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+    def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
         return checked(
             draft,
-            question,
             hits,
             store=self.store,
-            collection=self.collection,
             clock=clock,
             entails=self._entails,
             embedder=self.embedder,

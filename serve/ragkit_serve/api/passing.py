@@ -113,7 +113,7 @@ class _Shown:
         """Verify what the model said against the passages it was shown."""
         used = self.prompt.used
         draft = Draft(text, cite(text, used), used=used, prompt=self.prompt.version)
-        return self.kb.verified(draft, self.question, self.hits, self.clock)
+        return self.kb.verified(draft, self.hits, self.clock)
 
 
 def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server: str) -> _Shown:
