@@ -21,7 +21,7 @@ from ragkit.store.conversations import missing
 from ragkit.store.file_list import Files, ListedFile, Sort
 from ragkit.store.sources import PREFIX
 from ragkit_serve.api import audit
-from ragkit_serve.api.access import needs
+from ragkit_serve.api.access import needs, public
 from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.ui.file_types import ranks, type_of
@@ -38,10 +38,22 @@ if TYPE_CHECKING:
 router = APIRouter()
 Reader = Annotated[Caller, needs("read")]
 FOLDER: Final = Path(__file__).with_name("static")
-TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 FILES: Final = {path.name: TYPES[path.suffix] for path in FOLDER.iterdir() if path.suffix in TYPES}
 MAX_DOCUMENTS: Final = 500  # arbitrary: of a list
 MAX_OFFSET: Final = 1 << 30
+
+
+@router.get("/ui/static/look.css", include_in_schema=False, dependencies=[public()])
+async def look() -> Response:
+    """Return the colours that all pages share, the log-in page included."""
+    return _file("look.css")
+
+
+@router.get("/ui/static/mark.svg", include_in_schema=False, dependencies=[public()])
+async def mark() -> Response:
+    """Return the product's mark."""
+    return _file("mark.svg")
 
 
 @router.get("/ui/static/{name}", include_in_schema=False)
@@ -49,6 +61,10 @@ def static(name: str, caller: Reader) -> Response:
     """Return one of the page's own files."""
     if name not in FILES:
         raise NotFoundError(f"there is no file {name[:40]!r}")
+    return _file(name)
+
+
+def _file(name: str) -> Response:
     headers = {"cache-control": "no-cache"}  # its ETag saves the transfer
     return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)
 
