@@ -156,6 +156,7 @@ def own(html: str, *, nonce: str, language: Language) -> str:
     files = (
         '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/documents.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script>'
     )
     return html.replace("</head>", files + "</head>", 1)
