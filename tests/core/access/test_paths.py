@@ -13,6 +13,7 @@ from ragkit.errors import NotFoundError, QueryError
 from ragkit.filters import parse
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.browse import Browser
+from ragkit.store.file_list import FileList, Files
 from ragkit.store.metadata import MetadataKeys
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
@@ -112,7 +113,6 @@ BROWSER: Final[dict[str, Callable[[Browser, Place], object] | str]] = {
     "collections": lambda browser, _: browser.collections(limit=9),
     "collection": lambda browser, _: browser.collection("closed"),
     "documents": lambda browser, _: browser.documents("open", limit=99),
-    "find": lambda browser, _: browser.find("open", "hidden", limit=99),
     "document": lambda browser, place: browser.document(place.hidden[0]),
     "excerpt": lambda browser, place: browser.excerpt(place.hidden[0], 0, 99),
 }
@@ -189,6 +189,16 @@ def test_listings_show_what_somebody_may_read(place: Place, name: str) -> None:
     assert told(lambda: read(Browser(pool, "default", HR), place), place)
 
 
+@pytest.mark.parametrize("uploads", [False, True])
+def test_a_list_of_files_shows_what_somebody_may_read(place: Place, uploads: bool) -> None:
+    def listed(readers: tuple[str, ...]) -> FileList:
+        files = Files(place.database.pool, "default", readers)
+        return files.page("open", "hidden", limit=99, uploads=uploads)
+
+    assert not told(lambda: listed(ADA), place)
+    assert told(lambda: listed(HR), place)
+
+
 def test_what_is_counted_is_what_may_be_read(place: Place) -> None:
     def counted(readers: tuple[str, ...] | None) -> list[tuple[str, int, int]]:
         store = place.store(readers).collections()
@@ -199,8 +209,8 @@ def test_what_is_counted_is_what_may_be_read(place: Place) -> None:
 
     assert counted(ADA) == [("open", 5, 5)]
     assert counted(HR) == counted(None) == [("closed", 1, 1), ("open", 45, 85)]
-    found = Browser(place.database.pool, "default", ADA).find("open", limit=2)
-    assert (len(found.documents), found.matched, found.all) == (2, 5, 5)
+    found = Files(place.database.pool, "default", ADA).page("open", limit=2)
+    assert (len(found.files), found.matched, found.all) == (2, 5, 5)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
