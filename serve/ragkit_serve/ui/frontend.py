@@ -156,6 +156,9 @@ def own(html: str, *, nonce: str, language: Language) -> str:
     files = (
         '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/side.css">'
+        '<link rel="stylesheet" href="/ui/static/welcome.css">'
+        '<link rel="icon" href="/ui/static/mark.svg" type="image/svg+xml">'
         '<script type="module" src="/ui/static/ragkit.js"></script>'
     )
     return html.replace("</head>", files + "</head>", 1)

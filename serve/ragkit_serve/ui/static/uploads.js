@@ -47,7 +47,7 @@ export function keepPage() {
   }
 }
 
-function addFiles(added, finished) {
+export function addFiles(added, finished) {
   const { collection } = chosen();
   const rows = added.map((file) => ({ file, name: file.name, state: "sending", note: "", collection: collection ?? me.collection }));
   files = [...rows.toReversed(), ...files].slice(0, Math.max(MAX_ROWS, rows.length));
@@ -126,6 +126,8 @@ async function poll(finished) {
 }
 
 function draw() {
+  document.dispatchEvent(new CustomEvent("rk-uploads", { detail: [...files] })); // for the chat
+  if (!$("#rk-ways")) return;
   const columns = ["file", "state", "note"].map((name) => words[`column_${name}`]);
   const rows = files.map((row) => [printable(row.name), words[`state_${row.state}`], printable(row.note)]);
   $("#rk-ways").replaceChildren(table("rk-sent", words.uploads, columns, rows));
