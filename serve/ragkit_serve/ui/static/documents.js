@@ -116,7 +116,7 @@ function counted() {
 function nothing() {
   const part = $("#rk-part").value.trim();
   if (part && list.all) return make("p", { class: "rk-none" }, say("none_named", { part }));
-  return make("p", { class: "rk-none" }, me.writes ? words.no_documents : words.no_documents_here);
+  return make("p", { class: "rk-none" }, me.writes ? words.list_empty : words.no_documents_here);
 }
 
 // Roles are written out: the phone's layout takes them from the elements.
