@@ -155,6 +155,7 @@ def own(html: str, *, nonce: str, language: Language) -> str:
     html = _LANGUAGE.sub(f'<html lang="{"zh-CN" if language == "zh" else "en"}"', html, count=1)
     files = (
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/original.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script>'
     )
     return html.replace("</head>", files + "</head>", 1)

@@ -22,6 +22,7 @@ from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
+from ragkit_serve.api.pages import originals_of
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.turn import name_of, turn_html
 from ragkit_serve.ui.words import WORDS, language_of
@@ -129,7 +130,8 @@ def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> 
     if not cited:
         raise NotFoundError("there is no such citation")
     store = services.library.store(caller)
-    return _fresh({"html": source_html(store, caller, cited, _words(request))})
+    originals = originals_of(services, caller)
+    return _fresh({"html": source_html(store, caller, cited, _words(request), originals)})
 
 
 def _seen(

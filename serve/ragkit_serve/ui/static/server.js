@@ -28,7 +28,7 @@ async function refusal(answer) {
   const usual = { 413: words.error_too_large }[answer.status] ?? (answer.status < 500 ? `HTTP ${answer.status}` : words.no_server);
   const failed = failure(error?.message ? error : { message: usual });
   const wait = Number(answer.headers.get("retry-after"));
-  return Object.assign(failed, wait > 0 ? { retryAfter: wait } : {});
+  return Object.assign(failed, { status: answer.status }, wait > 0 ? { retryAfter: wait } : {});
 }
 
 function lost(error) {
