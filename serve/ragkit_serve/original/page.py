@@ -7,7 +7,7 @@ included.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragkit.types import Span
@@ -46,10 +46,11 @@ def marks(page: PdfPage, quotes: Sequence[Quote]) -> list[Box]:
     textpage = page.get_textpage()
     try:
         spans = find_quotes(_characters(textpage), quotes)
-        boxes = [box for span in spans for box in _boxes(page, textpage, span)]
+        boxes = [box for span in spans for box in _boxes(textpage, span)]
     finally:
         textpage.close()
-    return [_clipped(box) for box in _lines(boxes)][:MAX_MARKS]
+    shown = [_shown(page, line) for line in _lines(boxes)[:MAX_MARKS]]
+    return [box for box in shown if box[0] < box[2] and box[1] < box[3]]
 
 
 def _characters(textpage: PdfTextPage) -> list[str]:
@@ -71,36 +72,24 @@ def _characters(textpage: PdfTextPage) -> list[str]:
     return characters
 
 
-def _boxes(page: PdfPage, textpage: PdfTextPage, span: Span) -> Iterator[Box]:
-    """Yield the boxes of a span of characters, as pdfium has them: a piece of a line each."""
+def _boxes(textpage: PdfTextPage, span: Span) -> Iterator[Box]:
+    """Yield the boxes of a span of characters in points, as pdfium has them: a piece of a line
+    each, upside down.
+    """
     count = textpage.count_rects(span.start, span.end - span.start)
     for place in range(min(count, 4 * MAX_MARKS)):
-        left, bottom, right, top = textpage.get_rect(place)
-        ends = (_shown(page, left, bottom), _shown(page, right, top))
-        xs, ys = zip(*ends, strict=True)
-        if min(xs) < max(xs) and min(ys) < max(ys):
-            yield min(xs), min(ys), max(xs), max(ys)
+        yield textpage.get_rect(place)
 
 
-def _shown(page: PdfPage, x: float, y: float) -> tuple[float, float]:
-    """Return a place of the page as shares of what is shown of it."""
-    from pypdfium2 import raw
-
-    across, down = ctypes.c_int(), ctypes.c_int()
-    shown = (0, 0, _GRID, _GRID, 0)
-    raw.FPDF_PageToDevice(page.raw, *shown, x, y, ctypes.byref(across), ctypes.byref(down))
-    return across.value / _GRID, down.value / _GRID
-
-
-def _lines(boxes: Sequence[Box]) -> list[Box]:
-    """Join boxes that stand beside each other on a line."""
+def _lines(boxes: Iterable[Box]) -> list[Box]:
+    """Join boxes that stand beside each other on a line, and add a margin above and below."""
     lines: list[Box] = []
     for box in boxes:
         if lines and _are_beside(lines[-1], box):
             lines[-1] = _joined(lines[-1], box)
         else:
             lines.append(box)
-    return lines
+    return [_with_margin(line) for line in lines]
 
 
 def _joined(a: Box, b: Box) -> Box:
@@ -114,10 +103,28 @@ def _are_beside(a: Box, b: Box) -> bool:
     return common > _SAME_LINE * min(heights) and gap < _MOST_GAP * max(heights)
 
 
-def _clipped(box: Box) -> Box:
-    """Add a margin above and below, and cut off what is outside the page."""
-    left, top, right, bottom = box
-    margin = _MARGIN * (bottom - top)
-    values = (left, top - margin, right, bottom + margin)
-    left, top, right, bottom = (min(max(value, 0.0), 1.0) for value in values)
-    return left, top, right, bottom
+def _with_margin(box: Box) -> Box:
+    left, bottom, right, top = box
+    margin = _MARGIN * (top - bottom)
+    return left, bottom - margin, right, top + margin
+
+
+def _shown(page: PdfPage, box: Box) -> Box:
+    """Return a box in points as shares of what is shown of the page, from its upper left corner."""
+    left, bottom, right, top = box
+    xs, ys = zip(_place(page, left, bottom), _place(page, right, top), strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _place(page: PdfPage, x: float, y: float) -> tuple[float, float]:
+    from pypdfium2 import raw
+
+    across, down = ctypes.c_int(), ctypes.c_int()
+    shown = (0, 0, _GRID, _GRID, 0)
+    raw.FPDF_PageToDevice(page.raw, *shown, x, y, ctypes.byref(across), ctypes.byref(down))
+    return _share(across.value), _share(down.value)
+
+
+def _share(step: int) -> float:
+    """Return a place on the grid as a share; what is cut off of the page is at its edge."""
+    return min(max(step / _GRID, 0.0), 1.0)

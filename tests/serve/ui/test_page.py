@@ -348,5 +348,6 @@ def test_foreign_scripts_and_styles_are_taken_out() -> None:
         '<html lang="zh-CN"><head><script nonce="N">one</script>'
         '<script nonce="N" data-x>two</script><script type="module" src="./a.js"></script>'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/original.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script></head>'
     )
