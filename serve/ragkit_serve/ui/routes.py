@@ -24,6 +24,7 @@ from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs, public
 from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
+from ragkit_serve.api.pages import originals_of
 from ragkit_serve.ui.file_types import ranks, type_of
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.suggestions import Suggestions
@@ -173,7 +174,8 @@ def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> 
     if not cited:
         raise NotFoundError("there is no such citation")
     store = services.library.store(caller)
-    return _fresh({"html": source_html(store, caller, cited, _words(request))})
+    originals = originals_of(services, caller)
+    return _fresh({"html": source_html(store, caller, cited, _words(request), originals)})
 
 
 def _shown(file: ListedFile, words: Mapping[str, str]) -> dict[str, Any]:

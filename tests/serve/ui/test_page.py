@@ -351,8 +351,10 @@ def test_foreign_scripts_and_styles_are_taken_out() -> None:
         '<script nonce="N" data-x>two</script><script type="module" src="./a.js"></script>'
         '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/documents.css">'
         '<link rel="stylesheet" href="/ui/static/side.css">'
         '<link rel="stylesheet" href="/ui/static/welcome.css">'
         '<link rel="icon" href="/ui/static/mark.svg" type="image/svg+xml">'
+        '<link rel="stylesheet" href="/ui/static/original.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script></head>'
     )

@@ -169,8 +169,8 @@ function stateOf(file, key) {
   const badge = make("span", { class: "rk-badge", "data-state": file.state }, words[`state_${file.state}`]);
   if (file.state === "running" && file.total) return [badge, make("span", { class: "rk-reason" }, say("progress", file))];
   if (file.state !== "failed") return [badge];
-  const act = (name) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, words[name]);
-  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry"), act("dismiss")] : [])];
+  const act = (name, text) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, text);
+  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry", words.retry), act("dismiss", words.dismiss_row)] : [])];
 }
 
 // What is clicked in the table

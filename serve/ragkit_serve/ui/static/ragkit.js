@@ -6,6 +6,7 @@ import { drawArrivals } from "./arrivals.js";
 import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
+import { drawOriginal } from "./original.js";
 import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
 import { chosen, drawSettings, loadSettings, me } from "./settings.js";
@@ -212,13 +213,14 @@ async function openSource(button) {
   $("#rk-panel").hidden = false;
   document.body.classList.add("rk-reading");
   $("#rk-source .rk-span")?.scrollIntoView({ block: "center" });
+  drawOriginal($("#rk-source"));
   $("#rk-close").focus();
 }
 
 function closePanel() {
   if ($("#rk-panel").hidden) return;
   $("#rk-panel").hidden = true;
-  document.body.classList.remove("rk-reading");
+  document.body.classList.remove("rk-reading", "rk-paged");
   opener?.focus();
 }
 
