@@ -1,8 +1,8 @@
-"""`ragkit agent`: an answer by a model that searches as often as it needs, every step shown."""
+"""`ragkit ask --agent`: a model answers that searches as often as it needs, every step shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,8 @@ from ragkit.cli_where import Where
 if TYPE_CHECKING:
     from ragkit.agent.run import Step
 
+MAX_STEPS: Final = 6
+
 
 def agent(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
@@ -19,7 +21,7 @@ def agent(
     where: Where = None,
     max_steps: Annotated[
         int, typer.Option(min=1, max=50, help="Calls of the language model, at most.")
-    ] = 6,
+    ] = MAX_STEPS,
     max_tokens: Annotated[
         int, typer.Option(min=1, help="Tokens of all prompts and answers; none is begun after.")
     ] = 30_000,

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ragkit import cli_decoding as d
 from ragkit.cli_as_of import AsOf
 from ragkit.cli_collection import AnswersFrom
+from ragkit.cli_decoding import DecodingOptions, decoding_with
 from ragkit.cli_where import Where
 from ragkit.command_output import AskRequest
 from ragkit.outputs import print_outputs
@@ -35,37 +35,62 @@ def ask(
             "--show-reasoning", help="Print a thinking model's reasoning, to standard error."
         ),
     ] = False,
-    temperature: d.Temperature = None,
-    top_p: d.TopP = None,
-    top_k: d.TopK = None,
-    min_p: d.MinP = None,
-    repetition_penalty: d.RepetitionPenalty = None,
-    presence_penalty: d.PresencePenalty = None,
-    max_tokens: d.MaxTokens = None,
-    stop: d.Stop = None,
-    seed: d.Seed = None,
-    json_schema: d.JsonSchema = None,
-    regex: d.Regex = None,
+    option: DecodingOptions = None,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DOCUMENT", help="Tell which stage lost this document, instead of the answer."
+        ),
+    ] = None,
+    agent: Annotated[
+        bool,
+        typer.Option("--agent", help="Let the language model search several times, step by step."),
+    ] = False,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=50, help="Calls of the model with --agent, at most; 6 unless told."
+        ),
+    ] = None,
 ) -> None:
     """Answer a question with citations, or say that the documents do not answer it."""
+    question = " ".join(words)
+    if agent or why is not None:
+        _check_alone(agent, why, k, mode, as_of, option, show_reasoning)
+    if max_steps is not None and not agent:
+        raise typer.BadParameter("--max-steps goes with --agent")
+    if why is not None:
+        from ragkit.cli_why import why as explain
+
+        return explain(question, why, collection, k, mode or "hybrid", where, as_of, json=json)
+    if agent:
+        from ragkit.cli_agent import MAX_STEPS
+        from ragkit.cli_agent import agent as answer
+
+        return answer(question, collection, where, max_steps or MAX_STEPS, as_json=json)
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
-    request = AskRequest(" ".join(words), collection, k, mode, where, as_of, json, show_reasoning)
+    request = AskRequest(question, collection, k, mode, where, as_of, json, show_reasoning)
     settings = load_settings()
-    decoding = d.decoding_with(
-        settings,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=top_k,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        presence_penalty=presence_penalty,
-        max_tokens=max_tokens,
-        stop=stop,
-        seed=seed,
-        json_schema=json_schema,
-        regex=regex,
-    )
+    decoding = decoding_with(settings, option or ())
     with KnowledgeBase.open(settings, collection=collection) as kb:
         print_outputs(request.output(kb.adapted(decoding=decoding)))
+
+
+def _check_alone(
+    agent: bool,
+    why: str | None,
+    k: int | None,
+    mode: Mode | None,
+    as_of: str | None,
+    option: list[str] | None,
+    show_reasoning: bool,
+) -> None:
+    """Refuse options that --agent and --why leave unused."""
+    if agent and why is not None:
+        raise typer.BadParameter("give --agent or --why, not both")
+    if option or show_reasoning:
+        raise typer.BadParameter("-o and --show-reasoning go with neither --agent nor --why")
+    if agent and (k is not None or mode is not None or as_of is not None):
+        raise typer.BadParameter("-k, --mode and --as-of do not go with --agent")

@@ -1,4 +1,4 @@
-"""The decoding options that `ask` and its kin share, and the Decoding that they make.
+"""`-o NAME=VALUE` of `ragkit ask`: how the language model chooses its tokens.
 
 An option that is not given leaves the setting as it is.
 """
@@ -6,9 +6,11 @@ An option that is not given leaves the setting as it is.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -19,67 +21,78 @@ if TYPE_CHECKING:
     from ragkit.types import Decoding
 
 
-Temperature = Annotated[
-    float | None,
-    typer.Option(min=0, max=5, help="0 takes the likeliest token."),
-]
-TopP = Annotated[
-    float | None,
-    typer.Option(min=0.01, max=1, help="Draw from this share of likelihood."),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option(min=1, help="Draw from this many tokens."),
-]
-MinP = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="Drop tokens below this share of the likeliest."),
-]
-RepetitionPenalty = Annotated[
-    float | None,
-    typer.Option(min=0.01, max=10, help="Above 1 repeats less."),
-]
-PresencePenalty = Annotated[
-    float | None,
-    typer.Option(min=-2, max=2, help="Above 0 says new things."),
-]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Of the answer, at most.")]
-Stop = Annotated[
+class _Range(NamedTuple):
+    number: Callable[[str], float]
+    low: float
+    high: float = inf
+
+
+# The ranges that vLLM takes.
+_NUMBERS: Final = {
+    "temperature": _Range(float, 0, 5),
+    "top_p": _Range(float, 0.01, 1),
+    "top_k": _Range(int, 1),
+    "min_p": _Range(float, 0, 1),
+    "repetition_penalty": _Range(float, 0.01, 10),
+    "presence_penalty": _Range(float, -2, 2),
+    "max_tokens": _Range(int, 1),
+    "seed": _Range(int, 0),
+}
+NAMES: Final = (*_NUMBERS, "stop", "json_schema", "regex")
+
+DecodingOptions = Annotated[
     list[str] | None,
-    typer.Option(help="End before this text; may be given again."),
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of the draws.")]
-JsonSchema = Annotated[
-    Path | None,
-    typer.Option(help="A file with the JSON schema to answer by."),
-]
-Regex = Annotated[
-    str | None,
-    typer.Option(help="A regular expression to answer by."),
+    typer.Option(
+        "--option",
+        "-o",
+        metavar="NAME=VALUE",
+        help="An option of the language model, such as temperature=0.7 or max_tokens=200; several"
+        " one by one.",
+    ),
 ]
 
 
-def decoding_with(
-    settings: Settings, *, json_schema: Path | None, regex: str | None, **given: Any
-) -> Decoding:
-    """Return the settings' decoding with the given options in their places.
+def decoding_with(settings: Settings, options: Sequence[str]) -> Decoding:
+    """Return the settings' decoding with the given NAME=VALUE in their places.
 
-    Raises UsageError for both a schema and a regex, for a file that is no schema, and for either
-    without a language model.
+    Raises UsageError for an unknown name, a value out of range, both a schema and a regex, a file
+    that is no schema, and for any of them without a language model.
     """
     from ragkit.build import decoding
 
-    if json_schema is not None and regex is not None:
-        raise UsageError("give --json-schema or --regex, not both")
-    if settings.llm_url is None and (json_schema is not None or regex is not None):
-        raise UsageError(
-            "--json-schema and --regex need a language model: set RAGKIT_LLM_URL and"
-            " RAGKIT_LLM_MODEL"
-        )
-    given["stop"] = tuple(given.get("stop") or ()) or None
-    chosen = {name: value for name, value in given.items() if value is not None}
-    schema = None if json_schema is None else _read_schema(json_schema)
-    return replace(decoding(settings), **chosen, json_schema=schema, regex=regex)
+    if options and settings.llm_url is None:
+        raise UsageError("-o needs a language model: set RAGKIT_LLM_URL")
+    values: dict[str, Any] = {}
+    for text in options:
+        name, value = _read(text)
+        values[name] = (*values.get(name, ()), value) if name == "stop" else value
+    if "json_schema" in values and "regex" in values:
+        raise UsageError("give json_schema or regex, not both")
+    return replace(decoding(settings), **values)
+
+
+def _read(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if name not in NAMES or not equals:
+        raise UsageError(f"-o {text!r} is no option: write NAME=VALUE with one of {_listed()}")
+    if name == "json_schema":
+        return name, _read_schema(Path(value))
+    if name not in _NUMBERS:
+        return name, value
+    number, low, high = _NUMBERS[name]
+    try:
+        parsed = number(value)
+    except ValueError:
+        parsed = None
+    if parsed is None or not low <= parsed <= high:
+        bounds = f"of at least {low:g}" if high == inf else f"from {low:g} to {high:g}"
+        kind = "a whole number" if number is int else "a number"
+        raise UsageError(f"-o {text!r}: {name} is {kind} {bounds}")
+    return name, parsed
+
+
+def _listed() -> str:
+    return ", ".join(NAMES)
 
 
 def _read_schema(file: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`ragkit why`: what became of a document on the way to an answer, stage by stage."""
+"""`ragkit ask --why DOCUMENT`: what became of a document on the way to an answer, by stage."""
 
 from __future__ import annotations
 

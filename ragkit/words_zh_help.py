@@ -105,17 +105,15 @@ HELP: Final[Mapping[str, str]] = {
     "Print a thinking model's reasoning, to standard error.": (
         "把思考型模型的推理过程输出到标准错误。"
     ),
-    "0 takes the likeliest token.": "0 总是选最可能的词。",
-    "Draw from this share of likelihood.": "从累计概率达到此值的词中选取。",
-    "Draw from this many tokens.": "从最可能的这么多个词中选取。",
-    "Drop tokens below this share of the likeliest.": "舍弃概率低于最大值此比例的词。",
-    "Above 1 repeats less.": "大于 1 时减少重复。",
-    "Above 0 says new things.": "大于 0 时多说新内容。",
-    "Of the answer, at most.": "回答的最大长度（词元数）。",
-    "End before this text; may be given again.": "遇到这段文字就结束；可以多次给出。",
-    "Of the draws.": "随机选取的种子。",
-    "A file with the JSON schema to answer by.": "回答须符合的 JSON schema 文件。",
-    "A regular expression to answer by.": "回答须符合的正则表达式。",
+    "An option of the language model, such as temperature=0.7 or max_tokens=200; several one by"
+    " one.": "语言模型的选项，例如 temperature=0.7 或 max_tokens=200；可以多次给出。",
+    "Tell which stage lost this document, instead of the answer.": (
+        "不回答，只说明这个文档在哪一步被漏掉。"
+    ),
+    "Let the language model search several times, step by step.": "让语言模型分步骤多次检索。",
+    "Calls of the model with --agent, at most; 6 unless told.": (
+        "使用 --agent 时最多调用模型几次；默认 6 次。"
+    ),
     "Talk with your documents. The conversation is kept; /help lists what can be typed.": (
         "与您的文档对话。对话会保存；输入 /help 可查看能用的命令。"
     ),

@@ -105,9 +105,27 @@ def test_search_shows_more_of_a_document_and_how_it_went(ragkit: Commands) -> No
 
 
 def test_why_names_the_stage_that_lost_a_document(ragkit: Commands) -> None:
-    told = ragkit.json("why", "How many days of annual leave?", "--document", "leave.md")
+    told = ragkit.json("ask", "How many days of annual leave?", "--why", "leave.md")
     assert (told["lost"], told["document"]["title"]) == (None, "Leave")
     assert told["steps"][-1]["says"].startswith("cited as [1]")
+
+
+def test_ask_refuses_options_that_the_way_of_asking_leaves_unused(ragkit: Commands) -> None:
+    for arguments, message in (
+        (("--agent", "--why", "leave.md"), "not both"),
+        (("--agent", "-k", "3"), "do not go with --agent"),
+        (("--why", "leave.md", "-o", "seed=1"), "go with neither --agent nor --why"),
+        (("--max-steps", "3"), "--max-steps goes with --agent"),
+    ):
+        assert message in ragkit("ask", "leave?", *arguments, code=2).stderr
+    assert "set RAGKIT_LLM_URL" in ragkit.error("ask", "leave?", "--agent", code=2)
+
+
+def test_help_lists_no_older_name_and_each_still_works(ragkit: Commands) -> None:
+    listed = ragkit("--help").stdout
+    for name in ("agent", "why", "calibrate", "recall", "reembed"):
+        assert f"\n  {name} " not in listed
+        assert "Usage: ragkit" in ragkit(name, "--help").stdout
 
 
 def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
@@ -264,9 +282,9 @@ def test_decoding_options_reach_the_model_and_reasoning_stays_apart(ragkit: Comm
     with StubServer(lambda messages: reply) as server:
         done = ragkit(
             *("ask", "How many days of annual leave?", "--show-reasoning"),
-            *("--temperature", "0.5", "--top-p", "0.9", "--top-k", "40", "--min-p", "0.1"),
-            *("--repetition-penalty", "1.1", "--presence-penalty", "0.2", "--max-tokens", "50"),
-            *("--stop", "END", "--stop", "FIN", "--seed", "7"),
+            *("-o", "temperature=0.5", "-o", "top_p=0.9", "-o", "top_k=40", "-o", "min_p=0.1"),
+            *("-o", "repetition_penalty=1.1", "-o", "presence_penalty=0.2", "-o", "max_tokens=50"),
+            *("-o", "stop=END", "-o", "stop=FIN", "--option", "seed=7"),
             RAGKIT_LLM_URL=server.url,
             RAGKIT_LLM_MODEL="stub",
             RAGKIT_LLM_TEMPERATURE="0.9",

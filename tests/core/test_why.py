@@ -197,7 +197,7 @@ def test_one_that_an_index_missed() -> None:
     fill(store, FakeEmbedder(), [many(3), CATS])
     kb = KnowledgeBase(store, FakeEmbedder(), ExtractiveGenerator(), collection="default")
     why = kb.why("How long do cats sleep?", "cats.md", mode="dense")
-    assert "ragkit recall" in lost(why, "candidates").remedy
+    assert "ragkit index recall" in lost(why, "candidates").remedy
     vectors = step(why, "vectors").numbers
     assert (vectors["rank"], vectors["missed by"]) == (1, "index")
     assert kb.why("How long do cats sleep?", "cats.md").lost == ""  # its words are found
@@ -359,7 +359,7 @@ def test_in_the_database(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -
         assert copied.numbers["uri"] == "files/budget.md"
 
     run = CliRunner().invoke
-    absent = run(app, ["why", QUESTION, "--document", "broken.pdf", "--json"])
+    absent = run(app, ["ask", QUESTION, "--why", "broken.pdf", "--json"])
     assert absent.exit_code == 0, absent.output
     told = json.loads(absent.output)
     assert (told["lost"], told["document"]) == ("parse", None)
