@@ -120,10 +120,20 @@ def test_what_is_done_with_documents_is_told_in_chinese(ragkit: Commands) -> Non
     heading = ragkit("documents", "list", **CHINESE).stdout.splitlines()[0]
     assert heading.split() == "编号 标题 语言 版本 段落数 字符数 文件 所有者 可阅读者".split()
     line = ragkit.error("documents", "delete", "年假", code=2, **CHINESE)
-    assert line.startswith("ragkit: 删除1 个文档：1 (")
+    assert line.startswith("ragkit: 删除 1 个文档：1 (")
     assert line.endswith("没有终端可供确认：什么都没有做；请加上 --yes。")
     line = ragkit.error("documents", "show", "病假", code=2, **CHINESE)
     assert line == "ragkit: 没有文档 '病假'：`ragkit documents list` 可列出全部文档。"
+
+
+def test_the_doctor_speaks_chinese(ragkit: Commands) -> None:
+    shown = ragkit("doctor", **CHINESE).stdout
+    assert "正常  文档：还没有\n      提示：ragkit ingest 文件夹\n" in shown
+    assert "ok  " not in shown
+    line = ragkit.error(
+        "ask", "?", code=1, RAGKIT_DATABASE_URL="postgresql://127.0.0.1:9/x", **CHINESE
+    )
+    assert "无法连接" in line
 
 
 def test_json_is_the_same_in_every_language(ragkit: Commands) -> None:
@@ -132,6 +142,7 @@ def test_json_is_the_same_in_every_language(ragkit: Commands) -> None:
         ("documents", "list"),
         ("collections", "list"),
         ("documents", "show", "leave.md"),
+        ("doctor",),
         ("ingest", str(ragkit.folder), "--dry-run"),
     ):
         chinese = ragkit(*arguments, "--json", **CHINESE).stdout
