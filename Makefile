@@ -1,8 +1,10 @@
 # Every target is complete in itself from a fresh clone: it makes .venv when that is missing or outdated.
+# The demo's .venv holds what ragkit needs; the tools of tests and checks are added when a target wants them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.made
+MADE := $(VENV)/.made
+TOOLS := $(VENV)/.tools
 PACKAGES := ragkit ingest serve eval tests benchmarks examples environments
 
 # Programs with environments of their own (environments/README.md).
@@ -22,71 +24,86 @@ test test-long test-browser test-faults: export OMP_NUM_THREADS := 1
 
 STEPS ?= test test-long test-browser test-faults test-vllm
 
-.PHONY: demo test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
-	lint lock notices sbom bench bench-large venv venvs clean
+.PHONY: demo readme test test-all test-long test-vllm test-browser test-faults test-times soak gate check \
+	lint lock notices settings sbom bench bench-large venv tools venvs clean
 
 demo: venv ## ingest the example corpus into a database of its own and ask in English and Chinese
 	$(BIN)/python examples/demo.py
 
-test: venv ## the tests that need only pip packages and take under five seconds each; says what it left out
+readme: venv ## run the demo and write what it prints into the READMEs
+	$(BIN)/python examples/demo.py --write
+
+test: tools ## the tests that need only pip packages and take under five seconds each; says what it left out
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TESTS)
 
 test-all: ## every test: test, test-long, test-browser, test-faults, test-vllm
 	for step in $(STEPS); do $(MAKE) $$step || exit; done
 
-test-long: venv ## the tests that take longer than five seconds each
+test-long: tools ## the tests that take longer than five seconds each
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,long)
 
-test-vllm: venv venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
+test-vllm: tools venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,vllm)
 
-test-browser: venv ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
+test-browser: tools ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,browser)
 
-test-faults: venv ## ingestions that are killed, stopped, run beside each other, and run out of disk
+test-faults: tools ## ingestions that are killed, stopped, run beside each other, and run out of disk
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,faults)
 
-test-times: venv ## run every test and print the time by step and by file, and the hundred longest tests
+test-times: tools ## run every test and print the time by step and by file, and the hundred longest tests
 	$(BIN)/python -m tests.times $(STEPS)
 
 SOAK_S ?= 600
-soak: venv ## a server under load with random disconnects: memory, descriptors, connections, added time stay flat
+soak: tools ## a server under load with random disconnects: memory, descriptors, connections, added time stay flat
 	$(BIN)/python -m tests.serve.soak $(SOAK_S)
 
-gate: venv ## fail when ragkit finds or answers worse than benchmarks/baseline.jsonl; needs the test data
+gate: tools ## fail when ragkit finds or answers worse than benchmarks/baseline.jsonl; needs the test data
 	$(BIN)/python -m benchmarks.gate
 
 check: lint test ## lint and test: run it before every commit
 
-lint: venv ## format, lint, types, the import star
+lint: tools ## format, lint, types, the import star
 	$(BIN)/ruff format --check $(PACKAGES)
 	$(BIN)/ruff check $(PACKAGES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-lock: venv ## write the lists with hashes that deploy/ installs, after a change of constraints.txt
+lock: tools ## write the lists with hashes that deploy/ installs, after a change of constraints.txt
 	$(BIN)/python environments/lock.py
 
-notices: venv ## write THIRD_PARTY_NOTICES.md from the installed packages
+notices: tools ## write THIRD_PARTY_NOTICES.md from the installed packages
 	$(BIN)/python environments/notices.py
 
+settings: venv ## write the tables of docs/settings.md from the code
+	$(BIN)/python environments/settings_page.py
+
 SBOM ?= build/ragkit.cdx.json
-sbom: venv .venvs/sbom/.made ## write the bill of materials of a release, CycloneDX 1.6, to build/ragkit.cdx.json
+sbom: tools .venvs/sbom/.made ## write the bill of materials of a release, CycloneDX 1.6, to build/ragkit.cdx.json
 	$(BIN)/python environments/sbom.py .venvs/sbom $(SBOM)
 
-bench: venv ## measure against named peers, write docs/benchmarks.md
+bench: tools ## measure against named peers, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
-bench-large: venv ## search of 1M chunks, beside what is kept of the other sizes: hours, 12 GB of disk, 8 GB of memory
+bench-large: tools ## search of 1M chunks, beside what is kept of the other sizes: hours, 12 GB of disk, 8 GB of memory
 	BENCH_ROWS=1000000 $(BIN)/python -m benchmarks dense lexical hybrid
 
-venv: $(STAMP)
+venv: $(MADE) ## the environment with what ragkit needs
 
-$(STAMP): pyproject.toml constraints.txt
+tools: $(TOOLS) ## and with the tools of tests and checks
+
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+
+$(MADE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("ragkit needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) environments/build.py $(VENV) dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PYTHON) environments/build.py $(VENV)
+	$(BIN)/python $(INSTALL)
 	touch $@
+
+$(TOOLS): $(MADE)
+	$(PYTHON) environments/build.py $(VENV) dev
+	$(BIN)/python $(INSTALL)
+	touch $(MADE) $@
 
 venvs: $(APART) ## the environments of vLLM, llm-compressor, llama.cpp's server and lm-evaluation-harness
 

@@ -56,7 +56,7 @@ def _row(name: str, kb: KnowledgeBase, labelled: LabelledSet) -> str:
 
 
 def _calibrated(kb: KnowledgeBase) -> list[str]:
-    """What `ragkit calibrate` makes of CLAPNQ, each question scored by a fit without its group."""
+    """Fit the refusals on CLAPNQ as `ragkit eval calibrate` does, cross-validated by group."""
     labelled = [
         Labelled(question.text, answerable, min(question.relevant))
         for answerable, source in ((True, clapnq_answerable()), (False, clapnq_unanswerable()))
@@ -70,7 +70,7 @@ def _calibrated(kb: KnowledgeBase) -> list[str]:
     ]
     return [
         "",
-        "`ragkit calibrate` on CLAPNQ's 300 answerable and 300 unanswerable questions, cross-"
+        "`ragkit eval calibrate` on CLAPNQ's 300 answerable and 300 unanswerable questions, cross-"
         f"validated: AUC {fitted.auc:.3f} (95% interval {fitted.auc_low:.3f} to"
         f" {fitted.auc_high:.3f}). Before: {before.false_refusals:.1%} of the answerable and"
         f" {1 - before.false_answers:.1%} of the unanswerable questions refused.\n",

@@ -3,7 +3,8 @@
 It holds the project's dependencies, those of an extra besides, or those of a list; the project
 itself is not in it. What pip installed for the same requirements, interpreter and machine before is
 linked from `~/.cache/ragkit-environments` (RAGKIT_ENVIRONMENTS names another folder): seconds
-instead of minutes. The two newest environments of each name stay there. Standard library only.
+instead of minutes. An extra is installed on top of the environment without it, where that is there.
+The two newest environments of each name stay there. Standard library only.
 """
 
 import hashlib
@@ -17,27 +18,49 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+import torch_build
+
 ROOT = Path(__file__).resolve().parents[1]
 NEWEST = 2  # of each name: the branch at hand and the one before
 
 
 def main(folder: Path, selection: str = "") -> None:
     """Build the environment in `folder`, whatever was there before."""
-    options, text = requirements(selection)
-    cached = cache_folder() / f"{name(selection)}-{key(options, text)}"
+    build = torch_build.chosen_here()
+    cached = cached_environment(selection, build)
     if cached.is_dir():
         os.utime(cached)
         link(cached, folder)
         print(f"{folder}: linked from {cached}")
         return
-    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    print(f"{folder}: installing; this takes some minutes", flush=True)
+    base = cached_environment("", build)
+    if base.is_dir() and not selection.endswith(".txt"):
+        link(base, folder)
+    else:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    build = install(folder, selection, build)
+    store(folder, cached_environment(selection, build))
+
+
+def install(folder: Path, selection: str, build: torch_build.Build) -> torch_build.Build:
+    """Install what is missing, and give the build of torch that could be had."""
+    options, text = requirements(selection)
+    pip = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    torch = re.findall(r"^torch(?![\w.-]).*", text, re.MULTILINE)
+    if torch and build == "cpu" and not torch_build.install_cpu_build(pip, [*options, *torch]):
+        build = "cuda"
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
         listed.write(text)
         listed.flush()
-        install = [folder / "bin/python", "-m", "pip", "install", "--quiet"]
-        install += ["--disable-pip-version-check", *options, "--requirement", listed.name]
-        subprocess.run(install, check=True)
-    store(folder, cached)
+        subprocess.run([*pip, *options, "--requirement", listed.name], check=True)
+    return build
+
+
+def cached_environment(selection: str, build: torch_build.Build) -> Path:
+    """Give the folder of the cache for an environment."""
+    options, text = requirements(selection)
+    return cache_folder() / f"{name(selection)}-{key(options, text, build)}"
 
 
 def requirements(selection: str) -> tuple[list[str], str]:
@@ -60,10 +83,11 @@ def name(selection: str) -> str:
     return Path(selection).stem or "runtime"
 
 
-def key(options: list[str], text: str) -> str:
+def key(options: list[str], text: str, build: torch_build.Build = "cpu") -> str:
     """Hash what decides about the environment's content."""
     parts = [sys.version, platform.machine(), platform.libc_ver(), text]
     parts += [Path(o).read_text("utf-8") if o.endswith(".txt") else o for o in options]
+    parts += [build] if build != "cpu" else []
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 

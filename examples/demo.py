@@ -1,75 +1,120 @@
 """The demo: ingest the example handbook, ask in English and Chinese, check the answers.
 
 It types the real `ragkit` commands into processes of their own, with a database of its own in
-.demo, and leaves nothing running. It knows nothing of ragkit's inside.
+.demo, and leaves nothing running. `--write` puts what they print into the READMEs.
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent  # the commands run here: no ragkit.toml lies here
 HOME = EXAMPLES.parent / ".demo"
+READMES = (EXAMPLES.parent / "README.md", EXAMPLES.parent / "README.zh-CN.md")
+TRANSCRIPT = re.compile(r"(?<=<!-- transcript -->\n\n```text\n).*?(?=```)", re.DOTALL)
+PROGRESS = re.compile(r"^\d+ of \d+ files.*\n", re.MULTILINE)  # only slow machines print it
 
-# What is typed after `ragkit ask`, and what the printed answer has to contain.
-QUESTIONS = (
-    (["How far from a wall must the RL-400 hang?"], "at least 0.6 m from any wall"),
-    (["Who is the chief executive?"], "Reason:"),
-    (["机房温度应该保持在多少度？"], "22℃至24℃"),
-    (["机房里要多热？"], "22℃至24℃"),  # in other words than the document's
+
+@dataclass(frozen=True)
+class Command:
+    """What is typed after `ragkit`, and what it has to print."""
+
+    arguments: Sequence[str]
+    expected: str = ""
+    in_readmes: bool = False
+
+
+COMMANDS = (
+    Command(["ingest", "handbook"], in_readmes=True),
+    Command(
+        ["ask", "How far from a wall must the RL-400 hang?"],
+        "at least 0.6 m from any wall",
+        in_readmes=True,
+    ),
+    Command(["ask", "机房温度应该保持在多少度？"], "22℃至24℃", in_readmes=True),
+    Command(["ask", "机房里要多热？"], "22℃至24℃"),  # in other words than the document's
     # Of documents in the other language alone: both sites have rules of their own.
-    (["骑自行车出差每公里补多少钱？", "--where", 'language = "en"'], "€0.14 a kilometre"),
-    (["When does the dormitory lock its doors?", "--where", 'language = "zh"'], "宿舍23:30锁门"),
+    Command(
+        ["ask", "骑自行车出差每公里补多少钱？", "--where", 'language = "en"'], "€0.14 a kilometre"
+    ),
+    Command(
+        ["ask", "When does the dormitory lock its doors?", "--where", 'language = "zh"'],
+        "宿舍23:30锁门",
+    ),
+    Command(["ask", "Who is the chief executive?"], "Reason:", in_readmes=True),
 )
+STOP = Command(["db", "stop"])
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the demo; return 0 when every command succeeded and every expected fact was there."""
-    environment = clean_environment(os.environ)
+    write = list(arguments) == ["--write"]
+    if write:
+        shutil.rmtree(HOME, ignore_errors=True)  # the READMEs show a first run
     print("Each command below runs in examples/, with RAGKIT_HOME=../.demo\n")
-    try:
-        failed = run_and_check(["ingest", "handbook"], "", environment)
-        for arguments, expected in QUESTIONS:
-            failed += run_and_check(["ask", *arguments], expected, environment)
-    finally:
-        failed += run_and_check(["db", "stop"], "", environment)
-    print(
-        f"{failed} of the {len(QUESTIONS) + 2} commands did not print what they should."
-        if failed
-        else f"All {len(QUESTIONS)} questions were answered as expected."
-    )
-    return 1 if failed else 0
+    outputs, failed = run_demo(HOME)
+    if failed:
+        print(f"{failed} of the {len(outputs)} commands did not print what they should.")
+        return 1
+    questions = sum(command.arguments[0] == "ask" for command in COMMANDS)
+    print(f"All {questions} questions were answered as expected.")
+    if write:
+        for readme in READMES:
+            text = readme.read_text("utf-8")
+            readme.write_text(TRANSCRIPT.sub(lambda _: transcript(outputs), text), "utf-8")
+            print(f"written: {readme.name}")
+    return 0
 
 
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Leave the user's own ragkit settings out, so that the demo never touches their database."""
-    kept = {
-        name: value for name, value in environment.items() if not name.upper().startswith("RAGKIT_")
-    }
-    return kept | {"RAGKIT_HOME": str(HOME), "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+def run_demo(home: Path) -> tuple[dict[str, str], int]:
+    """Run every command with a database in `home`; give what each printed, and how many failed."""
+    environment = clean_environment(os.environ, home)
+    outputs: dict[str, str] = {}
+    failed = 0
+    for command in (*COMMANDS, STOP):
+        line = " ".join(["ragkit", *map(typed, command.arguments)])
+        print(f"$ {line}", flush=True)
+        outputs[line], correct = run(command, environment)
+        print(f"{outputs[line]}\n", flush=True)
+        failed += not correct
+    return outputs, failed
 
 
-def run_and_check(arguments: Sequence[str], expected: str, environment: Mapping[str, str]) -> int:
-    """Run one command and show it with its output; return 1 if it is not as expected, else 0."""
-    print(f"$ ragkit {' '.join(typed(word) for word in arguments)}", flush=True)
+def run(command: Command, environment: Mapping[str, str]) -> tuple[str, bool]:
+    """Run one command; give its output, and whether it is as expected."""
     done = subprocess.run(
-        [sys.executable, "-m", "ragkit", *arguments],
+        [sys.executable, "-m", "ragkit", *command.arguments],
         cwd=EXAMPLES,
         env=dict(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
     )
-    print(done.stdout.rstrip() + "\n", flush=True)
-    if done.returncode != 0:
-        print(f"-> exit code {done.returncode}, expected 0\n", file=sys.stderr)
-        return 1
-    if _squeeze(expected) not in _squeeze(done.stdout):
-        print(f"-> expected to read: {expected}\n", file=sys.stderr)
-        return 1
-    return 0
+    correct = done.returncode == 0 and _squeeze(command.expected) in _squeeze(done.stdout)
+    if not correct:
+        what = f"to read: {command.expected}" if done.returncode == 0 else "exit code 0"
+        print(f"-> exit code {done.returncode}, expected {what}\n", file=sys.stderr)
+    return done.stdout.rstrip(), correct
+
+
+def transcript(outputs: Mapping[str, str]) -> str:
+    """Give what the READMEs show of the commands' output."""
+    shown = [command for command in COMMANDS if command.in_readmes]
+    lines = [" ".join(["ragkit", *map(typed, command.arguments)]) for command in shown]
+    return "\n".join(f"$ {line}\n{PROGRESS.sub('', outputs[line])}\n" for line in lines)
+
+
+def clean_environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
+    """Leave the user's own ragkit settings out, so that the demo never touches their database."""
+    others = {
+        name: value for name, value in environment.items() if not name.upper().startswith("RAGKIT_")
+    }
+    return others | {"RAGKIT_HOME": str(home), "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
 
 
 def typed(word: str) -> str:
@@ -85,4 +130,4 @@ def _squeeze(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

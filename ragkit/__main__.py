@@ -1,4 +1,4 @@
-from ragkit.cli import main
+from ragkit.entry import main
 
 if __name__ == "__main__":
     main()

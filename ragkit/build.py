@@ -11,7 +11,6 @@ from ragkit.types import Decoding, Fields, Query
 if TYPE_CHECKING:
     from ragkit.answer.meaning import Meaning
     from ragkit.answer.verify import Entails
-    from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
 
 
@@ -81,18 +80,6 @@ def entailment(settings: Settings) -> Entails | None:
     return open_entailment(settings.nli_model)
 
 
-def scoring(settings: Settings) -> Scoring:
-    """Return how the settings want words to be scored, and both legs fused."""
-    from ragkit.retrieve.search import Scoring
-
-    return Scoring(
-        fusion=settings.fusion,
-        dense_weight=settings.fusion_dense_weight,
-        k1=settings.bm25_k1,
-        b=settings.bm25_b,
-    )
-
-
 def reranker(settings: Settings, embedder: Embedder) -> Reranker | None:
     """Return what puts passages in order for a query, not yet loaded; None when none is named."""
     from ragkit.rerank.open import open_reranker
@@ -112,13 +99,6 @@ def refinements(settings: Settings, store: Store, collection: str) -> list[Refin
     return steps
 
 
-def distinct(settings: Settings) -> Refinement | None:
-    """Return what shows passages with the same text once; None: each as often as it is there."""
-    from ragkit.retrieve.duplicates import Collapse
-
-    return Collapse() if settings.duplicates == "collapse" else None
-
-
 def widening(settings: Settings, store: Store) -> list[Refinement]:
     """Return what shows more of a document around each hit: its parent, and what is set."""
     from ragkit.retrieve.parents import Parents
@@ -127,7 +107,7 @@ def widening(settings: Settings, store: Store) -> list[Refinement]:
     if settings.expand != "none":
         from ragkit.retrieve.expand import Widen
 
-        steps.append(Widen(store, settings.expand, max_tokens=settings.expand_tokens))
+        steps.append(Widen(store, settings.expand))
     return steps
 
 

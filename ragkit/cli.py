@@ -3,63 +3,72 @@
 Help must answer at once, so this file knows one line about each command and nothing more.
 """
 
-import signal
-import sys
-
 import typer
 
 from ragkit import __version__
 from ragkit.cli_lazy import Entry, lazy_group
+from ragkit.entry import main
 
+__all__ = ["COMMANDS", "app", "main"]
+
+_MORE = "More commands"
 COMMANDS = {
     "ingest": Entry(
         "ragkit_ingest.cli:ingest",
         "Read files and folders, so that questions can be answered from them.",
     ),
-    "worker": Entry("ragkit_ingest.cli_worker:worker", "Read uploaded files as they arrive."),
-    "jobs": Entry("ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion."),
-    "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
-    "why": Entry("ragkit.cli_why:why", "Tell which stage lost a document that was not cited."),
-    "agent": Entry("ragkit.cli_agent:agent", "Answer by searching several times, step by step."),
     "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
-    "conversations": Entry(
-        "ragkit.cli_conversations:app", "List, show, rename, export and delete conversations."
-    ),
-    "feedback": Entry(
-        "ragkit.cli_feedback:app", "List, export and delete what people think of answers."
-    ),
-    "documents": Entry("ragkit.cli_documents:app", "List, show, share and delete documents."),
-    "collections": Entry(
-        "ragkit.cli_collections:app",
-        "List, create, share and delete collections; their metadata keys and options.",
-    ),
-    "reembed": Entry(
-        "ragkit.cli_reembed:reembed", "Move a collection to another embedding model, and back."
-    ),
-    "index": Entry("ragkit.cli_index:index", "Show the vector index, or build it anew."),
-    "recall": Entry(
-        "ragkit.cli_recall:recall", "Compare the vector index with exact search, and tune it."
-    ),
-    "calibrate": Entry(
-        "ragkit.cli_calibrate:calibrate", "Fit when to refuse, from labelled questions."
-    ),
+    "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "serve": Entry(
         "ragkit_serve.cli_serve:serve", "Serve the chat page and the OpenAI-compatible API."
     ),
-    "model": Entry(
-        "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models."
+    "documents": Entry("ragkit.cli_documents:app", "List, show, restore and delete documents."),
+    "doctor": Entry("ragkit.cli_doctor:doctor", "Check everything and name the remedies."),
+    "config": Entry("ragkit.cli_config:config", "Print each setting and where it came from."),
+    "collections": Entry(
+        "ragkit.cli_collections:app",
+        "List, create and delete collections; set their metadata keys and options.",
+        _MORE,
+    ),
+    "share": Entry("ragkit.cli_share:share", "Say who may read a collection or a document.", _MORE),
+    "conversations": Entry(
+        "ragkit.cli_conversations:app",
+        "List, show, rename and delete conversations; list the ratings of answers.",
+        _MORE,
+    ),
+    "jobs": Entry(
+        "ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion.", _MORE
+    ),
+    "worker": Entry(
+        "ragkit_ingest.cli_worker:worker", "Read queued and uploaded files as they arrive.", _MORE
+    ),
+    "index": Entry(
+        "ragkit.cli_index:app",
+        "Show, build and tune the vector index; change the embedding model.",
+        _MORE,
     ),
     "eval": Entry(
-        "ragkit_eval.cli:app", "Measure models, indexes and answers; compare runs soundly."
+        "ragkit_eval.cli:app", "Measure models, indexes and answers; compare runs soundly.", _MORE
     ),
-    "mcp": Entry("ragkit_serve.cli_mcp:mcp", "Offer search and ask to other programs (MCP)."),
-    "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys."),
+    "model": Entry(
+        "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models.", _MORE
+    ),
+    "mcp": Entry(
+        "ragkit_serve.cli_mcp:mcp", "Offer search and ask to other programs (MCP).", _MORE
+    ),
+    "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys.", _MORE),
     "db": Entry(
-        "ragkit.cli_db:app", "Look after the database: its state, its tables and roles, backups."
+        "ragkit.cli_db:app",
+        "Look after the database: its state, its tables and roles, backups.",
+        _MORE,
     ),
-    "config": Entry("ragkit.cli_config:config", "Print each setting and where it came from."),
-    "doctor": Entry("ragkit.cli_doctor:doctor", "Check everything and name the remedies."),
+    # Older names.
+    "agent": Entry("ragkit.cli_agent:agent", "ask --agent", None),
+    "why": Entry("ragkit.cli_why:why", "ask --why", None),
+    "calibrate": Entry("ragkit.cli_calibrate:calibrate", "eval calibrate", None),
+    "recall": Entry("ragkit.cli_recall:recall", "index recall", None),
+    "reembed": Entry("ragkit.cli_reembed:reembed", "index reembed", None),
 }
 
 
@@ -89,31 +98,6 @@ def _ragkit(
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed.
     """
-
-
-def main() -> None:
-    """Run the command line; an expected error is one line on standard error."""
-    from ragkit.errors import RagkitError
-
-    signal.signal(signal.SIGTERM, _end)
-    try:
-        app(prog_name="ragkit")
-    except RagkitError as error:
-        from ragkit.words import sentence
-
-        typer.echo(f"ragkit: {sentence(' '.join(str(error).split()))}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("ragkit: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stdout = None
-        sys.exit(1)
-
-
-def _end(number: int, frame: object) -> None:
-    """End on SIGTERM as on any exit, so that the last client stops the embedded database."""
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.cli_collection import AnswersFrom
 from ragkit.cli_where import Where
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def agent(
     question: Annotated[str, typer.Argument(help="The question, in English or Chinese.")],
-    collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
+    collection: AnswersFrom = None,
     where: Where = None,
     max_steps: Annotated[
         int, typer.Option(min=1, max=50, help="Calls of the language model, at most.")
@@ -32,6 +33,7 @@ def agent(
     from ragkit.agent.chats import chat_models
     from ragkit.agent.run import Agent, Step
     from ragkit.answer.templates import Templates
+    from ragkit.answer_text import notes_text
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
@@ -56,7 +58,7 @@ def agent(
                 render.print_json({**render.answer_json(piece), "steps": trace})
             else:
                 typer.echo(render.printable(piece.text), nl=False)
-                render.print_citations(piece)
+                typer.echo(notes_text(question, piece), nl=False)
 
 
 def _line(number: int, step: Step) -> str:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ragkit import cli_decoding as d
-from ragkit.cli_as_of import AsOf, moment
+from ragkit.cli_as_of import AsOf
+from ragkit.cli_collection import AnswersFrom
 from ragkit.cli_where import Where
-
-if TYPE_CHECKING:
-    from ragkit.knowledge import KnowledgeBase
+from ragkit.command_output import AskRequest
+from ragkit.outputs import print_outputs
+from ragkit.types import Mode
 
 
 def ask(
     words: Annotated[
         list[str], typer.Argument(metavar="QUESTION", help="The question, in English or Chinese.")
     ],
-    collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
+    collection: AnswersFrom = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="How many passages to answer from; 5 unless told.")
+    ] = None,
+    mode: Annotated[
+        Mode | None, typer.Option(help="By meaning and words, which is usual, or by one alone.")
+    ] = None,
     where: Where = None,
     as_of: AsOf = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -44,7 +51,7 @@ def ask(
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
-    question = " ".join(words)
+    request = AskRequest(" ".join(words), collection, k, mode, where, as_of, json, show_reasoning)
     settings = load_settings()
     decoding = d.decoding_with(
         settings,
@@ -60,46 +67,5 @@ def ask(
         json_schema=json_schema,
         regex=regex,
     )
-    with KnowledgeBase.open(settings, collection=collection) as opened:
-        kb = opened.adapted(where=where, as_of=moment(as_of), decoding=decoding)
-        if json:
-            _print_json(kb, question)
-        else:
-            _print(kb, question, show_reasoning=show_reasoning)
-
-
-def _print_json(kb: KnowledgeBase, question: str) -> None:
-    from ragkit import render
-    from ragkit.errors import IncompleteAnswerError
-
-    try:
-        render.print_json(render.answer_json(kb.ask(question)))
-    except IncompleteAnswerError as error:
-        render.print_json(render.incomplete_json(error))
-        raise
-
-
-def _print(kb: KnowledgeBase, question: str, *, show_reasoning: bool) -> None:
-    """Print as it comes; the reasoning apart, so that the output holds the answer alone."""
-    from ragkit import render
-    from ragkit.errors import IncompleteAnswerError
-    from ragkit.types import Answer, Reasoning
-
-    thinking = False
-    try:
-        for piece in kb.stream(question):
-            if isinstance(piece, Reasoning):
-                if show_reasoning:
-                    typer.echo(render.printable(piece.text), nl=False, err=True)
-                    thinking = True
-                continue
-            if thinking:
-                typer.echo("\n", err=True)
-                thinking = False
-            if isinstance(piece, Answer):
-                render.print_citations(piece)
-            else:
-                typer.echo(render.printable(piece), nl=False)
-    except IncompleteAnswerError:
-        typer.echo("")  # what came is not the line of the error
-        raise
+    with KnowledgeBase.open(settings, collection=collection) as kb:
+        print_outputs(request.output(kb.adapted(decoding=decoding)))

@@ -1,4 +1,4 @@
-"""`ragkit calibrate`: fit when to refuse, show what was fitted, or forget it."""
+"""`ragkit eval calibrate`: fit when to refuse, show what was fitted, or forget it."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ragkit.cli_as_of import AsOf, moment
+from ragkit.cli_collection import AnswersFrom
 from ragkit.cli_where import Where, check_where
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def chat(
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="The conversation to go on with.")
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="The collection to answer from.")] = None,
+    collection: AnswersFrom = None,
     new: Annotated[
         bool, typer.Option("--new", help="Begin a new one instead of going on with the latest.")
     ] = False,
@@ -161,7 +162,7 @@ class _Chat:
         return True
 
     def _ask(self, question: str, *, replace_last: bool = False) -> None:
-        from ragkit import render
+        from ragkit.answer_text import notes_text
         from ragkit.errors import IncompleteAnswerError
         from ragkit.types import Answer, Reasoning
 
@@ -171,7 +172,7 @@ class _Chat:
                     if self._show_reasoning:
                         typer.echo(_printable(piece.text), nl=False, err=True)
                 elif isinstance(piece, Answer):
-                    render.print_citations(piece)
+                    typer.echo(notes_text(question, piece), nl=False)
                     self._say_query()
                 else:
                     typer.echo(_printable(piece), nl=False)
@@ -180,9 +181,12 @@ class _Chat:
             raise
 
     def _say_query(self) -> None:
+        from ragkit.answer_labels import labels
+
         turn = self.talk.last
         if turn is not None and turn.query != turn.question:
-            typer.echo(f"Searched for: {_printable(turn.query)}")
+            note = labels(turn.question)["searched for"].format(query=turn.query)
+            typer.echo(_printable(note))
         typer.echo("")
 
     def _command(self, command: str, rest: str) -> None:

@@ -1,4 +1,4 @@
-"""`ragkit collections`: list, create, share and delete them; their metadata keys and options."""
+"""`ragkit collections`: list, create and delete them; their metadata keys and options."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ import typer
 
 from ragkit import render
 from ragkit.cli_confirm import confirm
-from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
+from ragkit.cli_sharing import sharing_json, shown
 from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
 from ragkit.words import counted, say
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ragkit.filters import KeyType
-    from ragkit.store.sharing import Change, Sharing
 
 app = typer.Typer(
-    help="List, create, share and delete collections.",
+    help="List, create and delete collections.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -91,39 +90,6 @@ def delete(
     else:
         text = "Deleted collection {name!r} with its {documents}."
         typer.echo(say(text, name=name, documents=counted(documents, "document")))
-
-
-@app.command()
-def share(
-    name: NameArgument,
-    principals: Principals = None,
-    everybody: Everybody = False,
-    json: JsonOption = False,
-) -> None:
-    """Let users and groups read a collection, and nobody else of the tenant.
-
-    A document can be limited further by `ragkit documents share`.
-    """
-    from ragkit.store.sharing import to_readers
-
-    change = to_readers(principals or (), everybody=everybody)
-    _change(name, change, json=json)
-
-
-@app.command()
-def unshare(name: NameArgument, principals: Principals = None, json: JsonOption = False) -> None:
-    """Take users and groups out of those who may read a collection; without any, take out all."""
-    from ragkit.store.sharing import Change
-
-    _change(name, Change(remove=tuple(principals)) if principals else Change(readers=()), json=json)
-
-
-@app.command()
-def owner(name: NameArgument, principal: Owner, json: JsonOption = False) -> None:
-    """Give a collection another owner, who may read and share it."""
-    from ragkit.store.sharing import Change
-
-    _change(name, Change(owner=principal), json=json)
 
 
 @app.command()
@@ -239,13 +205,3 @@ def _declared(text: str) -> "tuple[str, KeyType]":
     if kind not in TYPES:
         raise UsageError(f"{kind!r} of {text!r} is no type: use {', '.join(TYPES)}")
     return key, kind
-
-
-def _change(name: str, change: "Change", *, json: bool) -> None:
-    from ragkit.store.open import open_database
-    from ragkit.store.sharing import Shares
-
-    settings = load_settings()
-    with open_database(settings) as database:
-        made: Sharing = Shares(database.pool, settings.tenant).collection(name, change)
-    tell(f"Collection {name!r}", {"collection": name}, made, json=json)

@@ -1,9 +1,9 @@
-"""`ragkit config`: print each setting, its value and where it came from; secrets are masked.
+"""`ragkit config`: the settings, where each value came from; secrets are masked."""
 
-Knows nothing of how settings are read or of the other commands.
-"""
+from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,38 +11,64 @@ import typer
 if TYPE_CHECKING:
     from ragkit.settings_origins import TracedSettings
 
+    Row = tuple[str, str | int | float | None, str]
+
 
 def config(
+    all: Annotated[
+        bool, typer.Option("--all", help="Print the settings at their defaults, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show each setting, its value and where it came from; secrets are masked."""
+    """Print the settings that are set and the usual ones; secrets are masked."""
     from ragkit.settings_origins import trace_settings
+    from ragkit.settings_reference import USUAL
 
     traced = trace_settings()
-    shown = describe(traced)
+    rows = describe(traced)
     if as_json:
-        settings = {name: {"value": value, "origin": origin} for name, value, origin in shown}
+        settings = {name: {"value": value, "origin": origin} for name, value, origin in rows}
         typer.echo(
             json.dumps({"settings": settings, "unknown": dict(traced.unknown)}, ensure_ascii=False)
         )
         return
-    width = max(len(name) for name, _, _ in shown)
-    for name, value, origin in shown:
-        text = "-" if value is None else str(value)
-        typer.echo(f"{name:{width}}  {text}  ({origin})")
+    shown = [row for row in rows if all or row[2] != "default" or row[0] in USUAL]
+    _print_tables(shown)
+    if len(shown) < len(rows):
+        typer.echo(
+            f"\n{len(rows) - len(shown)} more settings have their defaults:"
+            " `ragkit config --all` prints them."
+        )
     for variable, close in traced.unknown.items():
         meant = f": did you mean {close}?" if close else "."
         typer.echo(f"Warning: {variable} is not a setting of ragkit{meant}", err=True)
 
 
-def describe(traced: "TracedSettings") -> list[tuple[str, str | int | float | None, str]]:
+def describe(traced: TracedSettings) -> list[Row]:
     """List (name, value, origin) of every setting; numbers stay numbers, secrets are masked."""
     from ragkit.masking import masked
 
-    rows: list[tuple[str, str | int | float | None, str]] = []
+    rows: list[Row] = []
     for name, origin in traced.origins.items():
         value = getattr(traced.settings, name)
         if value is not None and not isinstance(value, int | float):
             value = masked(name, value)
         rows.append((name, value, origin))
     return rows
+
+
+def _print_tables(rows: Iterable[Row]) -> None:
+    """Print the settings as ragkit.toml has them, by table."""
+    from ragkit.render import printable_line
+    from ragkit.settings_reference import TABLES
+    from ragkit.settings_tables import place
+
+    lines = [(*place(name), name, value, origin) for name, value, origin in rows]
+    width = max(len(key) for _, key, *_ in lines)
+    printed = ""
+    for table, key, name, value, origin in lines:
+        if table != printed:
+            typer.echo(f"\n[{table}]")
+            printed = table
+        text = (TABLES[table][name].default or "none") if value is None else str(value)
+        typer.echo(printable_line(f"{key:{width}}  {text}  ({origin})"))

@@ -1,4 +1,4 @@
-"""`ragkit conversations`: list, show, rename, export and delete one's conversations."""
+"""`ragkit conversations`: list, show, rename and delete conversations; ratings of answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import typer
 
 from ragkit import render
 from ragkit.cli_confirm import confirm
+from ragkit.cli_feedback import feedback
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import Conversations
 
 app = typer.Typer(
-    help="List, show, rename, export and delete conversations.",
+    help="List, show, rename and delete conversations; list the ratings of answers.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -25,6 +26,8 @@ IdArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The conversation's id, or its first characters.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+app.command()(feedback)
 
 
 @app.command("list")
@@ -43,16 +46,28 @@ def list_(json: JsonOption = False) -> None:
 
 
 @app.command()
-def show(id: IdArgument, json: JsonOption = False) -> None:
+def show(
+    id: IdArgument,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown, citations included.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, citations included.")] = False,
+) -> None:
     """Print a conversation's questions and answers."""
-    from ragkit.conversation.export import to_json
+    from ragkit.conversation.export import to_json, to_markdown
     from ragkit.conversation.screen import print_turns
+    from ragkit.errors import UsageError
 
+    if markdown and json:
+        raise UsageError("--json and --markdown exclude each other: give one of them")
     with _mine() as mine:
         stored = mine.get(mine.find(id))
         turns = mine.turns(stored.id)
     if json:
         render.print_json(to_json(stored, turns))
+        return
+    if markdown:
+        typer.echo(to_markdown(stored, turns), nl=False)
         return
     typer.echo(f"{render.printable(stored.title)}\n{stored.id}, collection {stored.collection!r}\n")
     print_turns(turns)
@@ -75,27 +90,6 @@ def rename(
         render.print_json(listed(stored))
     else:
         typer.echo(f"{stored.id} is now called {render.printable(stored.title)!r}.")
-
-
-@app.command()
-def export(
-    id: IdArgument,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON; the default.")] = False,
-) -> None:
-    """Print everything of a conversation, citations included."""
-    from ragkit.conversation.export import to_json, to_markdown
-    from ragkit.errors import UsageError
-
-    if markdown and json:
-        raise UsageError("--json and --markdown exclude each other: give one of them")
-    with _mine() as mine:
-        stored = mine.get(mine.find(id))
-        turns = mine.turns(stored.id)
-    if markdown:
-        typer.echo(to_markdown(stored, turns), nl=False)
-    else:
-        render.print_json(to_json(stored, turns))
 
 
 @app.command()

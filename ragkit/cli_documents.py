@@ -1,4 +1,4 @@
-"""`ragkit documents`: list, show, share and delete documents, and take old versions back."""
+"""`ragkit documents`: list, show and delete documents, and take old versions back."""
 
 import sys
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import typer
 
 from ragkit import render
 from ragkit.cli_confirm import confirm
-from ragkit.cli_sharing import Everybody, Owner, Principals, sharing_json, shown, tell
+from ragkit.cli_sharing import sharing_json, shown
 from ragkit.settings import load_settings
 from ragkit.words import counted, say
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragkit.store.copies import FileCopy
-    from ragkit.store.sharing import Change
     from ragkit.types import Document
 
 _COLUMNS = {  # of the list, with the field that each shows
@@ -31,7 +30,7 @@ _COLUMNS = {  # of the list, with the field that each shows
 _MAX_ASKED = 5  # documents that are named before they are deleted; arbitrary
 
 app = typer.Typer(
-    help="List, show, share and delete documents.",
+    help="List, show, restore and delete documents.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -202,51 +201,6 @@ def delete(
         typer.echo(render.printable_line(say(text, number=number, uri=uri)))
 
 
-@app.command()
-def share(
-    document: DocumentArgument,
-    principals: Principals = None,
-    everybody: Everybody = False,
-    collection: CollectionOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Let users and groups read a document, and nobody else of those who may read the collection.
-
-    They must be able to read its collection as well.
-    """
-    from ragkit.store.sharing import to_readers
-
-    change = to_readers(principals or (), everybody=everybody)
-    _change(document, collection, change, json=json)
-
-
-@app.command()
-def unshare(
-    document: DocumentArgument,
-    principals: Principals = None,
-    collection: CollectionOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Take users and groups out of those who may read a document; without any, take out all."""
-    from ragkit.store.sharing import Change
-
-    change = Change(remove=tuple(principals)) if principals else Change(readers=())
-    _change(document, collection, change, json=json)
-
-
-@app.command()
-def owner(
-    document: DocumentArgument,
-    principal: Owner,
-    collection: CollectionOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Give a document another owner, who may read and share it."""
-    from ragkit.store.sharing import Change
-
-    _change(document, collection, Change(owner=principal), json=json)
-
-
 def _confirm(documents: "Sequence[Document]") -> None:
     names = ", ".join(f"{document.id} ({document.uri})" for document in documents[:_MAX_ASKED])
     more = len(documents) - _MAX_ASKED
@@ -259,15 +213,3 @@ def _confirm(documents: "Sequence[Document]") -> None:
 
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:
     return [{"uri": one.uri, "similarity": round(one.similarity, 4)} for one in copies]
-
-
-def _change(name: str, collection: str | None, change: "Change", *, json: bool) -> None:
-    from ragkit.document_names import document_named
-    from ragkit.store.open import open_database
-    from ragkit.store.sharing import Shares
-
-    settings = load_settings()
-    with open_database(settings) as database:
-        document = document_named(database.store(settings.tenant), collection, name).id
-        made = Shares(database.pool, settings.tenant).document(document, change)
-    tell(f"Document {document}", {"document": document}, made, json=json)

@@ -1,9 +1,9 @@
-"""`ragkit feedback`: list, export and delete what people think of answers."""
+"""`ragkit conversations feedback`: list, export and delete the ratings of answers."""
 
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -14,38 +14,50 @@ from ragkit import render
 from ragkit.settings import load_settings
 
 if TYPE_CHECKING:
-    from ragkit.store.feedback import Feedback, Rating
-
-app = typer.Typer(
-    help="List, export and delete what people think of answers.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RatingOption = Annotated[
-    str | None, typer.Option("--rating", metavar="up|down", help="Only these. Default: both.")
-]
-CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", help="Only answers from this collection.")
-]
+    from ragkit.store.feedback import Feedback, Rated, Rating
 
 
-@app.command("list")
-def list_(
-    rating: RatingOption = None,
-    collection: CollectionOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 50,
-    json: JsonOption = False,
+def feedback(
+    rating: Annotated[
+        str | None, typer.Option("--rating", metavar="up|down", help="Only these. Default: both.")
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Only answers from this collection.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="List at most so many.")] = 50,
+    export: Annotated[
+        bool, typer.Option("--export", help="Print all as items to evaluate with, one JSON a line.")
+    ] = False,
+    delete: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ID", help="Delete this rating; several one by one."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the tenant's ratings, of everybody, the latest first."""
-    with _feedback() as feedback:
-        found = feedback.all(rating=_rating(rating), collections=_only(collection))
-        shown = list(islice(found, limit))
+    """List the ratings that people gave to answers, the latest first; export or delete them.
+
+    A rating holds a copy of its question and answer, which is deleted with it.
+    """
+    from ragkit.errors import UsageError
+
+    if delete and (export or rating or collection):
+        raise UsageError("--delete goes with none of --export, --rating, --collection")
+    with _feedback() as ratings:
+        if delete:
+            _delete(ratings, delete, json=json)
+            return
+        chosen = ratings.all(rating=_rating(rating), collections=_only(collection))
+        if export:
+            _export(chosen, json=json)
+        else:
+            _list(list(islice(chosen, limit)), json=json)
+
+
+def _list(ratings: Sequence[Rated], *, json: bool) -> None:
     if json:
         from ragkit.conversation.rated import rated_json
 
-        render.print_json({"feedback": [rated_json(rated) for rated in shown]})
+        render.print_json({"feedback": [rated_json(rated) for rated in ratings]})
         return
     columns = ["id", "rating", "question", "answer", "comment", "collection", "by", "at"]
     rows = [
@@ -54,43 +66,28 @@ def list_(
             *(_short(rated.comment), rated.collection, rated.principal),
             rated.updated_at.isoformat(timespec="seconds"),
         ]
-        for rated in shown
+        for rated in ratings
     ]
     render.print_table(columns, rows, empty="Nobody has rated an answer yet.")
 
 
-@app.command()
-def export(
-    rating: RatingOption = None,
-    collection: CollectionOption = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON array instead of lines.")
-    ] = False,
-) -> None:
-    """Print ratings as items to evaluate with: JSON, one item a line, the latest first."""
+def _export(ratings: Iterable[Rated], *, json: bool) -> None:
     from ragkit.conversation.rated import evaluation_item
 
-    with _feedback() as feedback:
-        found = feedback.all(rating=_rating(rating), collections=_only(collection))
-        if json:
-            render.print_json([evaluation_item(rated) for rated in found])
-            return
-        for rated in found:
-            # ASCII: a line is a line for every reader, whatever the terminal's encoding.
-            typer.echo(json_module.dumps(evaluation_item(rated)))
-
-
-@app.command()
-def delete(
-    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="The ratings, as listed.")],
-    json: JsonOption = False,
-) -> None:
-    """Delete ratings, whoever gave them, with their copies of question and answer."""
-    with _feedback() as feedback:
-        for number in ids:
-            feedback.delete(number, everybody=True)
+    items = map(evaluation_item, ratings)
     if json:
-        render.print_json({"deleted": ids})
+        render.print_json(list(items))
+        return
+    for item in items:
+        # ASCII: a line is a line for every reader, whatever the terminal's encoding.
+        typer.echo(json_module.dumps(item))
+
+
+def _delete(ratings: Feedback, ids: Sequence[int], *, json: bool) -> None:
+    for number in ids:
+        ratings.delete(number, everybody=True)
+    if json:
+        render.print_json({"deleted": list(ids)})
     else:
         typer.echo(f"Deleted {len(ids)} rating{'s' * (len(ids) != 1)}.")
 

@@ -1,4 +1,4 @@
-"""`ragkit index`: what the vector index of a collection is, and building it anew."""
+"""`ragkit index`: show a collection's vector index, and build it anew."""
 
 from __future__ import annotations
 
@@ -11,20 +11,62 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ragkit.cli_lazy import Entry, lazy_group
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from ragkit.settings import Settings
+    from ragkit.store.open import Database
     from ragkit.store.vectors import BuildProgress, State
+    from ragkit.types import EmbeddingSpace
 
 _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 
 
-def index(
-    collection: Annotated[str | None, typer.Option(help="The collection to look at.")] = None,
-    build: Annotated[bool, typer.Option("--build", help="Build the index anew.")] = False,
+COMMANDS = {
+    "show": Entry("ragkit.cli_index:show", "Show a collection's vector index."),
+    "build": Entry("ragkit.cli_index:build", "Build the vector index anew, or another kind."),
+    "recall": Entry(
+        "ragkit.cli_recall:recall", "Compare the vector index with exact search, and tune it."
+    ),
+    "reembed": Entry(
+        "ragkit.cli_reembed:reembed", "Move a collection to another embedding model, and back."
+    ),
+}
+app = typer.Typer(
+    add_completion=False,
+    cls=lazy_group(COMMANDS),
+    help="Show, build and tune the vector index; change the embedding model.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", help="The collection to look at.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback()
+def _index() -> None:
+    """Show, build and tune the vector index; change the embedding model."""
+
+
+def show(collection: CollectionOption = None, json: JsonOption = False) -> None:
+    """Show the vector index of a collection's embedding model.
+
+    Collections of the same model share it, those of other tenants too, whose vectors are not
+    counted.
+    """
+    with _opened(collection) as (name, settings, database, space):
+        _print(name, settings, database, space, json=json)
+
+
+def build(
+    collection: CollectionOption = None,
     kind: Annotated[
         Literal["auto", "none", "hnsw", "ivfflat"] | None,
-        typer.Option(help="Build this one; RAGKIT_VECTOR_INDEX is for new collections."),
+        typer.Option(help="Build this kind; RAGKIT_VECTOR_INDEX is for new collections."),
     ] = None,
     metric: Annotated[
         Literal["cosine", "ip", "l2"] | None, typer.Option(help="Build it for this distance.")
@@ -32,22 +74,28 @@ def index(
     over: Annotated[
         Literal["halfvec", "vector", "bit"] | None, typer.Option(help="Build it over this type.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Show the vector index of a collection's embedding model, or build it anew.
+    """Build the vector index of a collection's embedding model anew.
 
-    Searches and writes go on meanwhile. Collections of the same model share it, those of other
-    tenants too, whose vectors are not counted.
+    Searches and writes go on meanwhile. Collections of the same model share the index.
     """
-    if not build and (kind or metric or over):
-        raise typer.BadParameter("--kind, --metric and --over go with --build")
-    from ragkit import render
+    from ragkit.store.vectors import build_index, relaid, state
+
+    with _opened(collection) as (name, settings, database, space):
+        with database.owner() as conn:
+            layout = relaid(state(conn, space).table.layout, kind=kind, metric=metric, over=over)
+            with build_display() as display:
+                build_index(conn, space, layout=layout, watch=database.owner, on_progress=display)
+        _print(name, settings, database, space, json=json)
+
+
+@contextmanager
+def _opened(collection: str | None) -> Iterator[tuple[str, Settings, Database, EmbeddingSpace]]:
+    """Open the database, and find the collection's embedding space. Raises NotFoundError."""
     from ragkit.errors import NotFoundError
     from ragkit.settings import load_settings
-    from ragkit.store.inspect import own_vectors
-    from ragkit.store.lending import transaction
     from ragkit.store.open import open_database
-    from ragkit.store.vectors import build_index, relaid, state
 
     settings = load_settings()
     name = collection or settings.collection
@@ -55,25 +103,31 @@ def index(
         space = database.store(settings.tenant).active_space(name)
         if space is None:
             raise NotFoundError(f"There is nothing in collection {name!r}: ingest into it first.")
-        with database.owner() as conn:
-            found = state(conn, space)
-            if build:
-                layout = relaid(found.table.layout, kind=kind, metric=metric, over=over)
-                with build_display() as show:
-                    build_index(conn, space, layout=layout, watch=database.owner, on_progress=show)
-                found = state(conn, space)
-        with transaction(database.pool, settings.tenant) as cursor:
-            own, recent = own_vectors(cursor, found.table, settings.tenant)
-    shown = _state_json(replace(found, vectors=own, recent=recent))
+        yield name, settings, database, space
+
+
+def _print(
+    name: str, settings: Settings, database: Database, space: EmbeddingSpace, *, json: bool
+) -> None:
+    from ragkit import render
+    from ragkit.store.inspect import own_vectors
+    from ragkit.store.lending import transaction
+    from ragkit.store.vectors import state
+
+    with database.owner() as conn:
+        index = state(conn, space)
+    with transaction(database.pool, settings.tenant) as cursor:
+        vectors, recent = own_vectors(cursor, index.table, settings.tenant)
+    described = _state_json(replace(index, vectors=vectors, recent=recent))
     if json:
-        render.print_json({"collection": name} | shown)
-    else:
-        of_all = " of all tenants" if settings.tenants == "on" else ""
-        rows = [
-            [key.replace("_", " ") + of_all * key.endswith("bytes"), str(value)]
-            for key, value in shown.items()
-        ]
-        render.print_table(["vector index", ""], rows, empty="")
+        render.print_json({"collection": name} | described)
+        return
+    of_all = " of all tenants" if settings.tenants == "on" else ""
+    rows = [
+        [key.replace("_", " ") + of_all * key.endswith("bytes"), str(value)]
+        for key, value in described.items()
+    ]
+    render.print_table(["vector index", ""], rows, empty="")
 
 
 def _state_json(found: State) -> dict[str, Any]:

@@ -12,13 +12,18 @@ from ragkit.words import language, say, sentence
 
 # Typer names only kinds of it, and has click in itself or beside itself by its version.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__base__)
+CommandError: Final = cast("type[Exception]", _USAGE_ERROR.__base__)  # of anything on the line
 
 
 class Entry(NamedTuple):
-    """Where a command lives, "module:attribute" of a function or a Typer app, and its one line."""
+    """A command: "module:attribute" of its function or Typer app, its one line, its heading.
+
+    A command without a heading is an older name: it works, and help does not list it.
+    """
 
     target: str
     help: str
+    heading: str | None = "Commands"
 
 
 def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
@@ -30,7 +35,7 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
             _localise(self)
 
         def list_commands(self, ctx: Any) -> list[str]:
-            return list(commands)
+            return [name for name, entry in commands.items() if entry.heading is not None]
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             if cmd_name not in commands:
@@ -56,8 +61,13 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
                 raise UsageError(_explained(error)) from None
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, entry.help) for name, entry in commands.items()])
+            headings = dict.fromkeys(entry.heading for entry in commands.values())
+            for heading in filter(None, headings):
+                rows = [
+                    (n, entry.help) for n, entry in commands.items() if entry.heading == heading
+                ]
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     return LazyGroup
 

@@ -1,4 +1,4 @@
-"""`ragkit reembed`: move a collection to another embedding model while it is searched."""
+"""`ragkit index reembed`: move a collection to another embedding model while it is searched."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class _Command:
             what = "several" if found else "no"
             raise NotFoundError(
                 f"collection {self.collection!r} has {what} vectors that these could be:"
-                " `ragkit reembed --status` shows them, --to MODEL and --dimension name one"
+                " `ragkit index reembed --status` shows them, --to MODEL and --dimension name one"
             )
         return found[0]
 

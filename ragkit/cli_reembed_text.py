@@ -1,4 +1,4 @@
-"""What `ragkit reembed` says: its results for people and as JSON, and its progress.
+"""What `ragkit index reembed` says: its results for people and as JSON, and its progress.
 
 It decides and changes nothing.
 """

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ragkit.cli_as_of import AsOf, moment
+from ragkit.cli_collection import SearchesIn
 from ragkit.cli_where import Where
+from ragkit.command_output import SearchRequest
+from ragkit.outputs import print_outputs
 from ragkit.types import Mode
 
 if TYPE_CHECKING:
+    from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import Settings
 
 
@@ -22,7 +26,7 @@ def search(
         int | None, typer.Option("-k", help="How many passages; RAGKIT_TOP_K unless told.")
     ] = None,
     mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
-    collection: Annotated[str | None, typer.Option(help="The collection to search.")] = None,
+    collection: SearchesIn = None,
     where: Where = None,
     as_of: AsOf = None,
     expand: Annotated[
@@ -37,20 +41,30 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find passages by meaning and by words."""
-    from ragkit import render
     from ragkit.knowledge import KnowledgeBase
     from ragkit.settings import load_settings
 
+    request = SearchRequest(query, collection, k, mode, where, as_of, json)
     settings = _changed(load_settings(), expand, rerank)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        found = kb.adapted(where=where, as_of=moment(as_of)).find(query, k=k, mode=mode)
-    if json:
-        traced = {"trace": [render.stage_json(stage) for stage in found.stages]} if trace else {}
-        render.print_json({"hits": [render.hit_json(hit) for hit in found.hits], **traced})
+        if trace:
+            _print_traced(kb, request)
+        else:
+            print_outputs(request.output(kb))
+
+
+def _print_traced(kb: KnowledgeBase, request: SearchRequest) -> None:
+    from ragkit import render
+    from ragkit.answer_text import hits_text
+
+    kb = kb.adapted(where=request.where, as_of=moment(request.as_of))
+    found = kb.find(request.query, k=request.k, mode=request.mode)
+    if request.as_json:
+        trace = [render.stage_json(stage) for stage in found.stages]
+        render.print_json({"hits": [render.hit_json(hit) for hit in found.hits], "trace": trace})
         return
-    render.print_hits(found.hits, found.stages)
-    if trace:
-        render.print_stages(found.stages)
+    typer.echo(hits_text(request.query, found.hits, found.stages), nl=False)
+    render.print_stages(found.stages)
 
 
 def _changed(settings: Settings, expand: str | None, rerank: bool | None) -> Settings:

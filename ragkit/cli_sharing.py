@@ -1,8 +1,8 @@
-"""What `ragkit collections` and `ragkit documents` share about sharing: options, change, answer."""
+"""A sharing as the command line prints it: cells of a table, JSON, a sentence."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,13 +11,6 @@ from ragkit.words import say
 
 if TYPE_CHECKING:
     from ragkit.store.sharing import Sharing
-
-Principals = Annotated[
-    list[str] | None, typer.Argument(help="Who, as user:NAME or group:NAME; several at once.")
-]
-Owner = Annotated[str, typer.Argument(help="Who, as user:NAME or group:NAME; '' for nobody.")]
-Everybody = Annotated[bool, typer.Option("--everybody", help="The whole tenant may read it again.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def sharing_json(sharing: Sharing) -> dict[str, Any]:

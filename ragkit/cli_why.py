@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragkit.cli_as_of import AsOf, moment
+from ragkit.cli_collection import AnswersFrom
 from ragkit.cli_where import Where
 from ragkit.types import Mode
 
@@ -21,7 +22,7 @@ def why(
     document: Annotated[
         str, typer.Option(help="The document: its number, file name, title or path.")
     ],
-    collection: Annotated[str | None, typer.Option(help="The collection that was asked.")] = None,
+    collection: AnswersFrom = None,
     k: Annotated[
         int | None, typer.Option("-k", help="Passages to answer from; as `ragkit ask` has them.")
     ] = None,

@@ -1,14 +1,16 @@
-"""The six contracts that ragkit's parts meet at.
+"""The eight contracts that ragkit's parts meet at.
 
-Each has a conformance suite and an in-memory fake in `ragkit.testing`; a new implementation is
-done when the suite passes on it. Constructors are cheap; `load` and `open` do the work.
+Each but Refinement has an in-memory fake and a conformance suite in `ragkit.testing`; the suite of
+Store tests its Reader too. A new implementation is done when the suite passes on it. Constructors
+are cheap; `load` and `open` do the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ragkit.postings import Postings
 from ragkit.types import (
@@ -327,3 +329,29 @@ class Generator(Protocol):
         be ignored. Raises ModelServerError, IncompleteAnswerError once text has come.
         """
         ...
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A store that keeps old versions of documents."""
+
+    def as_of(self, moment: datetime) -> Store:
+        """Return the store whose snapshots find what was current at a moment."""
+        ...
+
+
+class IngestResult(Protocol):
+    """What an ingestion did, by number of documents; `ragkit_ingest.IngestReport` is one.
+
+    Each of the `failures` has a `uri`, the `stage` (read, parse, chunk, embed, store) and the
+    `reason`.
+    """
+
+    @property
+    def added(self) -> int: ...
+    @property
+    def updated(self) -> int: ...
+    @property
+    def unchanged(self) -> int: ...
+    @property
+    def failures(self) -> Sequence[Any]: ...

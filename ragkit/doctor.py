@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ragkit import build
 from ragkit.embed.unread import languages_read, unread_in
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit.store.open import Database
     from ragkit.types import EmbeddingSpace
+
+
+NO_MODEL: Final = (
+    "to have them written: start a model server and set RAGKIT_LLM_URL, to Ollama for example"
+    " http://127.0.0.1:11434/v1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +249,7 @@ def _calibration(database: Database, settings: Settings, embedder: Embedder) -> 
     stale = [one.mode for one in made if not one.fits(space_of(embedder, one.mode), "")]
     if stale:
         found = f"fitted with another model and not used: {', '.join(stale)}"
-        yield Check("calibration", False, found, "run `ragkit calibrate` again")
+        yield Check("calibration", False, found, "run `ragkit eval calibrate` again")
     elif made:
         yield Check("calibration", True, f"fitted for {', '.join(one.mode for one in made)}")
 
@@ -252,7 +258,7 @@ def _language_model(settings: Settings) -> Check:
     name = "language model"
     if settings.llm_url is None:
         found = "not set: answers are sentences quoted from the sources"
-        return Check(name, True, found, "set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
+        return Check(name, True, found, NO_MODEL)
     from ragkit.model.examine import examine_model
 
     try:

@@ -69,7 +69,7 @@ class Embedders:
                 raise OtherModelError(
                     f"collection {collection!r} is embedded with {_named(kept.space, asked)}, and"
                     f" RAGKIT_EMBED_MODEL is {_named(asked, kept.space)}: unset it, or move the"
-                    f" collection with `ragkit reembed --to {self.settings.embed_model}`"
+                    f" collection with `ragkit index reembed --to {self.settings.embed_model}`"
                 )
         return self.of(kept, collection)
 
@@ -112,12 +112,12 @@ class Embedders:
             raise ModelError(
                 f"collection {collection!r} is embedded with {kept.space.model}, which is not found"
                 f" as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is, or move"
-                " the collection with `ragkit reembed --to MODEL`"
+                " the collection with `ragkit index reembed --to MODEL`"
             )
         raise OtherModelError(
             f"collection {collection!r} is embedded with {_named(kept.space, refused)}, but that"
             f" model is now {_named(refused, kept.space)}: put the old one back, or move the"
-            f" collection with `ragkit reembed --to {names[0]}`"
+            f" collection with `ragkit index reembed --to {names[0]}`"
         )
 
     def _is_default(self, kept: KeptSpace) -> bool:
@@ -142,7 +142,7 @@ class Embedders:
             raise OtherModelError(
                 f"collection {collection!r} has {kept.space.dimension} dimensions of"
                 f" {kept.space.model}, and RAGKIT_EMBED_DIMENSION is {wanted}: unset it, or move"
-                f" the collection with `ragkit reembed --to {self.settings.embed_model}"
+                f" the collection with `ragkit index reembed --to {self.settings.embed_model}"
                 f" --dimension {wanted}`"
             )
 

@@ -33,7 +33,6 @@ class IngestOptions:
     mask: str | None = None
     boilerplate: Literal["keep", "drop"] = "keep"
     near_duplicates: Literal["keep", "flag", "drop"] = "keep"
-    near_duplicate_similarity: float = 0.9
     comments: Literal["drop", "keep"] = "drop"
     revisions: Literal["accepted", "original", "both"] = "accepted"
     ocr: Literal["auto", "off"] = "auto"

@@ -8,8 +8,9 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self
 
+from ragkit.adding import Adding
 from ragkit.answer.checked import checked
 from ragkit.answer.drafting import Adaptable, drafted, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
@@ -18,28 +19,18 @@ from ragkit.answer.greeting import greeting, is_greeting
 from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
-from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
+from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store, Versioned
 from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
+from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.types import (
-    Answer,
-    Decoding,
-    Draft,
-    Found,
-    Hit,
-    Mode,
-    Query,
-    Reasoning,
-    Turn,
-)
+from ragkit.types import Answer, Decoding, Draft, Found, Hit, Mode, Query, Reasoning, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
     from ragkit.contracts import LanguageModel
     from ragkit.embedders import Embedders
     from ragkit.retrieve.pipeline import Pipeline
-    from ragkit.retrieve.search import Scoring
     from ragkit.settings import Settings
     from ragkit.store.open import Database
     from ragkit.store.where import Readers
@@ -48,19 +39,11 @@ if TYPE_CHECKING:
 PASSAGES = 5  # 3 to 8 are alike, 10 cost CMRC a point (docs/decisions/0005-extractive-default.md)
 
 
-@runtime_checkable
-class Versioned(Protocol):
-    """A store that keeps old versions of documents."""
-
-    def as_of(self, moment: datetime) -> Store:
-        """Return the store whose snapshots find what was current at a moment."""
-        ...
-
-
-class KnowledgeBase(Closing):
-    """Search and ask over one collection.
+class KnowledgeBase(Adding, Closing):
+    """Add documents to one collection, search it and ask it.
 
     >>> with KnowledgeBase.open() as kb:  # doctest: +SKIP
+    ...     report = kb.add("contracts")
     ...     print(kb.ask("How many days of leave do I have?").text)
     """
 
@@ -75,7 +58,6 @@ class KnowledgeBase(Closing):
         database: Database | None = None,
         gate: Gate | None = None,
         entails: Entails | None = None,
-        scoring: Scoring | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
@@ -86,11 +68,11 @@ class KnowledgeBase(Closing):
         self.mode: Mode = "hybrid"
         self.database = database
         self._owns_database = False
+        self._models = None
         self._gate = gate or Gate(
             lambda terms: term_weights(store, collection, terms), meaning=Meaning(embedder)
         )
         self._entails = entails
-        self._scoring = scoring
         self.distinct: Refinement | None = None
         self.reranker: Reranker | None = None
         self.refinements: Sequence[Refinement] = ()
@@ -106,16 +88,18 @@ class KnowledgeBase(Closing):
 
         Raises SettingsError, DatabaseError. An unknown collection is a NotFoundError at its use.
         """
+        from ragkit.embedders import Embedders
         from ragkit.settings import load_settings
         from ragkit.store.open import open_database
 
         settings = settings or load_settings()
+        models = Embedders(settings)
         database = open_database(settings)
         with ExitStack() as unless_composed:
             unless_composed.callback(database.close)
-            kb = cls.over(database, settings, collection=collection)
+            kb = cls.over(database, settings, collection=collection, embedders=models)
             unless_composed.pop_all()
-        kb._owns_database = True
+        kb._owns_database, kb._models = True, models
         return kb
 
     @classmethod
@@ -161,9 +145,8 @@ class KnowledgeBase(Closing):
             database=database,
             gate=Gate(lambda terms: term_weights(store, name, terms), cutoff, meaning=meaning),
             entails=entails or build.entailment(settings),
-            scoring=build.scoring(settings),
         )
-        kb.distinct = build.distinct(settings)
+        kb.distinct = Collapse()
         kb.reranker = reranker
         kb.refinements = build.refinements(settings, store, name)
         kb.candidates = settings.rerank_candidates
@@ -269,17 +252,14 @@ class KnowledgeBase(Closing):
         """
         from ragkit.embedders import current, latest
         from ragkit.retrieve.pipeline import Pipeline
-        from ragkit.retrieve.search import HybridRetriever, Scoring
+        from ragkit.retrieve.search import HybridRetriever
 
         mode = mode or self.mode
         # Words need no model. A search keeps to the one that its query is embedded with.
         embedder = self.embedder
         if mode != "lexical":
             embedder = current(embedder) if fresh else latest(embedder)
-        scoring = self._scoring or Scoring()
-        legs = HybridRetriever(
-            self.store, embedder, self.collection, mode, self.where, scoring=scoring
-        )
+        legs = HybridRetriever(self.store, embedder, self.collection, mode, self.where)
         refinements = [*self._reranking(mode), *self.refinements]
         return Pipeline(
             legs,
@@ -292,7 +272,7 @@ class KnowledgeBase(Closing):
         )
 
     def _reranking(self, mode: Mode) -> list[Refinement]:
-        """Return the reranker's steps: a new order, cut off where `ragkit calibrate` says so."""
+        """Return the reranker's steps: the new order, the cut-off of `ragkit eval calibrate`."""
         from ragkit.rerank.refine import CutOff, Rerank
 
         if self.reranker is None:
@@ -348,7 +328,7 @@ class KnowledgeBase(Closing):
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield replace(self.verified(draft, question, hits, clock), searched=found.planned)
+        yield replace(self.verified(draft, hits, clock), searched=found.planned)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.
@@ -391,14 +371,12 @@ class KnowledgeBase(Closing):
             draft=draw if answer else None,
         )
 
-    def verified(self, draft: Draft, question: str, hits: Sequence[Hit], clock: Clock) -> Answer:
+    def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
         return checked(
             draft,
-            question,
             hits,
             store=self.store,
-            collection=self.collection,
             clock=clock,
             entails=self._entails,
             embedder=self.embedder,

@@ -69,7 +69,7 @@ def chosen(trial: Trial, target: float) -> Effort | None:
         best = max(trial.efforts, key=lambda one: one.recall)
         raise UsageError(
             f"no effort reaches recall {target:g}: the most is {best.recall:.3f}, at {best.effort};"
-            " build the index anew with `ragkit index --build`, or lower the target"
+            " build the index anew with `ragkit index build`, or lower the target"
         )
     return least
 

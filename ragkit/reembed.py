@@ -130,7 +130,7 @@ def roll_back(
     if previous is None:
         raise NotFoundError(
             f"collection {collection!r} has no earlier model's vectors to go back to: build them"
-            " with `ragkit reembed --to MODEL`"
+            " with `ragkit index reembed --to MODEL`"
         )
     embedder = embedders.made_for(previous, collection)
     options = options_of(embedders.settings, store.ingest_options(collection))

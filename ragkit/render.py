@@ -1,29 +1,21 @@
 """What the commands print: JSON shapes, and plain text that reads well in a terminal or a pipe."""
 
-import json
 import re
 import sys
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import pairwise
-from pathlib import PurePath
-from typing import Any, Final
+from typing import Any
 
 import typer
 
+from ragkit import outputs
 from ragkit.errors import IncompleteAnswerError
-from ragkit.text.headings import heading_path
 from ragkit.text.plain import cells, list_text
-from ragkit.types import Answer, Citation, Hit, Stage, Verdict
+from ragkit.types import Answer, Hit, Stage
 
+print_json = outputs.print_json
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-VERDICTS: Final[Mapping[Verdict, str]] = {  # of citations, as people read them
-    "verified": "quoted word for word",
-    "unverified": "not in the document",
-}
-_SNIPPET_CHARS = 240  # arbitrary: about three lines of a terminal
 
 
 def printable(text: str) -> str:
@@ -45,15 +37,6 @@ def readable(quote: str) -> str:
     if quote.startswith("|"):
         return " | ".join(cells(quote))
     return list_text(quote)
-
-
-def print_json(value: object) -> None:
-    """Print JSON with every character as itself; what the terminal cannot encode is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    try:
-        typer.echo(text)
-    except UnicodeEncodeError:
-        typer.echo(json.dumps(value, indent=2))
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -156,32 +139,6 @@ def incomplete_json(error: IncompleteAnswerError) -> dict[str, Any]:
     }
 
 
-def print_hits(hits: Sequence[Hit], stages: Sequence[Stage] = ()) -> None:
-    """Print passages; where there are none, whether it was a cut-off that left none."""
-    if not hits:
-        typer.echo(_nothing(stages))
-    for n, hit in enumerate(hits, start=1):
-        legs = ", ".join(f"{leg} {score:.3f}" for leg, score in hit.scores.items())
-        typer.echo(f"{n}. {_place(hit)}  score {hit.score:.3f} ({legs})")
-        snippet = printable(" ".join(hit.text.split()))
-        if len(snippet) > _SNIPPET_CHARS:
-            snippet = snippet[: _SNIPPET_CHARS - 1] + "…"
-        typer.echo(textwrap.indent(snippet, "   ") + "\n")
-        if hit.duplicates:
-            names = ", ".join(dict.fromkeys(PurePath(copy.uri).name for copy in hit.duplicates))
-            typer.echo(textwrap.indent(printable_line(f"The same text: {names}"), "   ") + "\n")
-
-
-def _nothing(stages: Sequence[Stage]) -> str:
-    for before, stage in pairwise(stages):
-        if stage.name == "cut-off" and before.ranked and not stage.ranked:
-            return (
-                "Nothing found that reaches the reranker's cut-off: it dropped"
-                f" {len(before.ranked)} passages; --no-rerank shows them."
-            )
-    return "Nothing found."
-
-
 def print_stages(stages: Sequence[Stage]) -> None:
     """Print the steps of a search with their time, how many passages each left, and its notes."""
     rows = [
@@ -194,43 +151,6 @@ def print_stages(stages: Sequence[Stage]) -> None:
         for stage in stages
     ]
     print_table(("stage", "time", "passages", "notes"), rows, empty="Nothing was searched.")
-
-
-def print_citations(answer: Answer) -> None:
-    """Print what stands below an answer: its sources, and what in it they do not support."""
-    typer.echo("")
-    if "filter" in answer.searched:
-        dropped = f", but {answer.searched['dropped']}" if "dropped" in answer.searched else ""
-        said = f"Taken to mean documents with {answer.searched['filter']}{dropped}"
-        typer.echo(printable(said))
-    if "phrase" in answer.searched:
-        said = f"No passage has “{answer.searched['phrase']}” word for word; searched without it."
-        typer.echo(printable(said))
-    if answer.refused and answer.reason:
-        typer.echo(f"Reason: {answer.reason}")
-    if answer.citations:
-        typer.echo("\nSources")
-    for citation in answer.citations:
-        typer.echo(f"[{citation.n}] {_place(citation)}  {VERDICTS[citation.verdict]}")
-        typer.echo(textwrap.indent(printable(readable(citation.quote)), "    "))
-    if answer.unverified:
-        listed = ", ".join(repr(piece) for piece in answer.unverified)
-        typer.echo(f"\nUnverified: in no cited source: {listed}")
-    _print_claims(answer)
-
-
-def _print_claims(answer: Answer) -> None:
-    """Print the sentences that are not supported, else that all are; quoted ones need no word."""
-    weak = [claim for claim in answer.claims if not claim.is_supported]
-    if weak:
-        typer.echo("\nNot supported by what they cite")
-    elif any(claim.support == "supported" for claim in answer.claims):
-        typer.echo("\nEvery sentence is quoted or supported by what it cites")
-    for claim in weak:
-        said = printable(" ".join(answer.text[claim.start : claim.end].split()))
-        typer.echo(textwrap.indent(f"{claim.support}: {said}", "    "))
-        if claim.reason:
-            typer.echo(textwrap.indent(printable_line(claim.reason), "        "))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
@@ -253,14 +173,3 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty:
 
 def _rounded(note: float | str) -> float | str:
     return note if isinstance(note, str) else round(note, 6)
-
-
-def _place(found: Hit | Citation) -> str:
-    page = f", page {found.page}" if found.page is not None else ""
-    name = PurePath(found.uri).name
-    title = f"{found.title} ({name})" if found.title and found.title != name else name
-    path = heading_path(found.title or name, found.headings)
-    section = f", {path}" if path else ""
-    return printable_line(
-        f"{title}{section}{page}, document {found.document}, characters {found.start}-{found.end}"
-    )

@@ -29,6 +29,7 @@ from ragkit.ingest_options import check_splitter
 from ragkit.mask_kinds import mask_kinds
 from ragkit.masking import is_database_url
 from ragkit.settings_errors import PREFIX, explained
+from ragkit.settings_tables import written
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]  # the upper bound only catches slips
 Seconds = Annotated[int, Field(ge=1, le=86_400)]
@@ -50,164 +51,57 @@ class Settings(BaseSettings):
         str_strip_whitespace=True,
     )
 
-    # Where the embedded database lives.
+    # What each does: ragkit.settings_reference, which docs/settings.md is written from. Here stand
+    # the bounds, and why a default is as it is.
     home: Path = Field(default_factory=default_home)
-    # None: the embedded database. Otherwise a PostgreSQL server's address.
+    collection: str = "default"
+    tenant: str = "default"
+    principal: str = "default"
+    key: SecretStr | None = None
+
     database_url: SecretStr | None = None
-    # The same database as the role that owns its tables, for migrations and indexes. None: the role
-    # above owns them.
     database_owner_url: SecretStr | None = None
-    # A streaming standby of that server, which searches read from where it has seen every write.
     database_replica_url: SecretStr | None = None
-    # What stands between: nothing, or PgBouncer in transaction mode.
     database_pooler: Literal["none", "transaction"] = "none"
-    # on: row-level security keeps tenants apart, and a role that could see past it is refused.
     tenants: Literal["off", "on"] = "off"
 
-    # None: answers are quoted sentences. Otherwise the base URLs of OpenAI-compatible servers with
-    # spaces between them, or local:MODEL, or provider:NAME (see ragkit.model.open).
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
+    # None: the only model that the server has.
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None
     # Arbitrary: how long a server may stay silent, and how long an answer may take in all.
     llm_timeout_s: float = Field(default=60, gt=0, le=86_400)
     llm_total_timeout_s: float = Field(default=600, gt=0, le=86_400)
-    # None: what the server says of its model, or the model's configuration; then 4096.
     llm_context_tokens: Annotated[int, Field(ge=256, le=100_000_000)] | None = None
-    # None: the model's own, asked of the server or found in the local cache; then an estimate.
     llm_tokenizer: str | None = None
-    # Of the passages in a prompt. None: as many as fit, up to a limit that a CPU lowers.
     llm_budget_tokens: Annotated[int, Field(ge=64, le=10_000_000)] | None = None
-    # Decoding; None leaves the choice to the server.
     llm_temperature: float = Field(default=0, ge=0, le=5)
-    llm_top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    llm_top_k: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    llm_min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    llm_repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
-    llm_presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     llm_max_tokens: Count = 1024  # arbitrary: a page of text
-    llm_stop: str | None = None
     llm_seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
-    # A folder with templates that take the place of ragkit's own.
-    prompts: Path | None = None
-    # None: claims are checked by their words. Otherwise a natural-language-inference model.
-    nli_model: str | None = None
+    vllm_python: Path | None = None
+    llamacpp_python: Path | None = None
 
     # The bilingual model that comes with the installation, or the English one where it does not.
     embed_model: str = Field(default_factory=default_model)
-    embed_device: str | None = None  # None: sentence-transformers chooses
-    # None: all of the model's. Otherwise only the first so many, of a Matryoshka model.
+    embed_device: str | None = None
     embed_dimension: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
-    tenant: str = "default"
-    principal: str = "default"  # whose conversations
-    collection: str = "default"
-    # Of a conversation in a prompt; older turns are summarised. Arbitrary.
-    history_tokens: int = Field(default=1000, ge=0, le=10_000_000)
-    # What `ragkit mcp` acts for: a key made by `ragkit keys create`.
-    key: SecretStr | None = None
-
-    # Python interpreters of the environments that have vLLM, llama.cpp's server, llm-compressor.
-    # None: this one.
-    vllm_python: Path | None = None
-    llamacpp_python: Path | None = None
-    quantize_python: Path | None = None
-    # A container image that has vLLM, used in the interpreter's place.
-    vllm_image: str | None = None
-
-    # `ragkit serve`: where it listens, and how many processes answer.
-    serve_host: str = "127.0.0.1"
-    serve_port: int = Field(default=8080, ge=0, le=65535)  # 0: any that is free
-    serve_workers: int = Field(default=1, ge=1, le=256)
-    # auto: keys are needed as soon as there are any, or when others than this machine can connect.
-    serve_auth: Literal["auto", "keys", "none"] = "auto"
-    # Host names that it answers to besides its own address, and web origins that may call it from
-    # a browser; both with spaces between them.
-    serve_hosts: str | None = None
-    serve_origins: str | None = None
-    # Of one process: questions answered at once, questions that may wait. Arbitrary.
-    serve_concurrency: int = Field(default=32, ge=1, le=10_000)
-    serve_queue: int = Field(default=64, ge=0, le=100_000)
-    # Of one key, in one process: questions at once, requests a minute. Arbitrary.
-    serve_key_concurrency: int = Field(default=8, ge=1, le=10_000)
-    serve_key_rate: int = Field(default=600, ge=1, le=1_000_000)
-    serve_max_upload_mb: int = Field(default=64, ge=1, le=1024)  # arbitrary
-    # How long running answers may go on after SIGTERM. Arbitrary; container engines allow 10 to 30.
-    serve_grace_s: float = Field(default=20, ge=0, le=3600)
-    # How long answers that were asked for with `store` are kept. Arbitrary.
-    serve_keep_days: int = Field(default=30, ge=1, le=3650)
-    # Who asked what of which collection: nothing, without the texts, or with them.
-    serve_audit: Literal["off", "metadata", "texts"] = "metadata"
-    # Single sign-on for the chat page: an OpenID Connect issuer, and what it knows ragkit as.
-    oidc_issuer: str | None = None
-    oidc_client_id: str | None = None
-    oidc_client_secret: SecretStr | None = None
-    oidc_principal_claim: str = "sub"  # what names a person for good; e-mail addresses are reused
-    oidc_scopes: str = "read"  # what people who log in so may do: read, write, admin
-    oidc_groups_claim: str | None = None  # what names their groups, whose documents they may read
-
     # How files become passages (ragkit.ingest_options); a collection may have its own.
-    # structural, fixed, sentences, parent-child, semantic, code, or langchain:NAME.
     splitter: str = "structural"
-    # None: just under the embedding model's limit, with a small overlap.
     chunk_tokens: Annotated[int, Field(ge=8, le=1_000_000)] | None = None
     chunk_overlap_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    # Whether title and headings are embedded before each chunk, and how a chunk of more tokens than
-    # the model reads becomes one vector: not at all, or from windows over it.
     chunk_header: Literal["off", "on"] = "off"
     long_chunks: Literal["refuse", "mean", "max", "weighted"] = "refuse"
     unicode: Literal["nfc", "nfkc", "none"] = "nfc"
-    # What is masked before anything is embedded: all, or kinds with spaces between them.
     mask: str | None = None
-    # Lines that stand in many of a folder's files, and documents that are nearly alike.
     boilerplate: Literal["keep", "drop"] = "keep"
     near_duplicates: Literal["keep", "flag", "drop"] = "keep"
-    near_duplicate_similarity: float = Field(default=0.9, gt=0, le=1)  # of sets of words, Jaccard
-    # Of Office files: whether comments are kept, and which side of tracked changes.
     comments: Literal["drop", "keep"] = "drop"
     revisions: Literal["accepted", "original", "both"] = "accepted"
-    # Of pages and pictures without text: read where the extra is installed, or left out.
     ocr: Literal["auto", "off"] = "auto"
     pdf_layout: Literal["text", "docling"] = "text"
-    # Whether web pages may be fetched at all.
     web: Literal["off", "on"] = "off"
-    # What nDCG@10 and recall@10 look at. pgvector's hnsw.ef_search ends at 1000.
-    top_k: int = Field(default=10, ge=1, le=1000)
-
-    # Vectors of spaces made from now on: how they are stored, compared and indexed. auto: HNSW
-    # above 10,000 rows.
-    vector_type: Literal["halfvec", "vector", "bit"] = "halfvec"
-    vector_metric: Literal["cosine", "ip", "l2"] = "cosine"
-    vector_index: Literal["auto", "none", "hnsw", "ivfflat"] = "auto"
-    # Words: the analyser of collections made from now on, and BM25's constants. What indexes them:
-    # ragkit's own postings, or an extension that the server has.
-    stem: Literal["english", "none"] = "english"
-    cjk: Literal["bigrams", "rjieba"] = "bigrams"
-    bm25_k1: float = Field(default=1.2, ge=0, le=100)
-    bm25_b: float = Field(default=0.75, ge=0, le=1)
-    lexical_index: Literal["ragkit", "pg_textsearch", "pg_search"] = "ragkit"
-    # Of a document, when a newer version takes its place: how many old ones are kept.
     keep_versions: int = Field(default=0, ge=0, le=10_000)
-    # How both are fused; the weight is the dense leg's in a weighted sum.
-    fusion: Literal["calibrated", "rrf", "weighted"] = "calibrated"
-    fusion_dense_weight: float = Field(default=0.5, ge=0, le=1)
-    # None: no reranking. Otherwise cosine, a cross-encoder's folder or hub name, late:MODEL for a
-    # multi-vector model, or the URL of a /rerank endpoint.
-    reranker: str | None = Field(default=None, repr=False)  # may hold a password
-    reranker_model: str | None = None  # as the endpoint knows it
-    reranker_api_key: SecretStr | None = None
-    rerank_candidates: int = Field(default=20, ge=1, le=1000)
-    # Hits: how many of one document, how far likeness to better hits counts against one, whether
-    # passages with the same text are shown once, what is shown around a hit.
-    max_per_document: Annotated[int, Field(ge=1, le=1000)] | None = None
-    diversity: float = Field(default=0, ge=0, le=1)
-    duplicates: Literal["collapse", "keep"] = "collapse"
-    expand: Literal["none", "neighbours", "section", "parent"] = "none"
-    expand_tokens: Count = 1024  # arbitrary: what a hit may be widened to
-    # What a language model does with a question before it is searched for.
-    queries: Literal["one", "multi", "hyde"] = "one"
-    infer_filters: Literal["off", "on"] = "off"
-
     # A toolkit was seen to need 1.18 GB for a hostile .docx of 449 KiB: such a file is refused.
     # OCR reserves 1.0 to 1.2 GB, of which it uses 0.4. The rest is arbitrary: an office document
     # takes about a second and tens of MB.
@@ -220,10 +114,49 @@ class Settings(BaseSettings):
     parse_text_mchars: int = Field(default=16, ge=1, le=256)
     # Arbitrary default; PostgreSQL keeps at most 1 GB in one text.
     max_file_mb: int = Field(default=512, ge=1, le=1024)
-    jobs: Annotated[int, Field(ge=1, le=1024)] | None = None  # None: by the number of cores
-    # The Ray cluster of `ragkit ingest --engine ray`: HOST:PORT of its head, or auto. None: what
-    # RAY_ADDRESS says, else one of this machine's own.
-    ray_address: str | None = None
+    jobs: Annotated[int, Field(ge=1, le=1024)] | None = None
+
+    # What nDCG@10 and recall@10 look at. pgvector's hnsw.ef_search ends at 1000.
+    top_k: int = Field(default=10, ge=1, le=1000)
+    reranker: str | None = Field(default=None, repr=False)  # may hold a password
+    reranker_model: str | None = None
+    reranker_api_key: SecretStr | None = None
+    rerank_candidates: int = Field(default=20, ge=1, le=1000)
+    max_per_document: Annotated[int, Field(ge=1, le=1000)] | None = None
+    diversity: float = Field(default=0, ge=0, le=1)
+    expand: Literal["none", "neighbours", "section", "parent"] = "none"
+    queries: Literal["one", "multi", "hyde"] = "one"
+    infer_filters: Literal["off", "on"] = "off"
+    stem: Literal["english", "none"] = "english"
+    cjk: Literal["bigrams", "rjieba"] = "bigrams"
+    lexical_index: Literal["ragkit", "pg_textsearch", "pg_search"] = "ragkit"
+    vector_type: Literal["halfvec", "vector", "bit"] = "halfvec"
+    vector_index: Literal["auto", "none", "hnsw", "ivfflat"] = "auto"
+
+    prompts: Path | None = None
+    nli_model: str | None = None
+    history_tokens: int = Field(default=1000, ge=0, le=10_000_000)  # arbitrary
+
+    serve_host: str = "127.0.0.1"
+    serve_port: int = Field(default=8080, ge=0, le=65535)
+    serve_workers: int = Field(default=1, ge=1, le=256)
+    serve_auth: Literal["auto", "keys", "none"] = "auto"
+    serve_hosts: str | None = None
+    serve_origins: str | None = None
+    # Of one process; of one key, in one process. Arbitrary.
+    serve_concurrency: int = Field(default=32, ge=1, le=10_000)
+    serve_key_concurrency: int = Field(default=8, ge=1, le=10_000)
+    serve_key_rate: int = Field(default=600, ge=1, le=1_000_000)
+    serve_max_upload_mb: int = Field(default=64, ge=1, le=1024)  # arbitrary
+    serve_grace_s: float = Field(default=20, ge=0, le=3600)  # container engines allow 10 to 30
+    serve_keep_days: int = Field(default=30, ge=1, le=3650)  # arbitrary
+    serve_audit: Literal["off", "metadata", "texts"] = "metadata"
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    oidc_principal_claim: str = "sub"  # e-mail addresses are reused
+    oidc_scopes: str = "read"
+    oidc_groups_claim: str | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -293,22 +226,27 @@ class Settings(BaseSettings):
     def _check_together(self) -> None:
         if self.database_replica_url is not None and self.database_url is None:
             raise SettingsError(
-                "database_replica_url is set but database_url is not: the embedded database has no"
-                f" standby; set {PREFIX}DATABASE_URL to the primary server, or take it away."
+                f"{written('database_replica_url')} is set but {written('database_url')} is not:"
+                f" the embedded database has no standby; set {PREFIX}DATABASE_URL to the primary"
+                " server, or take it away."
             )
-        named = (self.llm_url or "").startswith("local:")  # names its model itself
-        if not named and (self.llm_url is None) != (self.llm_model is None):
-            pair = ("llm_url", "llm_model")
-            there, missing = pair if self.llm_url else reversed(pair)
+        # local: names its model itself, and a server is asked for its only one.
+        if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
+            there, missing = "llm_url", "llm_model"
+        elif self.llm_model is not None and self.llm_url is None:
+            there, missing = "llm_model", "llm_url"
+        else:
+            there = missing = ""
+        if missing:
             raise SettingsError(
-                f"{there} is set but {missing} is not: set {PREFIX}{missing.upper()} as well,"
-                f" or take {there} away."
+                f"{written(there)} is set but {written(missing)} is not: set"
+                f" {PREFIX}{missing.upper()} as well, or take {written(there)} away."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:
             raise SettingsError(
-                f"chunk_overlap_tokens = {overlap} must be less than chunk_tokens = {size}:"
-                " make it smaller."
+                f"{written('chunk_overlap_tokens')} = {overlap} must be less than"
+                f" {written('chunk_tokens')} = {size}: make it smaller."
             )
 
 

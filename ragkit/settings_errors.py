@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from ragkit.masking import masked
+from ragkit.settings_tables import written
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -33,7 +34,8 @@ def explained(
     origin = origins.get(name, "")
     if first["type"] == "extra_forbidden":
         return _unknown(name, origin, known)
-    where = origin if origin.startswith(PREFIX) else f"{origin}: {name}".removeprefix(": ")
+    in_file = f"{origin}: {written(name)}" if origin else name
+    where = origin if origin.startswith(PREFIX) else in_file
     if name in values:
         shown = masked(name, values[name])
         where += f" = {short(shown) if isinstance(values[name], str) else shown[:80]}"

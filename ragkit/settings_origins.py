@@ -21,13 +21,14 @@ from pydantic_settings import EnvSettingsSource
 from ragkit.errors import SettingsError
 from ragkit.settings import Settings
 from ragkit.settings_errors import PREFIX, explained, short_path
+from ragkit.settings_tables import names_of, place
 from ragkit.settings_trust import REACHING, check_trust, notice
 
 FILE: Final = "ragkit.toml"
 MAX_FILE_BYTES: Final = 1 << 20  # arbitrary, far above what settings need
 EVAL_DATA: Final = "RAGKIT_EVAL_DATA"  # read by `ragkit eval`'s commands alone
 
-_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python", "quantize_python"})
+_PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +78,22 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
 def _unknown_variables() -> Mapping[str, str]:
     """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
     known = [name.upper() for name in Settings.model_fields]
-    known += [_file_variable(name).removeprefix(PREFIX) for name in _secrets()]
+    placed = {"_".join(place(name)).upper(): name.upper() for name in Settings.model_fields}
+    known += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
     known.append(EVAL_DATA.removeprefix(PREFIX))
     found = {}
     for variable in sorted(os.environ):
         name = variable.upper().removeprefix(PREFIX)  # case does not matter here
         if name != variable.upper() and name not in known:
-            close = get_close_matches(name, known, n=1, cutoff=0.75)
+            # RAGKIT_SEARCH_TOP_K, say, for what stands in [search].
+            exact = [placed[name]] if name in placed else []
+            close = exact or get_close_matches(name, known, n=1, cutoff=0.75)
             found[variable] = PREFIX + close[0] if close else ""
     return found
 
 
-def _secrets() -> list[str]:
+def secrets() -> list[str]:
+    """Name the settings that hold passwords and keys."""
     fields = Settings.model_fields.items()
     return [name for name, field in fields if SecretStr in get_args(field.annotation)]
 
@@ -104,7 +109,7 @@ def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[st
     """
     given = {variable.upper(): value for variable, value in os.environ.items()}
     found = {}
-    for name in _secrets():
+    for name in secrets():
         variable = _file_variable(name)
         path = given.get(variable, "").strip()
         if not path:
@@ -152,7 +157,7 @@ def _read_file(path: Path) -> tuple[dict[str, Any], os.stat_result | None]:
                     " ragkit in another folder."
                 )
             text = file.read(MAX_FILE_BYTES).decode("utf-8-sig")  # Windows editors write a mark
-        return tomllib.loads(text), written
+        return names_of(tomllib.loads(text), FILE), written
     except FileNotFoundError:
         return {}, None
     except OSError as error:

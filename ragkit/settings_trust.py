@@ -15,6 +15,7 @@ from typing import Final
 from ragkit.errors import SettingsError
 from ragkit.masking import masked
 from ragkit.settings_errors import PREFIX, short, short_path
+from ragkit.settings_tables import written as in_file
 
 _SENDS: Final = "decides where data goes"
 _RUNS: Final = "decides what is run or loaded"
@@ -22,10 +23,10 @@ _ADMITS: Final = "decides who is let in"
 REACHING: Final = {
     **dict.fromkeys(("database_url", "database_owner_url", "database_replica_url"), _SENDS),
     **dict.fromkeys(("llm_url", "llm_api_key", "reranker", "reranker_api_key"), _SENDS),
-    **dict.fromkeys(("web", "ray_address"), _SENDS),
+    **dict.fromkeys(("web",), _SENDS),
     # The embedded database's own configuration can name programs and libraries.
     "home": _RUNS,
-    **dict.fromkeys(("vllm_python", "llamacpp_python", "quantize_python", "vllm_image"), _RUNS),
+    **dict.fromkeys(("vllm_python", "llamacpp_python"), _RUNS),
     **dict.fromkeys(("embed_model", "nli_model", "llm_tokenizer", "prompts"), _RUNS),
     **dict.fromkeys(("key", "tenants", "serve_host", "serve_auth"), _ADMITS),
     **dict.fromkeys(("serve_hosts", "serve_origins", "serve_audit"), _ADMITS),
@@ -35,16 +36,15 @@ REACHING: Final = {
 # The others choose among the user's own documents, or change how texts are read, found and shown.
 HARMLESS: Final = frozenset(
     "database_pooler llm_model llm_timeout_s llm_total_timeout_s llm_context_tokens"
-    " llm_budget_tokens llm_temperature llm_top_p llm_top_k llm_min_p llm_repetition_penalty"
-    " llm_presence_penalty llm_max_tokens llm_stop llm_seed embed_device embed_dimension tenant"
-    " principal collection history_tokens serve_port serve_workers serve_concurrency serve_queue"
+    " llm_budget_tokens llm_temperature llm_max_tokens llm_seed embed_device embed_dimension"
+    " tenant principal collection history_tokens serve_port serve_workers serve_concurrency"
     " serve_key_concurrency serve_key_rate serve_max_upload_mb serve_grace_s serve_keep_days"
-    " splitter chunk_tokens chunk_overlap_tokens chunk_header long_chunks unicode mask boilerplate"
-    " near_duplicates near_duplicate_similarity comments revisions ocr pdf_layout top_k vector_type"
-    " vector_metric vector_index stem cjk bm25_k1 bm25_b lexical_index keep_versions fusion"
-    " fusion_dense_weight reranker_model rerank_candidates max_per_document diversity duplicates"
-    " expand expand_tokens queries infer_filters parse_memory_mb parse_cpu_s parse_wall_s"
-    " parse_unzipped_mb parse_text_mchars max_file_mb jobs".split()
+    " splitter chunk_tokens chunk_overlap_tokens chunk_header long_chunks unicode mask"
+    " boilerplate near_duplicates comments revisions ocr pdf_layout top_k vector_type"
+    " vector_index stem cjk lexical_index keep_versions reranker_model"
+    " rerank_candidates max_per_document diversity expand queries infer_filters"
+    " parse_memory_mb parse_cpu_s parse_wall_s parse_unzipped_mb parse_text_mchars"
+    " max_file_mb jobs".split()
 )
 
 
@@ -59,14 +59,14 @@ def check_trust(file: Path, written: os.stat_result, names: Iterable[str], value
     for place, found in ((file, written), (file.parent, file.parent.stat())):
         if fault := _fault(place, found):
             raise SettingsError(
-                f"{short_path(str(file))}: {name} = {short(masked(name, value))}"
+                f"{short_path(str(file))}: {in_file(name)} = {short(masked(name, value))}"
                 f" {REACHING[name]}, but {fault}, or set {PREFIX}{name.upper()} instead."
             )
 
 
 def notice(file: Path, values: Iterable[tuple[str, object]]) -> str:
     """Write the line that says what a file decides; "" where that is nothing."""
-    shown = ", ".join(f"{name} = {short(masked(name, value))}" for name, value in values)
+    shown = ", ".join(f"{in_file(name)} = {short(masked(name, value))}" for name, value in values)
     return " ".join(f"ragkit: {file} sets {shown}".split()) if shown else ""
 
 

@@ -100,6 +100,7 @@ class NewDocument:
 
     Nearly equal texts are found by `bands`, 64-bit numbers with sign, of which they have one or
     more in common, and compared by `signature`; both are empty where they are not looked for.
+    `size_bytes` is the size of the file that the text was read from, None where there is no file.
     """
 
     uri: str
@@ -114,6 +115,7 @@ class NewDocument:
     pages: tuple[Page, ...] = ()
     signature: bytes = b""
     bands: tuple[int, ...] = ()
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

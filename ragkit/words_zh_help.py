@@ -11,6 +11,7 @@ HELP: Final[Mapping[str, str]] = {
     "Options": "选项",
     "Arguments": "参数",
     "Commands": "命令",
+    "More commands": "其他命令",
     "Show this message and exit.": "显示本帮助后退出。",
     # ragkit
     "Answer questions from your own documents, with citations that can be checked.\n\nExit codes: 0"
@@ -22,29 +23,24 @@ HELP: Final[Mapping[str, str]] = {
     "Read files and folders, so that questions can be answered from them.": (
         "读取文件和文件夹，之后就可以对它们提问。"
     ),
-    "Read uploaded files as they arrive.": "读取陆续上传的文件。",
+    "List, show, restore and delete documents.": "列出、查看、恢复、删除文档。",
+    "List, create and delete collections; set their metadata keys and options.": (
+        "列出、新建、删除集合，设置其元数据字段和选项。"
+    ),
+    "Say who may read a collection or a document.": "设定谁可以阅读某个集合或文档。",
+    "List, show, rename and delete conversations; list the ratings of answers.": (
+        "列出、查看、改名、删除对话，列出对回答的评价。"
+    ),
+    "Show, build and tune the vector index; change the embedding model.": (
+        "查看、重建、调整向量索引，更换向量模型。"
+    ),
+    "Read queued and uploaded files as they arrive.": "读取排队和上传的文件。",
     "List, show, retry and cancel the jobs of ingestion.": "列出、查看、重试、取消读取任务。",
     "Find passages by meaning and by words.": "按含义和字词查找段落。",
     "Answer a question with citations, or say that it cannot.": (
         "回答问题并给出出处；答不了就直说。"
     ),
-    "Tell which stage lost a document that was not cited.": (
-        "说明某个文档为何没有被引用，在哪一步被漏掉。"
-    ),
-    "Answer by searching several times, step by step.": "分步骤多次检索后回答。",
     "Talk with your documents; the conversation is kept.": "与您的文档对话；对话会保存。",
-    "List, show, rename, export and delete conversations.": "列出、查看、改名、导出、删除对话。",
-    "List, export and delete what people think of answers.": "列出、导出、删除用户对回答的评价。",
-    "List, show, share and delete documents.": "列出、查看、共享、删除文档。",
-    "List, create, share and delete collections; their metadata keys and options.": (
-        "列出、新建、共享、删除集合，设置其元数据字段和选项。"
-    ),
-    "Move a collection to another embedding model, and back.": "给集合更换向量模型，也可以换回来。",
-    "Show the vector index, or build it anew.": "查看或重建向量索引。",
-    "Compare the vector index with exact search, and tune it.": (
-        "把向量索引与精确检索作比较，并加以调整。"
-    ),
-    "Fit when to refuse, from labelled questions.": "用标注好的问题确定何时拒绝回答。",
     "Serve the chat page and the OpenAI-compatible API.": "启动对话网页和兼容 OpenAI 的接口。",
     "Serve, plan, quantize and measure language models.": "运行、规划、量化、测量语言模型。",
     "Measure models, indexes and answers; compare runs soundly.": (
@@ -60,17 +56,14 @@ HELP: Final[Mapping[str, str]] = {
     # ragkit ingest
     "Read files, folders and other sources into a collection; unchanged files are left alone.\n\n"
     "Several of these commands may run at once, on this machine and others: they share the work."
-    " `ragkit ingest worker` works on what was queued with --queue and on uploads, as `ragkit"
-    " worker` does. Exit code 3 when some files failed: the others are stored, and the failures"
-    " are listed.": (
+    " `ragkit worker` works on what was queued with --queue and on uploads. Exit code 3 when some"
+    " files failed: the others are stored, and the failures are listed.": (
         "把文件、文件夹和其他来源读入集合；没有变动的文件不会重读。\n\n"
         "可以在本机和其他机器上同时运行多个这样的命令，它们会分担工作。"
-        "`ragkit ingest worker` 与 `ragkit worker` 一样，处理用 --queue 排队的文件和上传的文件。"
+        "`ragkit worker` 处理用 --queue 排队的文件和上传的文件。"
         "有文件失败时退出码为 3：其余文件照常保存，失败的会列出来。"
     ),
-    "Files, folders, URLs; - for standard input; or the word worker.": (
-        "文件、文件夹或网址；- 表示标准输入；或者写 worker。"
-    ),
+    "Files, folders, URLs; - for standard input.": "文件、文件夹或网址；- 表示标准输入。",
     "The collection to fill.": "要读入的集合。",
     "Take only what matches, as in .gitignore.": "只读取匹配的文件，写法与 .gitignore 相同。",
     "Leave out what matches, as in .gitignore.": "不读取匹配的文件，写法与 .gitignore 相同。",
@@ -92,7 +85,6 @@ HELP: Final[Mapping[str, str]] = {
     ),
     "Seconds between looks with --watch.": "使用 --watch 时每隔多少秒查看一次。",
     "Only queue what has changed, for workers.": "只把变动的文件排队，留给后台处理。",
-    "End the worker when nothing waits any more.": "没有等待的文件时结束后台处理。",
     "Parser processes; one per core but one.": "解析进程数；默认比处理器核数少一个。",
     "What does the work: this program, or Ray.": "由谁处理：本程序，或 Ray。",
     "Print JSON.": "以 JSON 格式输出。",

@@ -31,7 +31,7 @@ BEGIN
         RAISE EXCEPTION 'ragkit.partitions is %: between 2 and 1000 are of use', parts;
     END IF;
 
-    -- Indexes of nearest neighbours are built anew after the next load, or by `ragkit index --build`.
+    -- Indexes of nearest neighbours are built anew after the next load, or by `ragkit index build`.
     FOR one IN SELECT i.indexrelid::regclass AS index FROM pg_index i
         JOIN pg_class c ON c.oid = i.indexrelid
         WHERE i.indrelid = ANY (big) AND c.relname ~ '^vectors_\d+_nearest_\d+$'

@@ -16,6 +16,9 @@ COMMANDS = {
         "ragkit_eval.cli_report:report", "Write runs as one HTML, Markdown or CSV file."
     ),
     "testset": Entry("ragkit_eval.cli_testset:testset", "Make questions from your own documents."),
+    "calibrate": Entry(
+        "ragkit.cli_calibrate:calibrate", "Fit when to refuse, from labelled questions."
+    ),
     "sweep": Entry("ragkit_eval.cli_sweep:sweep", "Find settings that are better, and confirm it."),
     "quant": Entry("ragkit_eval.cli_quant:quant", "Measure what quantization costs."),
     "judge-check": Entry(

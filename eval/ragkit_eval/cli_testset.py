@@ -111,10 +111,7 @@ def _writer(
             )
         return Writer(model, lambda question: kb.search(question, k=10), seed)
     if method == "llm":
-        raise SettingsError(
-            "no language model is set: set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL, or use"
-            " --method rules"
-        )
+        raise SettingsError("no language model is set: set RAGKIT_LLM_URL, or use --method rules")
     return None
 
 

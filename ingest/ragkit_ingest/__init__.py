@@ -8,8 +8,13 @@ if TYPE_CHECKING:
     from ragkit_ingest.report import Failure as Failure
     from ragkit_ingest.report import IngestReport as IngestReport
     from ragkit_ingest.run import ingest as ingest
+    from ragkit_ingest.sources.text import Text as Text
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
-        {"ragkit_ingest.report": "Failure IngestReport", "ragkit_ingest.run": "ingest"},
+        {
+            "ragkit_ingest.report": "Failure IngestReport",
+            "ragkit_ingest.run": "ingest",
+            "ragkit_ingest.sources.text": "Text",
+        },
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ragkit.store.postgres import PostgresStore
 
 FLAG = "near_duplicate_of"  # the metadata key that names the other document
+# From which share of common runs of words on two documents are nearly alike, 0 to 1. Arbitrary.
+LEAST = 0.9
 # The similarity of other bytes, at most: 1 is kept for copies, which must be equal. An estimate of
 # 256 values tells nothing between this and 1.
 MOST_ALIKE = 255 / 256
@@ -46,7 +48,6 @@ class Alike:
         self._uploads = uploads  # compared with uploads, too
         self._collection = collection
         self.options = options
-        self._least = options.near_duplicate_similarity
         self._under_way: dict[str, NewDocument] = {}
         self._lock = threading.Lock()
 
@@ -74,7 +75,7 @@ class Alike:
             found = [
                 one
                 for one in (*stored, *coming)
-                if one.uri != document.uri and one.similarity >= self._least
+                if one.uri != document.uri and one.similarity >= LEAST
             ]
             if found:
                 return max(found, key=lambda one: (one.similarity, one.id is not None))

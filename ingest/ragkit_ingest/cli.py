@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -36,7 +35,7 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="PLACE",
-            help="Files, folders, URLs; - for standard input; or the word worker.",
+            help="Files, folders, URLs; - for standard input.",
         ),
     ],
     collection: Annotated[str | None, typer.Option(help="The collection to fill.")] = None,
@@ -77,9 +76,6 @@ def ingest(
     queue: Annotated[
         bool, typer.Option("--queue", help="Only queue what has changed, for workers.")
     ] = False,
-    until_empty: Annotated[
-        bool, typer.Option("--until-empty", help="End the worker when nothing waits any more.")
-    ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=64, help="Parser processes; one per core but one.")
     ] = None,
@@ -91,16 +87,9 @@ def ingest(
     """Read files, folders and other sources into a collection; unchanged files are left alone.
 
     Several of these commands may run at once, on this machine and others: they share the work.
-    `ragkit ingest worker` works on what was queued with --queue and on uploads, as `ragkit worker`
-    does. Exit code 3 when some files failed: the others are stored, and the failures are
-    listed.
+    `ragkit worker` works on what was queued with --queue and on uploads. Exit code 3 when some
+    files failed: the others are stored, and the failures are listed.
     """
-    if places == ["worker"] and not Path("worker").exists():
-        from ragkit_ingest.cli_worker import worker
-
-        return worker(until_empty=until_empty)
-    if until_empty:
-        raise UsageError("--until-empty is for workers: `ragkit ingest worker --until-empty`.")
     if queue and (force or watch or engine != "local"):
         raise UsageError("--queue goes with neither --force, --watch nor --engine ray.")
     records = Records(text or [], title_field, id_field, metadata_field or [])

@@ -57,6 +57,7 @@ def ingest(
     *,
     settings: Settings | None = None,
     collection: str | None = None,
+    embedders: Embedders | None = None,
     jobs: int | None = None,
     sources: SourceOptions | None = None,
     sync: bool = False,
@@ -67,7 +68,8 @@ def ingest(
 ) -> IngestReport:
     """Take files, folders and other places into a collection; what did not change costs one hash.
 
-    `places` is one place, as a text or a path, or a sequence of them.
+    `places` is one place, or a sequence of them: a path, an address, or a `Text`. `embedders` are
+    models that may be loaded already, made of the same settings.
     `jobs` is the number of parser processes, `sources` what is taken of the places. With `sync`,
     documents whose files have vanished from these places are deleted; with `force`, unchanged ones
     are made anew. `engine` says what works on them: this program, or a Ray cluster. `on_index` is
@@ -80,6 +82,7 @@ def ingest(
         places,
         collection,
         settings=settings,
+        embedders=embedders,
         jobs=jobs,
         sources=sources,
         sync=sync,
@@ -97,6 +100,7 @@ def ingesting(
     collection: str | None = None,
     *,
     settings: Settings | None = None,
+    embedders: Embedders | None = None,
     jobs: int | None = None,
     sources: SourceOptions | None = None,
     sync: bool = False,
@@ -121,13 +125,13 @@ def ingesting(
 
         check(settings)
     listing = find(several(places), sources, settings=settings)
-    embedders = Embedders(settings)
+    models = embedders or Embedders(settings)
     name = collection or settings.collection
     looks = Looks() if watch else None
 
     def look() -> IngestReport:
         return _Run(
-            *(embedders, name, listing, looks),
+            *(models, name, listing, looks),
             jobs=jobs,
             sync=sync,
             force=force,

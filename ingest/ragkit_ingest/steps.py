@@ -47,7 +47,7 @@ class Source:
     """A thing as it was read: its bytes, or the error that kept it from being read.
 
     `content_hash` is the sha256 of its bytes and of what the user says of it, `seconds` what
-    reading took.
+    reading took. `size_bytes` stays when the bytes themselves have been handed on.
     """
 
     item: Item
@@ -55,6 +55,7 @@ class Source:
     error: IngestError | None = None
     content_hash: str = ""
     seconds: float = 0.0
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,13 @@ def read(item: Item, *, max_bytes: int) -> Source:
         data = item.read(max_bytes)
     except IngestError as error:
         return Source(item, error=error, seconds=perf_counter() - began)
-    content_hash = _hash(item, data)
-    return Source(item, data, content_hash=content_hash, seconds=perf_counter() - began)
+    return Source(
+        item,
+        data,
+        content_hash=_hash(item, data),
+        seconds=perf_counter() - began,
+        size_bytes=len(data),
+    )
 
 
 def _hash(item: Item, data: bytes) -> str:
@@ -167,6 +173,7 @@ class Steps:
             media_type=MEDIA_TYPES[item.suffix],
             metadata=said.metadata,
             pages=parsed.pages,
+            size_bytes=source.size_bytes,
         )
         return Prepared(document, self._embedding.rows(document, spans), said.notes)
 

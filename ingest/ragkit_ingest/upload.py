@@ -131,7 +131,7 @@ class Uploads:
                 return f"document {same} is unchanged"
         data, figures = b"".join(sources.parts(source)), Figures()
         item = Item(job.uri, suffix, in_hand(data), name=Path(job.name).stem)
-        read = Source(item, data, content_hash=source.sha256)
+        read = Source(item, data, content_hash=source.sha256, size_bytes=len(data))
         prepared = self._prepared(job, read, steps, figures)
         alike = self._alike_of(job, store, steps.options)
         try:

@@ -19,12 +19,16 @@ def chat_models(settings: Settings) -> list[BaseChatModel]:
     """Make a chat model for each URL of the settings, or for their provider.
 
     Raises SettingsError without a language model or with one in process, which calls no tools,
-    ModelError when the provider's package is missing.
+    ModelError when the provider's package is missing, and what `only_model` does.
     """
+    from ragkit.model.choice import only_model
+    from ragkit.model.open import servers_of
+
     url = settings.llm_url
     if url is None:
         raise SettingsError(
-            "agent mode needs a language model: set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"
+            "agent mode needs a language model: set RAGKIT_LLM_URL, to Ollama for example"
+            " http://127.0.0.1:11434/v1"
         )
     kind, _, rest = url.partition(":")
     if kind == "local":
@@ -34,16 +38,16 @@ def chat_models(settings: Settings) -> list[BaseChatModel]:
         )
     if kind == "provider":
         return [_provider(settings, rest)]
-    return [_server(settings, one) for one in url.split()]
+    model = settings.llm_model or only_model(servers_of(settings))
+    return [_server(settings, address, model) for address in url.split()]
 
 
-def _server(settings: Settings, url: str) -> BaseChatModel:
+def _server(settings: Settings, url: str, model: str) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
-    assert settings.llm_model is not None, "the settings have an URL with a model"
     return ChatOpenAI(
-        model=settings.llm_model,
+        model=model,
         base_url=url,
         api_key=settings.llm_api_key or SecretStr("EMPTY"),
         timeout=settings.llm_timeout_s,

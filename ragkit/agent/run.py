@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ragkit.agent.bounds import bounds
 from ragkit.agent.search import SearchTool
+from ragkit.answer import refusal
 from ragkit.answer.citations import cite
 from ragkit.answer.links import sanitised
 from ragkit.answer.llm import refusal_in
@@ -102,7 +103,7 @@ class Agent:
                 asked = perf_counter()
         draft = self._draft(question, said, tool)
         clock.stop("agent")
-        yield self._knowledge.verified(draft, question, tool.hits, clock)
+        yield self._knowledge.verified(draft, tool.hits, clock)
 
     def _messages(
         self, question: str, first: str, tool: SearchTool
@@ -158,7 +159,8 @@ class Agent:
         text = "".join(piece for piece in kept if isinstance(piece, str))
         refused = refusal_in(text)
         citations = () if refused else cite(text, tool.hits)
-        return Draft(text, citations, bool(refused), refused, used=tuple(tool.hits))
+        reason = refusal.by_model(refused) if refused else ""
+        return Draft(text, citations, bool(refused), reason, used=tuple(tool.hits))
 
 
 def _without_thoughts(text: str) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ragkit.answer import refusal
 from ragkit.answer.verify import Verified, verify
 from ragkit.text.pages import page_at
 from ragkit.types import Answer
@@ -23,17 +22,15 @@ if TYPE_CHECKING:
 
 def checked(
     draft: Draft,
-    question: str,
     hits: Sequence[Hit],
     *,
     store: Store,
-    collection: str,
     clock: Clock,
     entails: Entails | None = None,
     embedder: Embedder | None = None,
     is_data: bool = False,
 ) -> Answer:
-    """Check a draft about these passages of a collection, and make it an answer.
+    """Check a draft about these passages, and make it an answer.
 
     What is data, bound to a schema, has no citations to check. `clock` is stopped at "verify".
     """
@@ -42,15 +39,12 @@ def checked(
         # A conversation's turns before show passages that this search may not have found.
         passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
         found = verify(draft, store.text, passages, entails=entails, embedder=embedder)
-    reason = draft.reason
-    if draft.refused:
-        reason = refusal.searched(question, collection, len(hits)) + reason
     citations = _paged(store, found.citations)
     clock.stop("verify")
     return Answer(
         text=draft.text,
         refused=draft.refused,
-        reason=reason,
+        reason=draft.reason,
         citations=citations,
         unverified=found.unverified,
         hits=tuple(hits),

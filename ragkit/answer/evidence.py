@@ -20,7 +20,7 @@ from ragkit.types import Hit
 ALONE = 0.5  # of a character whose neighbours are not beside it
 CHARACTERS_PER_WORD = 2  # most Chinese words have two characters
 MAX_NAMED = 4  # missing words named in a reason
-_WORD_CHARS = range(2, 7)  # of Chinese; a longer stretch is no word
+_NAMED_CHARS = range(2, 13)  # of Chinese; arbitrary: a longer stretch is no name of anything
 
 _WORD = re.compile(rf"[^\W_{CJK}]+(?:[-'’][^\W_{CJK}]+)*")
 
@@ -85,10 +85,10 @@ def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:
             if not held and not says_nothing(character):
                 stretch += character
                 continue
-            if len(stretch) in _WORD_CHARS:
+            if len(stretch) in _NAMED_CHARS:
                 yield stretch
             stretch = ""
-        if len(stretch) in _WORD_CHARS:
+        if len(stretch) in _NAMED_CHARS:
             yield stretch
 
 

@@ -82,7 +82,7 @@ class Gate:
             refused = found.share is not None and found.probability < ASKED_FROM
         if not refused:
             return Decision("", calibrated)
-        return Decision(scored + refusal.too_little(asked, hits, weights), calibrated)
+        return Decision(refusal.too_little(asked, hits, weights) + scored, calibrated)
 
     def least(self, mode: Mode) -> float | None:
         """Return the reranker's score below which a passage is dropped, None where none is.

@@ -1,4 +1,4 @@
-"""Greetings and thanks: answered with a greeting and what can be asked, without a search."""
+"""Answers without a search: to greetings, thanks and marks without a word."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _MAX_LISTED: Final = 1000  # documents; of a larger collection none is named
 _MAX_TITLE_CHARS: Final = 60
 
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
+_WORD: Final = re.compile(r"\w")
+_CHINESE_MARK: Final = re.compile("[，。？！；：、…]")
 _GREETING: Final = re.compile(
     r"(?:(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))(?: there| all"
     r"| everyone| ragkit)?|how are you(?: doing)?(?: today)?|nice to meet you"
@@ -53,10 +55,12 @@ _BYE: Final = re.compile(
 
 
 def is_greeting(question: str) -> bool:
-    """Tell whether a question is only a greeting or thanks, or asks what can be asked.
+    """Tell whether a question is only a greeting or thanks, asks what can be asked, or has no word.
 
     >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
     (True, True, False)
+    >>> is_greeting("???"), is_greeting(" ")
+    (True, False)
     """
     return _kind(question) != ""
 
@@ -80,7 +84,7 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
     >>> reply("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
-    chinese = has_cjk(question)
+    chinese = has_cjk(question) or _CHINESE_MARK.search(question) is not None
     if _kind(question) == "bye":
         return "再见！" if chinese else "Goodbye!"
     named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
@@ -115,6 +119,8 @@ _TO_TRADITIONAL: Final = str.maketrans(
 
 
 def _kind(question: str) -> str:
+    if question.strip() and not _WORD.search(question):
+        return "help"
     text = question.strip(_EDGES)
     if len(question) > _MAX_CHARS or not text:
         return ""

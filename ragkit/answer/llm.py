@@ -162,7 +162,7 @@ class ChatGenerator:
             text,
             () if self.writes_data or refused else cite(text, prompt.used),
             refused=bool(refused),
-            reason=refused or reason,
+            reason=refusal.by_model(refused) if refused else reason,
             usage=finish.usage,
             used=prompt.used,
             reasoning=reasoning,

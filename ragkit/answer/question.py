@@ -5,10 +5,13 @@ It knows nothing of passages; how much a term weighs is decided where they are.
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from ragkit.answer.expected import INTERROGATIVE, Kind, expected
 from ragkit.text.analyse import CJK, analyse, comparable
 from ragkit.text.variants import fold_variants
+
+Language = Literal["en", "zh", "zh-Hant"]  # of what stands around an answer
 
 _CJK = re.compile(f"[{CJK}]")
 FUNCTION_WORDS = (
@@ -137,6 +140,17 @@ def language_of(text: str) -> str:
 def is_traditional(text: str) -> bool:
     """Tell whether a Chinese text is written in the traditional script."""
     return _TRADITIONAL.search(text) is not None
+
+
+def question_language(text: str) -> Language:
+    """Return the language in which a question is answered; English for any but Chinese.
+
+    >>> [question_language(text) for text in ("Who?", "谁写的？", "誰寫的？")]
+    ['en', 'zh', 'zh-Hant']
+    """
+    if not has_cjk(text):
+        return "en"
+    return "zh-Hant" if is_traditional(text) else "zh"
 
 
 def _focus(text: str) -> frozenset[str]:

@@ -1,13 +1,52 @@
-"""The words of a refusal: what was looked at, and what of the question stands nowhere in it."""
+"""The words of a refusal: what of the question was not found, in the question's own language."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ragkit.answer.evidence import missing_words
 from ragkit.answer.prompt import REFUSAL
-from ragkit.answer.question import Question, has_cjk, is_traditional
+from ragkit.answer.question import Language, Question, question_language
 from ragkit.types import Hit
 
-_REFUSAL_TRADITIONAL = "所給資料無法回答這個問題。"
+_REFUSAL_TRADITIONAL: Final = "所給資料無法回答這個問題。"
+_REASONS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "nothing found": "Nothing was found in the documents.",
+        "nothing asked": "The question has no word to look for.",
+        "missing": "Nothing that was found in the documents mentions {words}.",
+        "unrelated": "Nothing that was found in the documents seems to answer the question.",
+        "by model": "The language model found no answer in the passages that it was given.",
+        "all below": "Nothing in the documents is near enough to the question: no passage reaches"
+        " the reranker's cut-off {least}.",
+        "below": " (It scores {score}, below the cut-off {cutoff}.)",
+        "or": " or ",
+        "next": ", ",
+    },
+    "zh": {
+        "nothing found": "文档中没有找到相关内容。",
+        "nothing asked": "问题中没有可以查找的词语。",
+        "missing": "在文档中找到的内容都没有提到{words}。",
+        "unrelated": "在文档中找到的内容似乎都没有回答这个问题。",
+        "by model": "语言模型在所给的段落中没有找到答案。",
+        "all below": "文档中的内容与问题都不够接近：没有段落达到重排序的分数线 {least}。",
+        "below": "（得分 {score}，低于分数线 {cutoff}。）",
+        "or": "或",
+        "next": "、",
+    },
+    "zh-Hant": {
+        "nothing found": "文件中沒有找到相關內容。",
+        "nothing asked": "問題中沒有可以查找的詞語。",
+        "missing": "在文件中找到的內容都沒有提到{words}。",
+        "unrelated": "在文件中找到的內容似乎都沒有回答這個問題。",
+        "by model": "語言模型在所給的段落中沒有找到答案。",
+        "all below": "文件中的內容與問題都不夠接近：沒有段落達到重排序的分數線 {least}。",
+        "below": "（得分 {score}，低於分數線 {cutoff}。）",
+        "or": "或",
+        "next": "、",
+    },
+}
 
 
 def statement(question: str) -> str:
@@ -16,60 +55,38 @@ def statement(question: str) -> str:
     >>> statement("誰寫了這本書？")
     '所給資料無法回答這個問題。'
     """
-    if not has_cjk(question):
-        return REFUSAL["en"]
-    return _REFUSAL_TRADITIONAL if is_traditional(question) else REFUSAL["zh"]
-
-
-def searched(question: str, collection: str, passages: int) -> str:
-    """Say what was searched, as the beginning of a reason.
-
-    >>> searched("Who?", "default", 1)
-    "looked at 1 passage of collection 'default': "
-    """
-    if has_cjk(question):
-        return (
-            f"在文档集“{collection}”中查看了{passages}个段落："
-            if passages
-            else (f"搜索了文档集“{collection}”：")
-        )
-    if not passages:
-        return f"searched collection {collection!r}: "
-    return f"looked at {passages} passage{'s' * (passages > 1)} of collection {collection!r}: "
+    language = question_language(question)
+    return _REFUSAL_TRADITIONAL if language == "zh-Hant" else REFUSAL[language]
 
 
 def nothing_found(question: str) -> str:
     """Say that the search found nothing."""
-    return "没有找到任何段落" if has_cjk(question) else "no passage was found"
+    return _REASONS[question_language(question)]["nothing found"]
 
 
 def nothing_asked(question: str) -> str:
     """Say that a question has no word that could be looked for."""
-    if has_cjk(question):
-        return "问题中没有可供查找的词"
-    return "the question holds no word to look for"
+    return _REASONS[question_language(question)]["nothing asked"]
+
+
+def by_model(text: str) -> str:
+    """Say that a language model refused, in the language of its words."""
+    return _REASONS[question_language(text)]["by model"]
 
 
 def all_below(question: str, least: float) -> str:
-    """Say that no passage reaches a cut-off on the reranker's score.
-
-    >>> all_below("Who?", 0.25)
-    "no passage reaches the reranker's cut-off 0.250"
-    """
-    if has_cjk(question):
-        return f"没有段落达到重排序得分的界限{least:.3f}"
-    return f"no passage reaches the reranker's cut-off {least:.3f}"
+    """Say that no passage reaches a cut-off on the reranker's score."""
+    return _REASONS[question_language(question)]["all below"].format(least=f"{least:.3f}")
 
 
 def below(question: str, score: float, cutoff: float) -> str:
-    """Say by how much passages fall short of a fitted cut-off.
+    """Say by how much passages fall short of a fitted cut-off, as the end of a reason.
 
     >>> below("Who?", 0.25, 0.5)
-    'they score 0.250, below the cut-off 0.500; '
+    ' (It scores 0.250, below the cut-off 0.500.)'
     """
-    if has_cjk(question):
-        return f"得分{score:.3f}，低于界限{cutoff:.3f}；"
-    return f"they score {score:.3f}, below the cut-off {cutoff:.3f}; "
+    reason = _REASONS[question_language(question)]["below"]
+    return reason.format(score=f"{score:.3f}", cutoff=f"{cutoff:.3f}")
 
 
 def too_little(question: Question, passages: Sequence[Hit], weights: Mapping[str, float]) -> str:
@@ -77,9 +94,10 @@ def too_little(question: Question, passages: Sequence[Hit], weights: Mapping[str
 
     `weights` has the idf of the question's content terms.
     """
-    missing = missing_words(question, passages, weights)
-    if has_cjk(question.text):
-        named = "、".join(f"“{word}”" for word in missing)
-        return f"没有一处提到{named}" if missing else "似乎都与这个问题无关"
-    named = ", ".join(f"“{word}”" for word in missing)
-    return f"none mentions {named}" if missing else "none seems to be about this"
+    reasons = _REASONS[question_language(question.text)]
+    missing = [f"“{word}”" for word in missing_words(question, passages, weights)]
+    if not missing:
+        return reasons["unrelated"]
+    *first, last = missing
+    words = reasons["or"].join([reasons["next"].join(first), last]) if first else last
+    return reasons["missing"].format(words=words)

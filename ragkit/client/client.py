@@ -217,6 +217,15 @@ class Client:
         """Create a collection, or return the one that has the name."""
         return read_collection(self._server.json("POST", "/v1/collections", body={"id": name}))
 
+    def rename_collection(self, name: str, new: str) -> ServedCollection:
+        """Give a collection another name; conversations and keys that are for it follow.
+
+        Raises NotFoundError, UsageError for a name that is taken, BusyError while files are being
+        taken into it.
+        """
+        path = f"/v1/collections/{_quoted(name)}"
+        return read_collection(self._server.json("PATCH", path, body={"id": new}))
+
     def delete_collection(self, name: str) -> None:
         """Delete a collection with everything in it. Raises NotFoundError."""
         self._server.json("DELETE", f"/v1/collections/{_quoted(name)}")
@@ -321,9 +330,10 @@ class Client:
 
     # Conversations and feedback
 
-    def conversations(self) -> Iterator[KeptConversation]:
-        """Iterate over one's conversations, the latest first."""
-        return map(read_conversation, self._pages("/v1/conversations"))
+    def conversations(self, *, search: str | None = None) -> Iterator[KeptConversation]:
+        """Iterate over one's conversations, the latest first; those with a text in title or question.
+        """
+        return map(read_conversation, self._pages("/v1/conversations", search=search))
 
     def conversation(self, id: UUID) -> KeptConversation:
         """Look a conversation up. Raises NotFoundError."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragkit.answer_labels import labels
 from ragkit.errors import UsageError
-from ragkit.render import VERDICTS, printable
+from ragkit.render import printable
 from ragkit.store.conversations import StoredConversation, StoredTurn
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation
@@ -48,13 +49,15 @@ def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
     began = stored.created_at.isoformat(sep=" ", timespec="minutes")
     parts = [f"# {_inert(stored.title)}", f"Collection {_inert(stored.collection)}, begun {began}"]
     for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+        words = labels(turn.question)
         parts.append(f"## {number}. {_inert(' '.join(turn.question.split()))}")
         if turn.query != turn.question:
-            parts.append(f"Searched for: {_inert(' '.join(turn.query.split()))}")
+            query = " ".join(turn.query.split())
+            parts.append(_inert(words["searched for"].format(query=query)))
         parts.append(_inert(turn.answer))
         if turn.refused and turn.reason:
-            parts.append(f"Reason: {_inert(turn.reason)}")
-        parts += [_source(citation) for citation in turn.citations]
+            parts.append(_inert(words["reason"].format(reason=turn.reason)))
+        parts += [_source(citation, words) for citation in turn.citations]
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,13 +92,15 @@ def _turn_json(turn: StoredTurn) -> dict[str, Any]:
     }
 
 
-def _source(citation: Citation) -> str:
-    page = f", page {citation.page}" if citation.page is not None else ""
-    place = f"characters {citation.start}-{citation.end}, {VERDICTS[citation.verdict]}"
+def _source(citation: Citation, words: Mapping[str, str]) -> str:
     quote = _inert(" ".join(citation.quote.split()))
-    path = heading_path(citation.title, citation.headings)
-    section = f", {_inert(path)}" if path else ""
-    return f"> \\[{citation.n}\\] {quote}\n>\n> {_inert(citation.uri)}{section}{page}, {place}"
+    parts = [citation.uri]
+    if path := heading_path(citation.title, citation.headings):
+        parts.append(path)
+    if citation.page is not None:
+        parts.append(words["page"].format(page=citation.page))
+    parts.append(words[citation.verdict])
+    return f"> \\[{citation.n}\\] {quote}\n>\n> {_inert(words['next'].join(parts))}"
 
 
 def _inert(text: str) -> str:

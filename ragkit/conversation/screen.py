@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ragkit.render import VERDICTS, printable, printable_line
-from ragkit.text.headings import heading_path
+from ragkit.answer_labels import labels
+from ragkit.answer_text import place
+from ragkit.render import printable, printable_line
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
@@ -23,7 +24,8 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
     for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
         typer.echo(f"{number}. {printable(turn.question)}")
         if turn.query != turn.question:
-            typer.echo(f"   searched for: {printable(turn.query)}")
+            note = labels(turn.question)["searched for"].format(query=turn.query)
+            typer.echo(f"   {printable(note)}")
         typer.echo(textwrap.indent(printable(turn.answer), "   "))
         places = dict.fromkeys(
             f"[{citation.n}] {PurePath(citation.uri).name}" for citation in turn.citations
@@ -34,15 +36,15 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
 
 
 def print_sources(turn: StoredTurn) -> None:
-    """Print what an answer cites, whole."""
+    """Print what an answer cites, whole, with each document's address and number."""
+    words = labels(turn.question)
     if not turn.citations:
-        typer.echo("The answer cites nothing.")
+        typer.echo(words["no sources"])
     for citation in turn.citations:
-        page = f", page {citation.page}" if citation.page is not None else ""
-        place = f"document {citation.document}, characters {citation.start}-{citation.end}"
-        path = heading_path(citation.title, citation.headings)
-        section = f", {path}" if path else ""
-        verdict = VERDICTS[citation.verdict]
-        head = f"[{citation.n}] {citation.uri}{section}{page}, {place}  {verdict}"
+        head = f"[{citation.n}] {place(citation, words)}  {words[citation.verdict]}"
         typer.echo(printable_line(head))
+        where = words["document"].format(
+            document=citation.document, start=citation.start, end=citation.end
+        )
+        typer.echo(textwrap.indent(printable_line(f"{citation.uri}{words['next']}{where}"), "    "))
         typer.echo(textwrap.indent(printable(citation.quote), "    "))

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from ragkit.errors import ModelServerError
+from ragkit.model.tally import note
 from ragkit.types import Decoding, Finish, Message
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def tell(
     timeout_s: float,
     json_schema: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a model's whole text, stripped and without its reasoning.
+    """Return a model's whole text, stripped and without its reasoning; `tally` notes its cost.
 
     Raises ModelServerError, also when the text takes too long, is cut off, or is empty.
     """
@@ -52,6 +53,7 @@ def tell(
                     said.append(piece)
                 elif isinstance(piece, Finish):
                     finish = piece
+                    note(piece.usage)
     finally:
         timer.cancel()
     text = "".join(said).strip()

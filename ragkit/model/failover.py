@@ -46,13 +46,14 @@ class Tries:
 class Failover:
     """Asks servers in turn; remembers which of them failed, and lets those rest."""
 
-    def __init__(self, servers: Sequence[ModelServer], model: str, tries: Tries) -> None:
+    def __init__(self, servers: Sequence[ModelServer], tries: Tries) -> None:
         self._servers = tuple(servers)
-        self._model = model
         self._tries = tries
         self._resting: dict[ModelServer, tuple[int, float]] = {}  # failures in a row, until when
 
-    async def answer(self, exchange: Exchange, prefix: str) -> AsyncGenerator[Piece, None]:
+    async def answer(
+        self, exchange: Exchange, prefix: str, model: str
+    ) -> AsyncGenerator[Piece, None]:
         """Yield one server's answer. Raises ModelServerError, ModelServerBusyError."""
         last: dict[ModelServer, Failure] = {}
         asked: Sequence[ModelServer] = self.order(prefix)
@@ -67,7 +68,7 @@ class Failover:
                             begun = True
                             yield piece
                 except foreign_errors() as error:
-                    last[server] = failure = await explain(error, server, self._model)
+                    last[server] = failure = await explain(error, server, model)
                     self.failed(failure)
                     if begun or not failure.elsewhere:
                         raise ModelServerError(str(failure)) from error

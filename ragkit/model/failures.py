@@ -188,9 +188,16 @@ async def _not_found(server: ModelServer, model: str) -> str:
         return (
             "has no such path (404): RAGKIT_LLM_URL must be the API's base, usually ending in /v1"
         )
+    return (
+        f"does not serve {model!r} but {listed(names, server)}: set RAGKIT_LLM_MODEL to one it"
+        " serves"
+    )
+
+
+def listed(names: Sequence[str], server: ModelServer) -> str:
+    """Write a server's names of models in one line; of very many, the first."""
     more = ", ..." if len(names) > _MAX_NAMES else ""
-    shown = ", ".join(_one_line(name, server) for name in names[:_MAX_NAMES])
-    return f"does not serve {model!r} but {shown}{more}: set RAGKIT_LLM_MODEL to one it serves"
+    return ", ".join(_one_line(name, server) for name in names[:_MAX_NAMES]) + more
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

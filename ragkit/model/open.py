@@ -6,12 +6,14 @@ model in this process, or `provider:NAME` for one of LangChain's integrations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragkit.types import Decoding
 
 if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
+    from ragkit.model.server import ModelServer
     from ragkit.settings import Settings
 
 LOCAL, PROVIDER = "local:", "provider:"
@@ -24,9 +26,8 @@ def open_model(settings: Settings) -> LanguageModel | None:
         return None
     if url.startswith(LOCAL):
         return _local(settings, url.removeprefix(LOCAL))
-    if settings.llm_model is None:
-        return None
     if url.startswith(PROVIDER):
+        assert settings.llm_model is not None, "the settings have a provider with a model"
         return _provider(settings, url.removeprefix(PROVIDER), settings.llm_model)
     from ragkit.model.served import ServedModel
 
@@ -42,17 +43,19 @@ def open_model(settings: Settings) -> LanguageModel | None:
     )
 
 
+def servers_of(settings: Settings) -> Sequence[ModelServer]:
+    """Return the language-model servers that the settings name."""
+    from ragkit.model.server import ModelServer
+
+    urls = (settings.llm_url or "").split()
+    return [ModelServer(url, _key(settings), settings.llm_timeout_s) for url in urls]
+
+
 def decoding_of(settings: Settings) -> Decoding:
     """Return the decoding settings as one value."""
     return Decoding(
         temperature=settings.llm_temperature,
-        top_p=settings.llm_top_p,
-        top_k=settings.llm_top_k,
-        min_p=settings.llm_min_p,
-        repetition_penalty=settings.llm_repetition_penalty,
-        presence_penalty=settings.llm_presence_penalty,
         max_tokens=settings.llm_max_tokens,
-        stop=() if settings.llm_stop is None else (settings.llm_stop,),
         seed=settings.llm_seed,
     )
 

@@ -10,9 +10,11 @@ import asyncio
 import time
 import weakref
 from collections.abc import AsyncGenerator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ragkit.model.bridge import Pieces, run
+from ragkit.model.choice import only_model
 from ragkit.model.exchange import exchange
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import foreign_errors
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
 class ServedModel:
     """Continue chats with the model `name`, served at each of `urls` (their /v1 bases).
 
+    Without a name it is the only model there, which the first use asks for; see `only_model`.
     `timeout_s` bounds every silence, `total_timeout_s` the whole answer with all its tries.
     """
 
     def __init__(
         self,
         urls: Sequence[str],
-        name: str,
+        name: str | None,
         *,
         api_key: str | None = None,
         decoding: Decoding | None = None,
@@ -49,15 +52,21 @@ class ServedModel:
         self._name = name
         self._decoding = decoding or Decoding()
         self._total_timeout_s = total_timeout_s
-        self._failover = Failover(self.servers, name, tries or Tries())
-        self._tokens = TokenCounter(name, tokenizer, self.servers, self._client)
+        self._failover = Failover(self.servers, tries or Tries())
+        self._tokenizer = tokenizer
         self._context = context_tokens
         self._ask_after = 0.0
         self._clients: dict[ModelServer, tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI]] = {}
 
     @property
     def name(self) -> str:
+        if self._name is None:
+            self._name = only_model(self.servers)
         return self._name
+
+    @cached_property
+    def _tokens(self) -> TokenCounter:
+        return TokenCounter(self.name, self._tokenizer, self.servers, self._client)
 
     @property
     def counting(self) -> str:
@@ -73,9 +82,10 @@ class ServedModel:
         """
         for server in self.servers:
             server.check()
-        body = request_body(self._name, messages, decoding or self._decoding)
+        name = self.name
+        body = request_body(name, messages, decoding or self._decoding)
         prefix = prefix_hash(messages)
-        answer = self._failover.answer(lambda at: self._exchange(at, body, prefix), prefix)
+        answer = self._failover.answer(lambda at: self._exchange(at, body, prefix), prefix, name)
         return Pieces(bounded(answer, self._total_timeout_s, self._who()))
 
     def context_tokens(self) -> int | None:
@@ -85,21 +95,22 @@ class ServedModel:
         """
         if self._context is None and time.monotonic() >= self._ask_after:
             self._ask_after = time.monotonic() + ASK_AGAIN_S
-            self._context = run(self._ask_context()) or self._tokens.configured_context()
+            name = self.name
+            self._context = run(self._ask_context(name)) or self._tokens.configured_context()
         return self._context
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
         """Count tokens: see `ragkit.model.tokens.TokenCounter`."""
         return self._tokens.count(texts)
 
-    async def _ask_context(self) -> int | None:
+    async def _ask_context(self, name: str) -> int | None:
         known = []
         for server in self.servers:
             try:
                 models = await served(server)
             except foreign_errors():
                 continue  # it may be one of those that the answer can do without
-            known += [m.context_tokens for m in models if m.name == self._name and m.context_tokens]
+            known += [m.context_tokens for m in models if m.name == name and m.context_tokens]
         return min(known, default=None)
 
     def _who(self) -> str:

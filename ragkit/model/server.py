@@ -78,7 +78,8 @@ async def served(server: ModelServer) -> Sequence[Served]:
     async with asyncio.timeout(min(server.timeout_s, PROBE_TIMEOUT_S)), server.client() as client:
         return [
             Served(str(model.id), _count((model.model_extra or {}).get("max_model_len")))
-            for model in (await client.models.list()).data
+            # Ollama without a model sends null.
+            for model in (await client.models.list()).data or ()
         ]
 
 

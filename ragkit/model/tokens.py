@@ -105,7 +105,7 @@ class TokenCounter:
             try:
                 found = run(self._ask(server, missing)) if missing else []
             except foreign_errors() as error:
-                failures.append(run(explain(error, server)))
+                failures.append(_reason(error, server))
                 continue
             self.how = f"the tokenizer of {server.shown}"
             self._kept |= zip(missing, found, strict=True)
@@ -124,6 +124,14 @@ class TokenCounter:
         # Counting needs no patience: there is the estimate.
         async with asyncio.timeout(min(server.timeout_s, PROBE_TIMEOUT_S)):
             return [await _count(client, root, self._model, text) for text in texts]
+
+
+def _reason(error: Exception, server: ModelServer) -> str:
+    import openai
+
+    if isinstance(error, openai.NotFoundError):  # as Ollama's
+        return f"the server {server.shown} counts none"
+    return str(run(explain(error, server)))
 
 
 def cached_file(model: str, name: str) -> Path | None:

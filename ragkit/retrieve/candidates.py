@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, weighed
 from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
-from ragkit.retrieve.fusion.weighted import weighted
 
-Fusion = Literal["calibrated", "rrf", "weighted"]
 Ranking = Sequence[tuple[int, float]]
 
 
@@ -36,29 +33,20 @@ class Candidates:
     readable: float
     trusted: bool = False
 
-    def fused(self, fusion: Fusion, weight: float) -> list[Fused]:
-        """Return all candidates, best first; `weight` is the dense leg's in a weighted sum."""
-        if fusion == "weighted":
-            return weighted(self.dense, self.lexical, dense_weight=weight)
-        if fusion == "rrf":
-            rankings = [[chunk for chunk, _ in leg] for leg in (self.by_meaning, self.by_words)]
-            return [
-                Fused(chunk, score, self.dense.get(chunk), self.lexical.get(chunk))
-                for chunk, score in reciprocal_rank(rankings)
-            ]
+    def fused(self) -> list[Fused]:
+        """Return all candidates, best first."""
         return weighed(self.dense, self.lexical, self.background, self.weight)
 
-    def notes(self, fusion: Fusion, weight: float) -> dict[str, float | str]:
+    def notes(self) -> dict[str, float | str]:
         """Say by what numbers they were fused, for the trace."""
-        notes: dict[str, float | str] = {"method": fusion, "candidates": len(self._all)}
-        if fusion == "weighted":
-            notes["dense_weight"] = weight
-        if fusion == "calibrated":
-            notes["dense_weight"] = self.weight
-            notes["readable"] = self.readable
-            notes["background_mean"] = self.background.mean
-            notes["background_deviation"] = self.background.deviation
-        return notes
+        return {
+            "method": "calibrated",
+            "candidates": len(self._all),
+            "dense_weight": self.weight,
+            "readable": self.readable,
+            "background_mean": self.background.mean,
+            "background_deviation": self.background.deviation,
+        }
 
     @cached_property
     def weight(self) -> float:

@@ -189,13 +189,9 @@ class Search:
             near = self._nearest(reader, vector, depth)
 
     def _lexical(self, reader: Reader, text: str, k: int) -> LexicalFound:
-        asked, by = self._asked, self._asked.scoring
-        return lexical(
-            *(reader, asked.collection, text, k, asked.where),
-            k1=by.k1,
-            b=by.b,
-            beside_a_model=asked.mode == "hybrid",
-        )
+        asked = self._asked
+        where = (reader, asked.collection, text, k, asked.where)
+        return lexical(*where, beside_a_model=asked.mode == "hybrid")
 
     def _words(self, reader: Reader) -> _Words:
         began = perf_counter()
@@ -216,12 +212,11 @@ class Search:
         """Fuse both legs of each wording."""
         self._say(words)
         lists = []
-        by = self._asked.scoring
         for n, (text, found) in enumerate(zip(self._texts, words.found, strict=True)):
             legs = self._scored(reader, text, found, near.get(text, ()))
-            lists.append(legs.fused(by.fusion, by.dense_weight))
+            lists.append(legs.fused())
             ranked = [(one.chunk, one.score) for one in lists[-1]]
-            self._trace.step(_nth("fuse", n), ranked, legs.notes(by.fusion, by.dense_weight))
+            self._trace.step(_nth("fuse", n), ranked, legs.notes())
         return lists
 
     def _scored(self, reader: Reader, text: str, words: LexicalFound, near: Ranking) -> Candidates:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragkit.filters import Every
-from ragkit.retrieve.words.bm25 import K1, B
 from ragkit.retrieve.words.lexical import lexical
 
 if TYPE_CHECKING:
@@ -58,13 +57,10 @@ def by_words(
     query: str,
     chunks: Sequence[int],
     where: Filter | None = None,
-    *,
-    k1: float = K1,
-    b: float = B,
 ) -> Rank | None:
     """Rank the best of these chunks by BM25, None when none has a word of the query."""
     every = len(reader.matching(collection, Every(()) if where is None else where))
-    found = lexical(reader, collection, query, max(every, 1), where, k1=k1, b=b)
+    found = lexical(reader, collection, query, max(every, 1), where)
     own = set(chunks)
     for rank, (chunk, score) in enumerate(found.best, start=1):
         if chunk in own:

@@ -6,13 +6,10 @@ It says what is searched for and how; how that is done is `legs`'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from ragkit.errors import QueryError, SnapshotLostError
-from ragkit.retrieve.candidates import Fusion
 from ragkit.retrieve.legs import MAX_K, Search
-from ragkit.retrieve.words.bm25 import K1, B
 from ragkit.text.analyse import analyse
 from ragkit.types import Found, Hit, Mode, Query
 
@@ -21,18 +18,6 @@ if TYPE_CHECKING:
     from ragkit.filters import Filter
 
 MAX_QUERY_CHARS = 32_000  # arbitrary: room for a pasted page, none for a file
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """How the words are scored, and both legs fused: by `k1` and `b` of BM25, by a method of fusion
-    and by the dense leg's weight where that is a weighted sum.
-    """
-
-    fusion: Fusion = "calibrated"
-    dense_weight: float = 0.5
-    k1: float = K1
-    b: float = B
 
 
 class HybridRetriever:
@@ -45,15 +30,12 @@ class HybridRetriever:
         collection: str,
         mode: Mode = "hybrid",
         where: Filter | None = None,
-        *,
-        scoring: Scoring = Scoring(),
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.collection = collection
         self.mode = mode
         self.where = where
-        self.scoring = scoring
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
         """Return at most k hits, best first, with the scores of the legs that found each.

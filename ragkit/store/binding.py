@@ -147,7 +147,8 @@ def other_model(known: EmbeddingSpace | None, given: EmbeddingSpace) -> OtherMod
         )
     return OtherModelError(
         f"the collection is embedded with {described(known)}, not with {described(given, known)}:"
-        f" use the collection's model, or move it to the other with `ragkit reembed --to MODEL`"
+        f" use the collection's model, or move it to the other with"
+        " `ragkit index reembed --to MODEL`"
     )
 
 

@@ -16,7 +16,6 @@ from ragkit.store.access import COUNTS, listed
 from ragkit.store.documents import collection_id, pages_of
 from ragkit.store.lending import snapshot
 from ragkit.store.where import Readers
-from ragkit.text.normalise import clean
 from ragkit.types import Page
 
 if TYPE_CHECKING:
@@ -48,21 +47,6 @@ _PAGE = f"""{_DOCUMENTS} AND d.collection_id = %(collection)s
     AND (%(after)s::bigint IS NULL OR d.id > %(after)s)
     ORDER BY d.id LIMIT %(limit)s
 """
-# By name as people see it: without a title, a document goes by its file's. The collation is alike
-# on every server; strpos, unlike LIKE, knows no character with a meaning of its own.
-_FIND = """
-    WITH named AS (
-        SELECT id, %(part)s::text = '' OR strpos(lower(title), lower(%(part)s)) > 0
-                OR strpos(lower(uri), lower(%(part)s)) > 0 AS fits,
-            lower(coalesce(nullif(title, ''), nullif(split_part(uri, '/', -1), ''), uri))
-                COLLATE "C" AS name
-        FROM document WHERE tenant = %(tenant)s AND collection_id = %(collection)s
-            AND may_read(owner, readers, %(readers)s::text[])
-    )
-    SELECT array(SELECT id FROM named WHERE fits ORDER BY name, id LIMIT %(limit)s),
-        count(*) FILTER (WHERE fits), count(*) FROM named
-"""
-_SOME = f"{_DOCUMENTS} AND d.id = ANY(%(ids)s) ORDER BY array_position(%(ids)s, d.id)"
 _ONE = f"{_DOCUMENTS} AND d.id = %(document)s"
 _EXCERPT = """
     SELECT version, title, language, chars, substr(text, %(start)s + 1, %(chars)s),
@@ -111,15 +95,6 @@ class ListedDocument:
     updated_at: datetime
     owner: str | None = None
     readers: Sequence[str] | None = None  # None: all who may read the collection
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The first documents of those `matched`, by name; the collection has `all`."""
-
-    documents: tuple[ListedDocument, ...]
-    matched: int
-    all: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,20 +159,6 @@ class Browser:
             number = collection_id(cursor, self._tenant, collection, readers=self._readers)
             rows = cursor.execute(_PAGE, {**values, "collection": number})
             return [ListedDocument(*row) for row in rows]
-
-    def find(self, collection: str, part: str = "", *, limit: int) -> Found:
-        """Find the documents whose title or URI has a part, in whatever case; the first by name.
-
-        Raises NotFoundError.
-        """
-        values = {**self._who, "part": clean(part), "limit": limit}
-        with snapshot(self._pool, self._tenant) as cursor:
-            number = collection_id(cursor, self._tenant, collection, readers=self._readers)
-            counted = cursor.execute(_FIND, {**values, "collection": number}).fetchone()
-            assert counted is not None, "a count is one row"
-            ids, matched, every = counted
-            rows = cursor.execute(_SOME, {**self._who, "ids": ids})
-            return Found(tuple(ListedDocument(*row) for row in rows), matched, every)
 
     def document(self, document: int) -> ListedDocument:
         """Look one document up. Raises NotFoundError."""

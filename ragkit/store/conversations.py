@@ -44,6 +44,9 @@ _PAGE = f"""
     SELECT * FROM ({_SELECT}) c
     WHERE count > 0 AND (%s::text[] IS NULL OR collection = ANY(%s))
         AND (%s::timestamptz IS NULL OR (updated_at, id) < (%s, %s))
+        AND (%s::text = '' OR strpos(lower(title), lower(%s)) > 0 OR EXISTS (
+            SELECT 1 FROM turn t WHERE t.tenant = %s AND t.principal = %s
+                AND t.conversation_id = c.id AND strpos(lower(t.question), lower(%s)) > 0))
     ORDER BY updated_at DESC, id DESC LIMIT %s
 """  # noqa: S608
 _ONE = _SELECT + " AND c.id = %s"
@@ -204,15 +207,18 @@ class Conversations:
         *,
         after: tuple[datetime, UUID] | None = None,
         collections: Sequence[str] | None = None,
+        search: str = "",
     ) -> Sequence[StoredConversation]:
         """List some of those that have turns, the latest first, from behind `after`.
 
         `after` is the time of the last change and the id of the last one listed; `collections` are
-        those that the caller may see, None means all.
+        those that the caller may see, None means all. `search` is a part of the title or of a
+        question, in whatever case.
         """
         seen = None if collections is None else list(collections)
         time, id = after or (None, None)
-        values = (*self._owner, seen, seen, time, time, id, limit)
+        part = storable(search.strip())
+        values = (*self._owner, seen, seen, time, time, id, part, part, *self._owner, part, limit)
         with transaction(self._pool, self._owner[0]) as cursor:
             return [StoredConversation(*row) for row in cursor.execute(_PAGE, values)]
 
@@ -345,8 +351,17 @@ def missing(text: str) -> NotFoundError:
 
 
 def title_of(question: str) -> str:
-    """Make a conversation's title of its first question."""
-    return storable(" ".join(question.split())[:TITLE_CHARS])
+    """Make a conversation's title of its first question; a long one ends after a word, with "…".
+
+    >>> title_of("How long is the warranty of a pump that was bought in 2024 and has been repaired?")
+    'How long is the warranty of a pump that was bought in 2024 and has been…'
+    """
+    text = storable(" ".join(question.split()))
+    if len(text) <= TITLE_CHARS:
+        return text
+    cut = text[: TITLE_CHARS - 1]
+    words, _, rest = cut.rpartition(" ")
+    return f"{(words if words and len(rest) < TITLE_CHARS // 2 else cut).rstrip()}…"
 
 
 def storable(text: str) -> str:

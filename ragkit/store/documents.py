@@ -30,15 +30,15 @@ _CREATE_COLLECTION = """
 PUT_DOCUMENT = """
     INSERT INTO document (tenant, collection_id, uri, uri_key, content_hash, fingerprint, title,
         language, media_type, metadata, page_starts, page_numbers, page_labels, chars, text,
-        signature, source_id, owner)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        signature, bytes, source_id, owner)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (tenant, collection_id, uri_key) DO UPDATE SET
         content_hash = excluded.content_hash, fingerprint = excluded.fingerprint,
         title = excluded.title, language = excluded.language, media_type = excluded.media_type,
         metadata = excluded.metadata, page_starts = excluded.page_starts,
         page_numbers = excluded.page_numbers, page_labels = excluded.page_labels,
         chars = excluded.chars, text = excluded.text, signature = excluded.signature,
-        source_id = excluded.source_id, version = document.version + 1,
+        bytes = excluded.bytes, source_id = excluded.source_id, version = document.version + 1,
         updated_at = greatest(now(), document.updated_at + interval '1 microsecond')
     -- An upload never gives way to an earlier one that was slower, and replaces nothing that its
     -- sender may not read by now.
@@ -243,7 +243,7 @@ def row_of(tenant: str, collection: int, new: NewDocument, key: bytes) -> tuple[
         [page.start for page in new.pages],
         [page.number for page in new.pages],
         [page.label for page in new.pages] if any(page.label for page in new.pages) else None,
-        *(len(new.text), new.text, new.signature or None),
+        *(len(new.text), new.text, new.signature or None, new.size_bytes),
     )
 
 

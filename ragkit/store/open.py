@@ -121,7 +121,7 @@ def open_database(settings: Settings) -> Database:
             pool = open_pool(url, pooler=settings.database_pooler == "transaction")
         act_for(settings.tenant, settings.principal)
         words = analyser_name(settings.stem, settings.cjk)
-        layout = Layout(settings.vector_type, settings.vector_metric, settings.vector_index)
+        layout = Layout(settings.vector_type, index=settings.vector_index)
         return Database(
             pool,
             server,

@@ -22,6 +22,7 @@ from ragkit.store import (
     extensions,
     holding,
     postings,
+    renaming,
     renewing,
     sent,
     vectors,
@@ -93,11 +94,7 @@ class PostgresStore(Lookups):
 
     def add_collection(self, name: str, sharing: Sharing | None = None) -> tuple[Collection, bool]:
         """Create a collection, with an owner and readers if so wanted; tell whether it is new."""
-        if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
-            raise UsageError(
-                f"A collection cannot be named {name[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
-                " characters."
-            )
+        _check_name(name)
         analyser(self._analyser)  # there, or nothing is made that cannot be used
         settings = {"analyser": self._analyser}
         if self._lexical_index != "ragkit":
@@ -127,6 +124,19 @@ class PostgresStore(Lookups):
         """
         with self._transaction() as cursor:
             return documents.drop_unused(cursor, self._tenant, collection, run)
+
+    @again_after_conflicts
+    def rename_collection(self, name: str, new: str) -> None:
+        """Give a collection another name, everywhere that it is named.
+
+        Raises NotFoundError, BusyError while files are taken into it, and UsageError for a name
+        that is taken or cannot be one.
+        """
+        _check_name(new)
+        with self._transaction() as cursor:
+            collection = self._collection(cursor, name)
+            if new != name:
+                renaming.rename(cursor, self._tenant, collection, name, new)
 
     def put_document(
         self,
@@ -407,3 +417,12 @@ class PostgresStore(Lookups):
         if self._replica is not None:
             return self._replica.snapshot(self._tenant)
         return snapshot(self._pool, self._tenant)
+
+
+def _check_name(name: str) -> None:
+    """Raise UsageError for what no collection can be named."""
+    if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise UsageError(
+            f"A collection cannot be named {name[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
+            " characters."
+        )

@@ -164,13 +164,6 @@ class Shares:
         return made
 
 
-def to_readers(principals: Sequence[str], *, everybody: bool = False) -> Change:
-    """Return the change that lets these read, or the whole tenant. Raises UsageError for nobody."""
-    if everybody == bool(principals):
-        raise UsageError("name who may read it, as user:NAME or group:NAME, or give --everybody")
-    return Change(readers=None) if everybody else Change(add=tuple(principals))
-
-
 def check_principal(text: str) -> None:
     """Raise UsageError for what names nobody: a principal is user:NAME or group:NAME."""
     if not _PRINCIPAL.fullmatch(text) or len(text) > MAX_CHARS or not text.isprintable():

@@ -166,7 +166,7 @@ class Spaces:
             if not kept:
                 raise NotFoundError(
                     f"collection {collection!r} has no vectors in this space any more: build them"
-                    " with `ragkit reembed --to MODEL`"
+                    " with `ragkit index reembed --to MODEL`"
                 )
             missing = count_missing(cursor, self._tenant, collection_id, space_id)
             if not missing:

@@ -23,11 +23,8 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 # A job is there for whoever sent the file, and for those who may read what it makes: one whose
 # document is gone, or is for others, is not.
-_SELECT = """
-    SELECT j.id, c.name, j.uri, j.name, j.state, j.done, j.total, j.attempts, j.stage, j.reason,
-        j.document_id, j.created_at, j.updated_at
-    FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
-    WHERE j.kind = 'upload' AND j.tenant = %(tenant)s AND (%(readers)s::text[] IS NULL
+VISIBLE = """
+    j.kind = 'upload' AND j.tenant = %(tenant)s AND (%(readers)s::text[] IS NULL
         OR 'user:' || j.principal = ANY (%(readers)s)
         OR may_read(c.owner, c.readers, %(readers)s) AND NOT EXISTS (
             SELECT 1 FROM document d WHERE d.tenant = j.tenant AND d.collection_id = j.collection_id
@@ -36,6 +33,17 @@ _SELECT = """
             AND (j.state <> 'done' OR EXISTS (
                 SELECT 1 FROM document d WHERE d.tenant = j.tenant AND d.id = j.document_id)))
 """
+_SELECT = f"""
+    SELECT j.id, c.name, j.uri, j.name, j.state, j.done, j.total, j.attempts, j.stage, j.reason,
+        j.document_id, j.created_at, j.updated_at
+    FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
+    WHERE {VISIBLE}
+"""  # noqa: S608  built from constants only
+_FORGET = f"""
+    DELETE FROM job j USING collection c
+    WHERE c.tenant = j.tenant AND c.id = j.collection_id AND {VISIBLE} AND j.id = %(id)s
+        AND j.state IN ('done', 'failed', 'cancelled')
+"""  # noqa: S608  built from constants only
 _SOME = f"{_SELECT} AND j.id = ANY(%(ids)s) ORDER BY j.id"
 _PAGE = f"""{_SELECT}
     AND (%(collections)s::text[] IS NULL OR c.name = ANY(%(collections)s))
@@ -92,6 +100,16 @@ class UploadJobs:
             values = {"tenant": self._tenant, "readers": self._readers, "ids": list(jobs)}
             rows = conn.execute(_SOME, values)
             return [UploadJob(*row) for row in rows]
+
+    def forget(self, job: int) -> None:
+        """Delete the record of an upload that has ended; a document that it made stays.
+
+        Raises NotFoundError, also for one that has not ended.
+        """
+        values = {"tenant": self._tenant, "readers": self._readers, "id": job}
+        with connection(self._pool, self._tenant) as conn:
+            if not conn.execute(_FORGET, values).rowcount:
+                raise NotFoundError(f"There is no job {job} that has ended.")
 
     def page(
         self,

@@ -86,7 +86,7 @@ _TAKE_BACK: Final = """
         title = old.title, language = old.language, media_type = old.media_type,
         metadata = old.metadata, page_starts = old.page_starts, page_numbers = old.page_numbers,
         page_labels = old.page_labels, signature = old.signature, chars = old.chars,
-        text = old.text, source_id = NULL, version = d.version + 1,
+        text = old.text, bytes = old.bytes, source_id = NULL, version = d.version + 1,
         updated_at = greatest(now(), d.updated_at + interval '1 microsecond')
     FROM document old WHERE d.tenant = %(tenant)s AND d.id = %(id)s
         AND old.tenant = %(tenant)s AND old.id = %(old)s

@@ -1,7 +1,8 @@
-"""One in-memory fake and one conformance suite for each contract.
+"""In-memory fakes and conformance suites for the contracts of `ragkit.contracts`.
 
-A suite is a class: inherit from it in a test module, name yours Test..., and give the one fixture
-that its docstring names. Only the suites need pytest.
+Each contract but Refinement has both; the suite of Store tests its Reader too. A suite is a class:
+inherit from it in a test module, name yours Test..., and give the one fixture that its docstring
+names. Only the suites need pytest.
 """
 
 from typing import TYPE_CHECKING

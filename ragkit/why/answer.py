@@ -37,7 +37,9 @@ def answered(
     """Yield the stages after a search that found the document."""
     decision = judge(seen.question, seen.found.hits, seen.mode)
     if decision.reason:
-        remedy = "Fit the cut-off with `ragkit calibrate`, or ask with a refusal threshold of 0."
+        remedy = (
+            "Fit the cut-off with `ragkit eval calibrate`, or ask with a refusal threshold of 0."
+        )
         yield Step("gate", False, decision.reason, remedy=remedy)
         return
     how = "a fitted cut-off" if decision.calibrated else "the default"
@@ -60,9 +62,7 @@ def _packed(seen: Seen, generator: object, made: Draft) -> Step:
         costs += f"; it takes {each[0]:,} tokens, all may take {budget:,}"
     if used or not made.used:  # a refusal may show nothing, and says why itself
         return Step("budget", True, costs, numbers)
-    remedy = (
-        "Raise RAGKIT_LLM_BUDGET_TOKENS, lower RAGKIT_EXPAND_TOKENS, or ask for fewer passages."
-    )
+    remedy = "Raise RAGKIT_LLM_BUDGET_TOKENS, show less around each, or ask for fewer passages."
     return Step("budget", False, f"not shown: {costs}", numbers, remedy)
 
 

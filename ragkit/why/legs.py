@@ -87,19 +87,17 @@ def _by_meaning(seen: Seen) -> Step:
         return Step("vectors", True, f"{says} found among the best {depth:,}", numbers)
     if exact.rank <= depth:
         says += f" its index missed it among the best {depth:,}"
-        remedy = "Measure the index with `ragkit recall`, and let that set what it needs."
+        remedy = "Measure the index with `ragkit index recall`, and let that set what it needs."
         return Step("vectors", None, says, numbers | {"missed by": "index"}, remedy)
     return Step("vectors", None, f"{says} the best {depth:,} were looked at", numbers)
 
 
 def _by_words(seen: Seen) -> Step:
-    query, scoring = seen.query.text, seen.legs.scoring
+    query = seen.query.text
     terms = list(dict.fromkeys(analyse(query)))
     weights = term_weights(seen.store, seen.collection, terms)
     with seen.store.snapshot() as reader:
-        exact = by_words(
-            *(reader, seen.collection, query, seen.chunks, seen.where), k1=scoring.k1, b=scoring.b
-        )
+        exact = by_words(reader, seen.collection, query, seen.chunks, seen.where)
         text = reader.hits([exact.chunk])[0].text if exact else ""
     in_it = set(analyse(text))
     has = _listed([term for term in terms if term in in_it], weights)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _REMEDIES: Final = {
     "rerank": "Have more of them reranked (RAGKIT_RERANK_CANDIDATES), or by another model.",
-    "cut-off": "Lower the reranker's cut-off, or fit it again with `ragkit calibrate`.",
+    "cut-off": "Lower the reranker's cut-off, or fit it again with `ragkit eval calibrate`.",
     "per document": "Allow more passages of one document: RAGKIT_MAX_PER_DOCUMENT.",
     "diversify": "Lower RAGKIT_DIVERSITY: the passage is too much like better ones.",
 }
@@ -96,7 +96,7 @@ def _copied(seen: Seen, stage: Stage, numbers: dict[str, float | str]) -> Step:
     if shown is not None:
         numbers |= {"document": shown.document, "uri": shown.uri}
         where = f"document {shown.document}, {shown.uri}, which ranks above it"
-    remedy = "It is named among that passage's duplicates; RAGKIT_DUPLICATES=keep shows each."
+    remedy = "It is named among that passage's duplicates."
     return Step("duplicates", False, f"it says the same as {where}", numbers, remedy)
 
 

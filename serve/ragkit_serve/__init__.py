@@ -1,4 +1,4 @@
-"""Model serving; so far a stub of an OpenAI-compatible server to test against."""
+"""The HTTP API, the chat page, and language models on the owner's machines."""
 
 from typing import TYPE_CHECKING
 

@@ -50,18 +50,21 @@ def serve(
     from ragkit.embedders import check_collection
     from ragkit.store.open import open_database
     from ragkit_serve.api import oidc
+    from ragkit_serve.commands import command_socket
 
     oidc.check(settings)
     with (
         open_database(settings) as database,
         _listening(settings) as listening,
+        command_socket(settings) as commands,
         TemporaryDirectory(prefix="ragkit-") as folder,
     ):
         _check_access(settings, database)
         check_collection(settings, database)
         host, port = listening.getsockname()[:2]
         status = StatusFile(Path(folder) / "status")
-        processes = _processes(settings, listening, Path(folder), page=page, worker=worker)
+        sockets = (listening, commands) if commands else (listening,)
+        processes = _processes(settings, sockets, Path(folder), page=page, worker=worker)
         shown = f"[{host}]" if ":" in host else host
         _run(processes, status, f"http://{shown}:{port}", on_ready)
 
@@ -109,10 +112,16 @@ def _check_any_answers(processes: Sequence[Process]) -> None:
 
 
 def _processes(
-    settings: Settings, listening: socket.socket, folder: Path, *, page: bool, worker: bool
+    settings: Settings,
+    sockets: Sequence[socket.socket],
+    folder: Path,
+    *,
+    page: bool,
+    worker: bool,
 ) -> list[Process]:
+    """Make the processes; the first socket is the port's, a second one is for commands."""
     count = settings.serve_workers
-    fd = listening.fileno()
+    fd, *commands = fds = tuple(opened.fileno() for opened in sockets)
     python = [sys.executable, "-P", "-m"]
     environment = {
         "RAGKIT_SERVE_HOST": settings.serve_host,
@@ -127,11 +136,13 @@ def _processes(
         options.append("--shared-metrics")
     if page:
         options.append("--page")
+    if commands:
+        options += ["--commands-fd", str(commands[0])]
     processes = []
     for number in range(count):
         command = [*python, "ragkit_serve.web", "--fd", str(fd), *options]
         name, end_s = f"web process {number + 1}", settings.serve_grace_s + DRAIN_S
-        processes.append(Process(name, command, (fd,), environment, end_s))
+        processes.append(Process(name, command, fds, environment, end_s))
     if worker:
         processes.append(Process(WORKER, [*python, "ragkit", "worker"]))
     return processes

@@ -23,6 +23,8 @@ import uvicorn
 from ragkit import logs
 from ragkit.ending import END_S, exit_after
 from ragkit.errors import RagkitError
+from ragkit.local_server import fingerprint
+from ragkit_serve.commands import Commands
 from ragkit_serve.connections import server_config
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class DrainingServer(uvicorn.Server):
     """Ends in steps: says that it is not ready, finishes what runs, then stops listening.
 
     A second signal ends it at once. `on_drained` is called with the seconds that the process may
-    still take to end.
+    still take to end. It answers `ragkit ask` and `ragkit search` through `commands`.
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class DrainingServer(uvicorn.Server):
         app: FastAPI,
         grace_s: float,
         on_drained: Callable[[float], None] = lambda seconds: None,
+        *,
+        commands: Commands | None = None,
     ) -> None:
         super().__init__(server_config(app))
         self._app = app
@@ -52,10 +56,13 @@ class DrainingServer(uvicorn.Server):
         self._on_drained = on_drained
         self._draining: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._commands = commands
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        if self._commands is not None:
+            await self._commands.start(self._app.state.ragkit)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._loop is None or self._draining is not None:
@@ -69,6 +76,8 @@ class DrainingServer(uvicorn.Server):
 
     async def _drain(self) -> None:
         grace_ends = time.monotonic() + self._grace_s
+        if self._commands is not None:
+            self._commands.close()
         await self._app.state.ragkit.admission.drain(self._grace_s)
         self._on_drained(END_S - max(0.0, time.monotonic() - grace_ends))
         self.should_exit = True
@@ -83,10 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m ragkit_serve.web", description=__doc__)
     parser.add_argument("--fd", type=int, required=True, help="the listening socket")
+    parser.add_argument("--commands-fd", type=int, help="the socket for commands of this machine")
     parser.add_argument("--page", action="store_true", help="the chat page at /")
     parser.add_argument("--shared-metrics", action="store_true")
     parser.add_argument("--status", type=Path, help="the file that says how all processes are")
     options = parser.parse_args(arguments)
+    commands = None
+    if options.commands_fd is not None:  # before libraries change the environment
+        commands = Commands(socket.socket(fileno=options.commands_fd), fingerprint())
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server takes it over
     logs.configure()
     export_spans()
@@ -102,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app = create_app(services, ui=options.page, shared_metrics=options.shared_metrics)
         # The first question should not wait for the models.
         threading.Thread(target=load_or_log, args=(services.library,), daemon=True).start()
-        DrainingServer(app, settings.serve_grace_s, partial(exit_after, code=0)).run(sockets)
+        on_drained = partial(exit_after, code=0)
+        DrainingServer(app, settings.serve_grace_s, on_drained, commands=commands).run(sockets)
 
 
 def load_or_log(library: Library) -> None:

@@ -93,14 +93,13 @@ def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
         "out.md is there already",
         "there is no command '/histry'",
         "/quit takes nothing",
-        "the query '？！' has no word",
     ]
     exported = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert [turn["question"] for turn in exported["turns"]] == [HOLIDAY, "When do they lapse?"]
     assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith(f"# {HOLIDAY}\n")
     assert (tmp_path / "out.md").stat().st_mode & 0o777 == 0o600
     (kept,) = mine.all()
-    assert (kept.title, kept.turns) == (HOLIDAY, 2)
+    assert (kept.title, kept.turns) == (HOLIDAY, 3)
 
 
 def test_the_last_question_is_asked_again_or_another_in_its_place(mine: Conversations) -> None:

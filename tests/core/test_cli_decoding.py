@@ -10,7 +10,7 @@ from ragkit.errors import UsageError
 from ragkit.settings import Settings
 from ragkit.types import Decoding
 
-SETTINGS = Settings(llm_url="http://h/v1", llm_model="m", llm_temperature=0.9, llm_stop="END")
+SETTINGS = Settings(llm_url="http://h/v1", llm_model="m", llm_temperature=0.9, llm_seed=7)
 
 
 def decoding(settings: Settings = SETTINGS, **given: Any) -> Decoding:
@@ -18,7 +18,7 @@ def decoding(settings: Settings = SETTINGS, **given: Any) -> Decoding:
 
 
 def test_what_is_not_given_stays_as_it_is_set() -> None:
-    assert decoding() == Decoding(temperature=0.9, stop=("END",))
+    assert decoding() == Decoding(temperature=0.9, seed=7)
     assert decoding(stop=[], temperature=None) == decoding()
     assert decoding(stop=["a", "b"], temperature=0.0, seed=0) == Decoding(stop=("a", "b"), seed=0)
 

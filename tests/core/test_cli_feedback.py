@@ -1,4 +1,4 @@
-"""`ragkit feedback`: the tenant's ratings as a table, as JSON and as items to evaluate with."""
+"""`ragkit conversations feedback`: ratings as a table, as JSON and as items to evaluate with."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rate(database: Database, id: str, rating: str, comment: str = "") -> int:
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["feedback", *arguments])
+    done = CliRunner().invoke(app, ["conversations", "feedback", *arguments])
     if isinstance(done.exception, RagkitError):
         assert done.exception.exit_code == code
         return str(done.exception)
@@ -55,44 +55,44 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def test_list(database: Database) -> None:
-    assert "Nobody has rated an answer yet." in run("list")
-    assert json.loads(run("list", "--json")) == {"feedback": []}
+    assert "Nobody has rated an answer yet." in run()
+    assert json.loads(run("--json")) == {"feedback": []}
     first, second = rate(database, "a", "up"), rate(database, "b", "down", "wrong\n" * 30)
-    lines = run("list").splitlines()
+    lines = run().splitlines()
     assert [line.split()[:2] for line in lines[1:]] == [[str(second), "down"], [str(first), "up"]]
     assert "多久\ufffd[31m?" in lines[1]
     assert "wrong wrong" in lines[1]
     assert "…" in lines[1]
-    listed = json.loads(run("list", "--json"))["feedback"]
+    listed = json.loads(run("--json"))["feedback"]
     assert [(one["id"], one["principal"], one["rating"]) for one in listed] == [
         (second, "ann", "down"),
         (first, "ann", "up"),
     ]
-    assert len(run("list", "--limit", "1").splitlines()) == 2
-    ups = json.loads(run("list", "--rating", "up", "--json"))["feedback"]
+    assert len(run("--limit", "1").splitlines()) == 2
+    ups = json.loads(run("--rating", "up", "--json"))["feedback"]
     assert [one["id"] for one in ups] == [first]
-    assert len(run("list", "--collection", "of-b").splitlines()) == 2
+    assert len(run("--collection", "of-b").splitlines()) == 2
 
 
 def test_export(database: Database) -> None:
-    assert run("export") == ""
+    assert run("--export") == ""
     rate(database, "a", "up")
     rate(database, "b", "down", "no")
-    items = [json.loads(line) for line in run("export").splitlines()]
-    assert json.loads(run("export", "--json")) == items
+    items = [json.loads(line) for line in run("--export").splitlines()]
+    assert json.loads(run("--export", "--json")) == items
     assert [item["rating"] for item in items] == ["down", "up"]
     assert items[1]["answer"] == "25 天 [1]."
     assert items[1]["citations"] == [
         {"document": 7, "version": 1, "uri": "h.md", "start": 10, "end": 20, "quote": "25 天"}
     ]
-    assert len(run("export", "--rating", "up").splitlines()) == 1
-    assert run("export", "--rating", "sideways", code=2) == (
+    assert len(run("--export", "--rating", "up").splitlines()) == 1
+    assert run("--export", "--rating", "sideways", code=2) == (
         "there is no rating 'sideways': give up or down"
     )
 
 
 def test_delete(database: Database) -> None:
     number = rate(database, "a", "up")
-    assert run("delete", str(number)) == "Deleted 1 rating.\n"
+    assert run("--delete", str(number)) == "Deleted 1 rating.\n"
     assert ratings(database).page(9) == []
-    assert run("delete", str(number), code=2) == f"there is no rating {number}"
+    assert run("--delete", str(number), code=2) == f"there is no rating {number}"

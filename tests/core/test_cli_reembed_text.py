@@ -1,4 +1,4 @@
-"""What `ragkit reembed` says to people, word for word."""
+"""What `ragkit index reembed` says to people, word for word."""
 
 from datetime import UTC, datetime
 

@@ -47,22 +47,23 @@ def error(*arguments: str) -> str:
 
 
 def test_sharing_and_declaring(database: Database) -> None:
-    shared = json.loads(run("collections", "share", "default", "group:hr", "--json").stdout)
+    shared = json.loads(run("share", "--collection", "default", "group:hr", "--json").stdout)
     assert shared == {"collection": "default", "owner": None, "readers": ["group:hr"]}
     assert "group:hr" in run("collections", "list").stdout
-    run("collections", "owner", "default", "user:ada")
-    done = run("collections", "unshare", "default", "group:hr")
+    run("share", "--collection", "default", "--owner", "user:ada")
+    done = run("share", "--collection", "default", "group:hr", "--remove")
     assert done.stdout == "Collection 'default': only its owner may read it. user:ada owns it.\n"
     listed = json.loads(run("collections", "list", "--json").stdout)["collections"]
     assert [(one["owner"], one["readers"]) for one in listed] == [("user:ada", [])]
-    done = run("collections", "share", "default", "--everybody")
+    done = run("share", "--collection", "default", "--everybody")
     assert "the whole tenant may read it" in done.stdout
-    run("documents", "share", "1", "user:ada", "group:hr")
-    run("documents", "unshare", "1", "user:ada")
-    run("documents", "owner", "1", "user:bob")
+    run("share", "--document", "a.md", "user:ada", "group:hr")
+    run("share", "--document", "1", "user:ada", "--remove", "--owner", "user:bob")
+    told = json.loads(run("share", "--document", "1", "--json").stdout)
+    assert told == {"document": 1, "owner": "user:bob", "readers": ["group:hr"]}
     (one,) = json.loads(run("documents", "list", "--json").stdout)["documents"]
     assert (one["owner"], one["readers"]) == ("user:bob", ["group:hr"])
-    assert "only its owner" in run("documents", "unshare", "1").stdout
+    assert "only its owner" in run("share", "--document", "1", "--private").stdout
     made = run("collections", "declare", "default", "year:number", "team", "--json").stdout
     assert [(one["key"], one["type"]) for one in json.loads(made)["keys"]] == [
         *(("team", "text"), ("year", "number")),
@@ -96,10 +97,10 @@ def test_a_question_opens_its_language_model_once(
         ("search", "wombat", "--mode", "lexical", "--collection"),
         ("documents", "list", "--collection"),
         ("collections", "delete"),
-        ("collections", "share", "{}", "user:a"),
+        ("share", "--collection", "{}", "user:a"),
         ("collections", "declare", "default", "--forget"),
-        ("index", "--collection"),
-        ("feedback", "list", "--collection"),
+        ("index", "show", "--collection"),
+        ("conversations", "feedback", "--collection"),
     ],
 )
 def test_names_that_no_database_keeps_are_one_line(
@@ -112,13 +113,16 @@ def test_names_that_no_database_keeps_are_one_line(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("collections", "share", "default"), "name who may read it"),
-        (("collections", "share", "default", "user:a", "--everybody"), "name who may read it"),
-        (("collections", "share", "default", "ada"), "'ada' is no principal"),
-        (("collections", "share", "nowhere", "user:ada"), "no collection 'nowhere'"),
-        (("collections", "unshare", "default", "user:ada"), "nobody can be taken out"),
-        (("documents", "share", "99", "user:ada"), "no document '99'"),
-        (("documents", "owner", "1", "ada"), "'ada' is no principal"),
+        (("share", "user:ada"), "--collection NAME or --document NAME"),
+        (("share", "-c", "default", "-d", "1"), "--collection NAME or --document NAME"),
+        (("share", "-c", "default", "user:a", "--everybody"), "give one of"),
+        (("share", "-c", "default", "--private", "--everybody"), "give one of"),
+        (("share", "-c", "default", "--remove"), "--remove needs the users and groups"),
+        (("share", "-c", "default", "ada"), "'ada' is no principal"),
+        (("share", "-c", "nowhere", "user:ada"), "no collection 'nowhere'"),
+        (("share", "-c", "default", "user:ada", "--remove"), "nobody can be taken out"),
+        (("share", "-d", "99", "user:ada"), "no document '99'"),
+        (("share", "-d", "1", "--owner", "ada"), "'ada' is no principal"),
         (("collections", "declare", "default", "year:int"), "'int' of 'year:int' is no type"),
         (("collections", "declare", "default", "uri"), "own field"),
         (("search", "wombat", "--mode", "lexical", "--where", "uri ="), "character 6, at its end"),

@@ -147,7 +147,7 @@ def test_documents_that_their_model_does_not_read_are_a_warning(settings: Settin
         "in collection 'manuals', 3 documents in Chinese are found by words only:"
         " the embedding model all-MiniLM-L6-v2 does not read Chinese"
     )
-    assert "`ragkit reembed --to multilingual-e5-small --collection manuals`" in check.remedy
+    assert "`ragkit index reembed --to multilingual-e5-small --collection manuals`" in check.remedy
 
 
 def test_the_languages_that_a_model_reads_are_named(settings: Settings) -> None:

@@ -65,8 +65,8 @@ def test_a_model_that_is_gone_is_named_with_the_remedies(models: Path, tmp_path:
         Embedders(Settings(embed_model=str(models / "b"))).of(gone, "c")
     assert str(caught.value) == (
         f"collection 'c' is embedded with a, which is not found as {tmp_path}/gone/a: put it back"
-        " there, set RAGKIT_EMBED_MODEL to where it is, or move the collection with `ragkit reembed"
-        " --to MODEL`"
+        " there, set RAGKIT_EMBED_MODEL to where it is, or move the collection with"
+        " `ragkit index reembed --to MODEL`"
     )
 
 
@@ -85,7 +85,9 @@ def test_a_model_that_is_another_by_now_is_refused(
     with pytest.raises(OtherModelError) as caught:
         Embedders(Settings(embed_model=str(folder))).of(of_a, "c")
     assert f"but that model is now a ({differs}" in str(caught.value)
-    assert "put the old one back, or move the collection with `ragkit reembed" in str(caught.value)
+    assert "put the old one back, or move the collection with `ragkit index reembed" in str(
+        caught.value
+    )
 
 
 def test_other_dimensions_of_the_same_model_are_refused(models: Path) -> None:
@@ -105,7 +107,7 @@ def test_ingestion_is_refused_with_another_model_named_on_purpose(models: Path) 
         Embedders(Settings(embed_model=str(models / "a"))).to_ingest(of_b, "c")
     assert str(caught.value) == (
         "collection 'c' is embedded with b, and RAGKIT_EMBED_MODEL is a: unset it, or move the"
-        f" collection with `ragkit reembed --to {models / 'a'}`"
+        f" collection with `ragkit index reembed --to {models / 'a'}`"
     )
     assert Embedders(Settings()).to_ingest(of_b, "c").space == of_b.space
     same = Embedders(Settings(embed_model=str(models / "b")))

@@ -147,12 +147,12 @@ def test_data_is_left_as_it_is(store: FakeStore) -> None:
         (
             "How much are bananas?",
             "The sources do not answer this question.",
-            "looked at 1 passage of collection 'default': none mentions “bananas”",
+            "Nothing that was found in the documents mentions “bananas”.",
         ),
         (
             "香蕉多少钱？",
             "所给资料无法回答这个问题。",
-            "在文档集“default”中查看了1个段落：没有一处提到“香蕉”",
+            "在文档中找到的内容都没有提到“香蕉”。",
         ),
     ],
 )
@@ -176,15 +176,19 @@ def test_an_empty_collection_is_refused_alike() -> None:
     for generator in (ChatGenerator(model), ExtractiveGenerator()):
         answer = knowledge_base(store, generator).ask("How many?")
         assert (answer.text, answer.refused) == ("The sources do not answer this question.", True)
-        assert answer.reason == "searched collection 'default': no passage was found"
+        assert answer.reason == "Nothing was found in the documents."
     assert model.asked == []
 
 
-def test_a_language_models_own_refusal_says_what_was_searched(store: FakeStore) -> None:
+def test_the_reason_for_a_language_models_own_refusal(
+    store: FakeStore,
+) -> None:
     model = FakeLanguageModel("The sources do not answer this question.")
     answer = knowledge_base(store, ChatGenerator(model)).ask("Who painted the bridge?")
     assert answer.refused
-    assert answer.reason.startswith("looked at 1 passage of collection 'default': ")
+    assert answer.reason == (
+        "The language model found no answer in the passages that it was given."
+    )
 
 
 @pytest.mark.parametrize(("threshold", "refused"), [(0.9, True), (0.0, False)])
@@ -200,7 +204,7 @@ def test_a_fitted_cutoff_decides_for_every_generator(
         kb = KnowledgeBase(store, FakeEmbedder(), generator, collection="default", gate=gate)
         answer = kb.ask(question)
         assert answer.refused is refused
-        assert ("they score 0.500, below the cut-off 0.900" in answer.reason) is refused
+        assert ("It scores 0.500, below the cut-off 0.900" in answer.reason) is refused
 
 
 def test_passages_from_before_are_considered_too(store: FakeStore) -> None:

@@ -14,13 +14,9 @@ import ragkit
 PACKAGES = ("ragkit", "ragkit.testing", "ragkit_ingest", "ragkit_serve", "ragkit_eval")
 
 NAMES = (
-    "AccessError Answer Block BusyError Chunk Citation Claim Client Collection Conversation"
-    " DatabaseError Decoding Document Draft"
-    " EmbeddingSpace Finish Found Hit IncompleteAnswerError IngestError KnowledgeBase Message"
-    " MigrationError ModelError ModelServerError NewDocument NotFoundError OverloadedError Page"
-    " ParsedText Query QueryError RagkitError Reasoning ServerError Settings SettingsError Span"
-    " Stage Turn Usage UsageError"
-    " load_settings"
+    "AccessError Answer Citation Client DatabaseError Decoding Document Hit IncompleteAnswerError"
+    " IngestError KnowledgeBase ModelError NotFoundError OverloadedError RagkitError Reasoning"
+    " ServerError Settings SettingsError Turn UsageError load_settings"
 )
 
 

@@ -1,16 +1,20 @@
-"""The Python example of both READMEs runs as it stands."""
+"""The Python examples of both READMEs and of the quickstart run; the transcript is the demo's."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from examples import demo
+from tests.places import ROOT, passable_folder
+
 LEASE = {
     "README.md": "The lease can be terminated with three months' notice to the end of a quarter.",
+    "docs/quickstart.md": "The notice period is three months.",
     "README.zh-CN.md": "租约可以提前终止的情况是：承租人提前三个月书面通知。",
 }
 
@@ -55,3 +59,37 @@ def test_the_chinese_example_runs(
     monkeypatch.chdir(tmp_path)
     exec(example("README.zh-CN.md", tmp_path), {"__name__": "__main__"})  # noqa: S102  the README's own code
     check("README.zh-CN.md", tmp_path, capsys.readouterr().out)
+
+
+def test_the_quickstarts_example_runs(
+    fresh_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RAGKIT_DATABASE_URL", fresh_database)
+    monkeypatch.chdir(tmp_path)
+    exec(example("docs/quickstart.md", tmp_path), {"__name__": "__main__"})  # noqa: S102  the page's own code
+    first, answer, citation, *_ = capsys.readouterr().out.splitlines()
+    assert first == "1 []"
+    assert answer == f"{LEASE['docs/quickstart.md']} [1]"
+    assert citation == f"1 lease None {LEASE['docs/quickstart.md']}"
+
+
+@pytest.mark.long
+def test_the_transcript_is_what_the_demo_prints() -> None:
+    """`make readme` writes it anew. Times and the numbers of documents may differ."""
+    home = passable_folder()
+    try:
+        outputs, failed = demo.run_demo(home)
+    finally:
+        shutil.rmtree(home)
+    assert failed == 0
+    for readme in demo.READMES:
+        (shown,) = demo.TRANSCRIPT.findall(readme.read_text("utf-8"))
+        assert normalised(shown) == normalised(demo.transcript(outputs))
+
+
+def normalised(transcript: str) -> str:
+    timeless = re.sub(r"in [\d.]+ s, \d+ chunks/s", "in N s", transcript)
+    return re.sub(r"document \d+", "document N", timeless)

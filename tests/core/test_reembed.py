@@ -476,7 +476,7 @@ def test_questions_that_cannot_be_used_are_named(
 def run(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, *arguments: str, expect: int = 0
 ) -> dict[str, Any]:
-    """Run `ragkit reembed ... --json` in this process."""
+    """Run `ragkit index reembed ... --json` in this process."""
     url = bench.settings.database_url
     assert url is not None
     monkeypatch.setenv("RAGKIT_DATABASE_URL", url.get_secret_value())

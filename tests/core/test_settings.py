@@ -15,6 +15,8 @@ from ragkit.errors import SettingsError
 from ragkit.masking import masked
 from ragkit.settings import Settings, load_settings
 from ragkit.settings_origins import trace_settings
+from ragkit.settings_reference import TABLES, USUAL
+from ragkit.settings_tables import place
 
 SERVER = {"RAGKIT_LLM_URL": "http://127.0.0.1:8000/v1", "RAGKIT_LLM_MODEL": "m"}
 
@@ -52,7 +54,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_variables_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, 'top_k = 3\ncollection = "notes"\nllm_timeout_s = 1.5\n')
+    write(tmp_path, 'collection = "notes"\n[llm]\ntimeout_s = 1.5\n[search]\ntop_k = 3\n')
     monkeypatch.setenv("RAGKIT_TOP_K", "4")
     traced = trace_settings(tmp_path)
     assert (traced.settings.top_k, traced.settings.collection) == (4, "notes")
@@ -63,12 +65,12 @@ def test_variables_win_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_working_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(write(tmp_path, "top_k = 3"))
+    monkeypatch.chdir(write(tmp_path, "[search]\ntop_k = 3"))
     assert load_settings().top_k == 3
 
 
 def test_empty_variable_counts_as_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "top_k = 3")
+    write(tmp_path, "[search]\ntop_k = 3")
     monkeypatch.setenv("RAGKIT_TOP_K", "")
     monkeypatch.setenv("RAGKIT_LLM_API_KEY", "")
     assert load_settings(tmp_path).top_k == 3
@@ -76,7 +78,7 @@ def test_empty_variable_counts_as_unset(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_byte_order_mark_is_no_error(tmp_path: Path) -> None:
-    assert load_settings(write(tmp_path, "\ufefftop_k = 3")).top_k == 3
+    assert load_settings(write(tmp_path, "\ufeff[search]\ntop_k = 3")).top_k == 3
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_home_is_resolved_against_the_working_folder(
 def test_settings_made_by_hand_read_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(write(tmp_path, "top_k = 3"))
+    monkeypatch.chdir(write(tmp_path, "[search]\ntop_k = 3"))
     monkeypatch.setenv("RAGKIT_COLLECTION", "notes")
     settings = Settings(tenant="t")
     assert (settings.tenant, settings.top_k, settings.collection) == ("t", 10, "default")
@@ -113,32 +115,45 @@ def test_settings_made_by_hand_are_checked_too() -> None:
 @pytest.mark.parametrize(
     ("toml", "parts"),
     [
-        ("topk = 5", ["ragkit.toml", "'topk'", "write top_k"]),
-        ("[llm]\nurl = 'x'", ["'llm'", "write llm_url"]),
-        ("xyzzy = 5", ["'xyzzy'", "use one of home, database_url, database_owner_url"]),
-        ("top_k = = 1", ["ragkit.toml is not TOML", "line 1"]),
-        ("top_k = 'ten'", ["ragkit.toml: top_k = 'ten'", "integer", "Correct it"]),
-        ("top_k = 0", ["top_k = 0", "greater than or equal to 1"]),
-        ("top_k = 1001", ["top_k = 1001", "less than or equal to 1000"]),
-        ("top_k = 2.5", ["top_k = 2.5"]),
-        ("top_k = true", ["top_k = True", "not true or false"]),
-        ("jobs = 0", ["jobs = 0"]),
-        ("serve_keep_days = 0", ["serve_keep_days = 0", "greater than or equal to 1"]),
-        ("serve_keep_days = 3651", ["serve_keep_days = 3651", "less than or equal to 3650"]),
-        ("llm_timeout_s = 0", ["llm_timeout_s = 0", "greater than 0"]),
-        ("llm_timeout_s = nan", ["llm_timeout_s = nan"]),
-        ("llm_timeout_s = inf", ["llm_timeout_s = inf"]),
+        ("topk = 5", ["ragkit.toml", "'topk'", "write [search] top_k"]),
+        ("xyzzy = 5", ["'xyzzy'", "use one of home, collection, tenant"]),
+        ("llm_url = 'x'", ["llm_url stands in the table [llm] as url now"]),
+        ("top_k = 5", ["top_k stands in the table [search] now"]),
+        ("llm = 'x'", ["llm is a table: write [llm]"]),
+        ("[[llm]]\nurl = 'x'", ["llm is a table: write [llm]"]),
+        ("[lllm]\nurl = 'x'", ["no table 'lllm'", "write [llm]"]),
+        ("[xyzzy]\nurl = 'x'", ["no table 'xyzzy'", "use one of [database], [llm]"]),
+        ("[llm]\nurll = 'x'", ["'urll' in [llm]", "write url"]),
+        ("[llm]\nllm_url = 'x'", ["'llm_url' in [llm]", "write url"]),
+        ("[serve]\ntop_k = 5", ["'top_k' in [serve]", "write [search] top_k"]),
+        ("[answer]\nxyzzy = 5", ["'xyzzy' in [answer]", "use one of prompts, nli_model"]),
+        ("[search]\ntop_k = = 1", ["ragkit.toml is not TOML", "line 2"]),
+        ("[search]\ntop_k = 'ten'", ["ragkit.toml: [search] top_k = 'ten'", "integer", "Correct"]),
+        ("[search]\ntop_k = 0", ["top_k = 0", "greater than or equal to 1"]),
+        ("[search]\ntop_k = 1001", ["top_k = 1001", "less than or equal to 1000"]),
+        ("[search]\ntop_k = 2.5", ["top_k = 2.5"]),
+        ("[search]\ntop_k = true", ["top_k = True", "not true or false"]),
+        ("[search.top_k]\na = 1", ["top_k = {'a': 1}"]),
+        ("[ingest]\njobs = 0", ["jobs = 0"]),
+        ("[serve]\nkeep_days = 0", ["keep_days = 0", "greater than or equal to 1"]),
+        ("[serve]\nkeep_days = 3651", ["keep_days = 3651", "less than or equal to 3650"]),
+        ("[llm]\ntimeout_s = 0", ["timeout_s = 0", "greater than 0"]),
+        ("[llm]\ntimeout_s = nan", ["timeout_s = nan"]),
+        ("[llm]\ntimeout_s = inf", ["timeout_s = inf"]),
         ("home = 5", ["home = 5"]),
         ("collection = ''", ["collection = ''", "empty"]),
         ('collection = "a\\u0000"', ["collection = 'a\\x00'", "NUL"]),
-        ("embed_model = {a = 1}", ["embed_model = {'a': 1}"]),
-        ("chunk_tokens = 20\nchunk_overlap_tokens = 20", ["chunk_overlap_tokens = 20", "less"]),
-        ("llm_url = 'http://h/v1'", ["llm_url is set", "RAGKIT_LLM_MODEL"]),
-        ("llm_model = 'm'", ["llm_model is set", "RAGKIT_LLM_URL"]),
-        ("llm_model = 'm'\nllm_url = 'h:80'", ["llm_url = 'h:80'", "http://host:8000/v1"]),
-        ("llm_model = 'm'\nllm_url = 'http://h:x'", ["llm_url = 'http://h:x'"]),
-        ("llm_model = 'm'\nllm_url = 'http://h:1\\@i'", ["llm_url = 'http://***@i'"]),
-        ("database_url = 'sqlite:///x'", ["database_url = '***'", "postgresql://user"]),
+        ("[embed]\nmodel = {a = 1}", ["[embed] model = {'a': 1}"]),
+        (
+            "[ingest]\nchunk_tokens = 20\nchunk_overlap_tokens = 20",
+            ["chunk_overlap_tokens = 20", "less"],
+        ),
+        ("[llm]\nurl = 'provider:openai'", ["[llm] url is set", "RAGKIT_LLM_MODEL"]),
+        ("[llm]\nmodel = 'm'", ["[llm] model is set", "RAGKIT_LLM_URL"]),
+        ("[llm]\nmodel = 'm'\nurl = 'h:80'", ["[llm] url = 'h:80'", "http://host:8000/v1"]),
+        ("[llm]\nmodel = 'm'\nurl = 'http://h:x'", ["[llm] url = 'http://h:x'"]),
+        ("[llm]\nmodel = 'm'\nurl = 'http://h:1\\@i'", ["[llm] url = 'http://***@i'"]),
+        ("[database]\nurl = 'sqlite:///x'", ["[database] url = '***'", "postgresql://user"]),
     ],
 )
 def test_what_is_refused_is_named(tmp_path: Path, toml: str, parts: list[str]) -> None:
@@ -181,17 +196,19 @@ def test_file_in_another_encoding_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "toml",
     [
-        "llm_api_key = ['hunter2']",
-        "llm_api_key = {key = 'hunter2'}",
-        "llm_api_kei = 'hunter2'",
-        "database_url = 'postgresql://u:12/hunter2@h/d'",
-        "database_url = 'postgresql://u:p@hunter2@h/d'",
-        "database_url = 'postgres+x://u:hunter2@h/d'",
-        "database_replica_url = 'postgres+x://u:hunter2@h/d'",
-        "database_replica_url = 'postgresql://u:hunter2@h/d'",  # without a primary
-        "database_url = 'host=h port=1 password=hunter2 nonsense'",
-        "llm_model = 'm'\nllm_url = 'ftp://u:hunter2@h'",
-        "llm_model = 'm'\nllm_url = 'http://h h/?key=hunter2'",
+        "llm_api_key = 'hunter2'",
+        "llm = 'hunter2'",
+        "[llm]\napi_key = ['hunter2']",
+        "[llm]\napi_key = {key = 'hunter2'}",
+        "[llm]\napi_kei = 'hunter2'",
+        "[database]\nurl = 'postgresql://u:12/hunter2@h/d'",
+        "[database]\nurl = 'postgresql://u:p@hunter2@h/d'",
+        "[database]\nurl = 'postgres+x://u:hunter2@h/d'",
+        "[database]\nreplica_url = 'postgres+x://u:hunter2@h/d'",
+        "[database]\nreplica_url = 'postgresql://u:hunter2@h/d'",  # without a primary
+        "[database]\nurl = 'host=h port=1 password=hunter2 nonsense'",
+        "[llm]\nmodel = 'm'\nurl = 'ftp://u:hunter2@h'",
+        "[llm]\nmodel = 'm'\nurl = 'http://h h/?key=hunter2'",
     ],
 )
 def test_refusal_tells_no_secret(tmp_path: Path, toml: str) -> None:
@@ -241,38 +258,73 @@ def run_config(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -
 
 
 def test_config_shows_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "collection = '合同'\nllm_api_key = 'hunter2'")
+    write(tmp_path, "collection = '合同'\n[llm]\napi_key = 'hunter2'")
     for variable, value in SERVER.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("RAGKIT_DATABASE_URL", "postgresql://me:hunter2@db/rag")
     monkeypatch.setenv("RAGKIT_TOPK", "5")
     out, err = run_config(tmp_path, monkeypatch)
-    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in out.splitlines()}
-    assert lines["collection"] == "合同  (ragkit.toml)"
-    assert lines["llm_api_key"] == "***  (ragkit.toml)"
-    assert lines["llm_model"] == "m  (RAGKIT_LLM_MODEL)"
-    assert lines["database_url"].startswith("user=me password=*** dbname=rag host=db")
-    assert lines["jobs"] == "-  (default)"
-    assert list(lines) == list(Settings.model_fields)
+    tables = shown(out)
+    assert tables[""]["collection"] == "合同  (ragkit.toml)"
+    assert tables["[llm]"]["api_key"] == "***  (ragkit.toml)"
+    assert tables["[llm]"]["model"] == "m  (RAGKIT_LLM_MODEL)"
+    assert tables["[database]"]["url"].startswith("user=me password=*** dbname=rag host=db")
+    assert tables["[embed]"]["device"] == "chosen by the machine  (default)"
+    assert "history_tokens" not in out
+    assert "more settings have their defaults: `ragkit config --all` prints them" in out
     assert err == "Warning: RAGKIT_TOPK is not a setting of ragkit: did you mean RAGKIT_TOP_K?\n"
     assert "hunter2" not in out + err
 
 
+def shown(out: str) -> dict[str, dict[str, str]]:
+    """Read {table: {key: what follows}} from what `ragkit config` prints."""
+    tables: dict[str, dict[str, str]] = {"": {}}
+    for line in out.splitlines():
+        if line.startswith("["):
+            tables[line] = {}
+        elif line and not line[0].isdigit():
+            key, rest = line.split(maxsplit=1)
+            tables[list(tables)[-1]][key] = rest
+    return tables
+
+
+def test_config_shows_all_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, _ = run_config(tmp_path, monkeypatch, "--all")
+    keys = [(table, key) for table, rows in shown(out).items() for key in rows]
+    places = [place(name) for name in Settings.model_fields]
+    assert keys == [(f"[{table}]" if table else "", key) for table, key in places]
+    assert "`ragkit config --all`" not in out
+
+
+def test_a_variable_named_by_its_table_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGKIT_INGEST_JOBS", "2")
+    assert trace_settings(tmp_path).unknown == {"RAGKIT_INGEST_JOBS": "RAGKIT_JOBS"}
+
+
+def test_every_setting_stands_in_one_table_in_its_order() -> None:
+    names = [name for entries in TABLES.values() for name in entries]
+    assert names == list(Settings.model_fields)
+    assert len(set(map(place, names))) == len(names)
+    assert set(USUAL) < set(names)
+
+
 def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "top_k = 3\nllm_api_key = 'hunter2'")
+    write(tmp_path, "[search]\ntop_k = 3\n[llm]\napi_key = 'hunter2'")
     monkeypatch.setenv("RAGKIT_ANYTHING", "1")
     monkeypatch.setenv("RAGKIT_EVAL_DATA", "tasks")
     out, err = run_config(tmp_path, monkeypatch, "--json")
-    shown = json.loads(out)
-    assert shown["settings"]["top_k"] == {"value": 3, "origin": "ragkit.toml"}
-    assert shown["settings"]["llm_url"] == {"value": None, "origin": "default"}
-    assert shown["settings"]["llm_api_key"]["value"] == "***"
-    assert shown["unknown"] == {"RAGKIT_ANYTHING": ""}  # not that of `ragkit eval`
+    printed = json.loads(out)
+    assert printed["settings"]["top_k"] == {"value": 3, "origin": "ragkit.toml"}
+    assert printed["settings"]["llm_url"] == {"value": None, "origin": "default"}
+    assert printed["settings"]["llm_api_key"]["value"] == "***"
+    assert printed["unknown"] == {"RAGKIT_ANYTHING": ""}  # not that of `ragkit eval`
     assert err == ""
 
 
 def test_secret_may_stand_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "llm_api_key = 'from ragkit.toml'")
+    write(tmp_path, "[llm]\napi_key = 'from ragkit.toml'")
     (tmp_path / "key.txt").write_text("\ufeff hunter2 合同 \r\n", encoding="utf-8")
     (tmp_path / "key.txt").chmod(0o444)  # readable by all, as container engines have it
     monkeypatch.setenv("RAGKIT_LLM_API_KEY_FILE", "key.txt")
@@ -358,13 +410,13 @@ def test_every_secret_is_masked() -> None:
     fields = Settings.model_fields.items()
     secrets = [name for name, field in fields if "SecretStr" in str(field.annotation)]
     assert secrets == [
+        "key",
         "database_url",
         "database_owner_url",
         "database_replica_url",
         "llm_api_key",
-        "key",
-        "oidc_client_secret",
         "reranker_api_key",
+        "oidc_client_secret",
     ]
     for name in secrets:
         assert "hunter2" not in masked(name, SecretStr("hunter2"))

@@ -9,6 +9,7 @@ import pytest
 
 from ragkit.errors import SettingsError
 from ragkit.settings import Settings, load_settings
+from ragkit.settings_tables import place, written
 from ragkit.settings_trust import HARMLESS, REACHING
 from tests.commands import run
 
@@ -31,16 +32,21 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A working folder of the user's own."""
-    place = tmp_path / "work"
-    place.mkdir(mode=0o755)
-    place.chmod(0o755)
-    return place
+    work = tmp_path / "work"
+    work.mkdir(mode=0o755)
+    work.chmod(0o755)
+    return work
 
 
 def write(folder: Path, *names: str, **others: Any) -> Path:
     given = {name: VALUES.get(name, "value") for name in names} | others
     file = folder / "ragkit.toml"
-    file.write_text("".join(f"{name} = {value!r}\n" for name, value in given.items()))
+    tables: dict[str, str] = {"": ""}
+    for name, value in given.items():
+        table, key = place(name)
+        head = f"[{table}]\n" if table else ""
+        tables[table] = tables.get(table, head) + f"{key} = {value!r}\n"
+    file.write_text("".join(tables.values()))
     file.chmod(0o644)
     return file
 
@@ -76,7 +82,7 @@ def test_a_strangers_folder_decides_nothing_that_reaches_out(
     if whose != "file":
         os.chown(folder, STRANGER, STRANGER)
     said = refusal(folder)
-    assert f"{file}': {name} = " in said
+    assert f"{file}': {written(name)} = " in said
     assert f"belongs to user {STRANGER}" in said
     assert f"set RAGKIT_{name.upper()} instead" in said
 
@@ -85,14 +91,14 @@ def test_a_strangers_folder_decides_nothing_that_reaches_out(
 @pytest.mark.parametrize("mode", [0o002, 0o020])
 def test_nor_does_one_that_others_may_write_to(folder: Path, name: str, mode: int) -> None:
     file = write(folder, name)
-    for place in (file, folder):
-        before = stat.S_IMODE(place.stat().st_mode)
-        os.chown(place, -1, 23456) if os.geteuid() == 0 else None
+    for path in (file, folder):
+        before = stat.S_IMODE(path.stat().st_mode)
+        os.chown(path, -1, 23456) if os.geteuid() == 0 else None
         if os.geteuid() != 0 and mode == 0o020:
             pytest.skip("the user's private group may write")
-        place.chmod(before | mode)
-        assert f"others may write to '{place}': run `chmod go-w`" in refusal(folder)
-        place.chmod(before)
+        path.chmod(before | mode)
+        assert f"others may write to '{path}': run `chmod go-w`" in refusal(folder)
+        path.chmod(before)
 
 
 def test_secrets_are_not_in_the_message(folder: Path) -> None:
@@ -116,7 +122,7 @@ def test_a_variable_takes_the_place_of_what_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.chown(write(folder, embed_model="theirs"), STRANGER, STRANGER)
-    assert "embed_model = 'theirs'" in refusal(folder)
+    assert "[embed] model = 'theirs'" in refusal(folder)
     monkeypatch.setenv("RAGKIT_EMBED_MODEL", "mine")
     assert load_settings(folder).embed_model == "mine"
 
@@ -132,7 +138,7 @@ def test_what_a_file_decides_is_said_once_by_each_command(folder: Path) -> None:
     environment = {"RAGKIT_HOME": str(folder / "home")}
     for _ in range(2):
         done = run("db", "status", folder=folder, environment=environment)
-        assert done.stderr == f"ragkit: {file} sets llm_url = 'http://***@127.0.0.1:9/v1'\n"
+        assert done.stderr == f"ragkit: {file} sets [llm] url = 'http://***@127.0.0.1:9/v1'\n"
     write(folder, top_k=3)
     assert run("db", "status", folder=folder, environment=environment).stderr == ""
 
@@ -145,6 +151,6 @@ def test_it_is_said_once_although_settings_are_read_twice(
     load_settings(folder)
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith(f"ragkit: {file} sets embed_model = ")
+    assert said.startswith(f"ragkit: {file} sets [embed] model = ")
     assert "\x1b" not in said
-    assert "vllm_python = 'bin/python'" in said
+    assert "[llm] vllm_python = 'bin/python'" in said

@@ -56,8 +56,9 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_a_node_that_is_killed_costs_nothing(
-    fresh_database: str, tmp_path: Path, nodes: Any
+    fresh_database: str, tmp_path: Path, nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     folder = tmp_path / "documents"
     folder.mkdir()
     for number in range(FILES):
@@ -67,7 +68,6 @@ def test_a_node_that_is_killed_costs_nothing(
     run = start(
         f"{fresh_database}&application_name={MARK}",
         *("ingest", str(folder), "--json", "--engine", "ray"),
-        ray_address=nodes.address,
     )
     end = time.monotonic() + PATIENCE_S
     while stored(fresh_database) < STORED or "Embed" not in at_work(raylet):

@@ -69,7 +69,7 @@ def worker(settings: Settings, *options: str) -> Iterator[Command]:
     assert settings.database_url is not None
     url = settings.database_url.get_secret_value()
     given = {"home": str(settings.home), "embed_model": settings.embed_model}
-    process = start(url, "ingest", "worker", *options, **given)
+    process = start(url, "worker", *options, **given)
     try:
         yield process
     finally:
@@ -256,7 +256,7 @@ def test_queueing_as_it_is_typed(
     )
     found = json.loads(run(str(folder), "--queue", "--json").stdout)
     assert (found["queued"], found["waiting"]) == (1, 1)
-    for nonsense in (["--queue", "--watch"], ["--queue", "--force"], ["--until-empty"]):
+    for nonsense in (["--queue", "--watch"], ["--queue", "--force"]):
         assert run(str(folder), *nonsense).exit_code == 1
     said = str(run("-", "--name", "a.md", "--queue").exception)
     assert said.startswith("Standard input cannot be queued")

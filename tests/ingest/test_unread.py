@@ -9,7 +9,7 @@ from tests.commands import Commands
 
 NOTICE = (
     "2 documents in Chinese are found by words only: the embedding model all-MiniLM-L6-v2 does not"
-    " read Chinese. Remedy: unset RAGKIT_EMBED_MODEL, then `ragkit reembed --to"
+    " read Chinese. Remedy: unset RAGKIT_EMBED_MODEL, then `ragkit index reembed --to"
     " multilingual-e5-small --collection default`"
 )
 

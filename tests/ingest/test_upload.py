@@ -13,7 +13,7 @@ from ragkit.errors import IngestError, NotFoundError
 from ragkit.ingest_options import IngestOptions
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs
@@ -194,7 +194,7 @@ def test_a_file_whose_sender_is_shut_out_meanwhile_fails_and_says_why(bench: Ben
     shift = Shift(database, Settings(jobs=1), lambda store, name: steps, [])
     sources = Sources(database.pool, "default", ("user:p",))
     (number,) = sources.keep("c", [Upload("a.txt", io.BytesIO(b"one"))], principal="p")
-    Shares(database.pool, "default").collection("c", to_readers(["user:ada"]))
+    Shares(database.pool, "default").collection("c", Change(add=("user:ada",)))
     job = bench.queue.claim()
     assert job is not None
     shift.do(bench.queue, bench.uploads, job)

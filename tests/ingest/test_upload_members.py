@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.uploads import UploadJob, UploadJobs
 from ragkit_ingest.queueing import enqueue
@@ -101,7 +101,7 @@ def test_what_is_attached_to_a_mail_becomes_documents_or_is_named(site: Site) ->
 
 def test_what_is_attached_is_kept_for_those_who_may_read_the_mail(site: Site) -> None:
     store = site.database.store("default")
-    Shares(site.database.pool, "default").collection("default", to_readers(["user:ann"]))
+    Shares(site.database.pool, "default").collection("default", Change(add=("user:ann",)))
     job = site.sent("offer.eml", mail(terms__md=b"Payment within 30 days."), ("user:ann",))
     assert job.state == "done"
     owners = {one.uri: one.id for one in store.documents("default")}

@@ -24,7 +24,7 @@ from tests.serve.test_supervise import program, wait_for
 
 QUESTION = "How many days of paid holiday does an employee have?"
 BODY = {"model": "ragkit", "messages": [{"role": "user", "content": QUESTION}]}
-PLACES, QUEUE, ASKED = 2, 2, 12
+PLACES, QUEUE, ASKED = 2, 4, 12
 
 
 class Gate:
@@ -73,7 +73,6 @@ def test_a_full_server_lives_and_answers_all_who_ask_again(
             RAGKIT_LLM_URL=stub.url,
             RAGKIT_LLM_MODEL="stub",
             RAGKIT_SERVE_CONCURRENCY=str(PLACES),
-            RAGKIT_SERVE_QUEUE=str(QUEUE),
             RAGKIT_SERVE_KEY_CONCURRENCY="100",
         ) as running,
     ):

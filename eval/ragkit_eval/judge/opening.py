@@ -104,9 +104,7 @@ def _language_model_judge(dimension: Dimension, settings: Settings) -> Judge:
 
     model = build.language_model(settings)
     if model is None:
-        raise SettingsError(
-            "the judge 'llm' needs a language model: set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"
-        )
+        raise SettingsError("the judge 'llm' needs a language model: set RAGKIT_LLM_URL")
     return LanguageModelJudge(model, dimension)
 
 

@@ -89,7 +89,7 @@ class Cells:
         if cell.values.get("refusal_threshold") and cutoff is None:
             raise UsageError(
                 f"a refusal threshold needs a cut-off fitted to collection {collection!r}: fit"
-                " one with 'ragkit calibrate', or take refusal_threshold out of the grid"
+                " one with 'ragkit eval calibrate', or take refusal_threshold out of the grid"
             )
         described = model_of(
             kb,

@@ -34,18 +34,12 @@ STORED: Final = (
 )
 # Settings that change what is found in it.
 FOUND: Final = (
-    "bm25_k1",
-    "bm25_b",
-    "fusion",
-    "fusion_dense_weight",
     "reranker",
     "reranker_model",
     "rerank_candidates",
     "max_per_document",
     "diversity",
-    "duplicates",
     "expand",
-    "expand_tokens",
     "queries",
     "infer_filters",
 )
@@ -57,11 +51,6 @@ WRITTEN: Final = (
     "llm_tokenizer",
     "llm_budget_tokens",
     "llm_temperature",
-    "llm_top_p",
-    "llm_top_k",
-    "llm_min_p",
-    "llm_repetition_penalty",
-    "llm_presence_penalty",
     "llm_max_tokens",
     "llm_seed",
     "prompts",

@@ -40,39 +40,39 @@ class Size:
 
 def check(settings: Settings) -> None:
     """Raise UsageError where a run on Ray cannot be."""
-    _prepare(address_of(settings))
+    _prepare(cluster_address())
     try:
         import ray.data  # noqa: F401
     except ImportError as error:
         raise UsageError(f"--engine ray needs Ray: {REMEDY}") from error
-    address = address_of(settings)
+    address = cluster_address()
     if address is None:
         return
     if "://" in address:
         raise SettingsError(
             f"The Ray cluster's address {address!r} is a Ray client's: run ragkit on a machine of"
-            " the cluster, with RAGKIT_RAY_ADDRESS=HOST:PORT of its head, or auto."
+            f" the cluster, with {_VARIABLE}=HOST:PORT of its head, or auto."
         )
     if settings.database_url is None:
         raise SettingsError(
             "--engine ray on a cluster needs a PostgreSQL server that all its machines reach: set"
-            f" RAGKIT_DATABASE_URL, or unset {_named(settings)} to use this machine alone."
+            f" RAGKIT_DATABASE_URL, or unset {_VARIABLE} to use this machine alone."
         )
 
 
-def address_of(settings: Settings) -> str | None:
-    """Return the cluster's address: ragkit's setting, else Ray's own variable; None: no cluster."""
-    address = settings.ray_address or os.environ.get(_VARIABLE) or None
+def cluster_address() -> str | None:
+    """Return the cluster's address, as Ray's own variable has it; None: no cluster."""
+    address = os.environ.get(_VARIABLE) or None
     return None if address == "local" else address
 
 
 @contextmanager
-def joined(settings: Settings) -> Iterator[Size]:
+def joined() -> Iterator[Size]:
     """Join the cluster, or start one on this machine; leave it, with all that runs, at the end.
 
     Raises UsageError where there is none, RagkitError where it is too small.
     """
-    address = address_of(settings)
+    address = cluster_address()
     if address is not None:
         _knock(address)
     _prepare(address)
@@ -159,7 +159,3 @@ def _size() -> Size:
             " one for the others."
         )
     return Size(sum(cpus), gpus, min(one for one in cpus if one))
-
-
-def _named(settings: Settings) -> str:
-    return "RAGKIT_RAY_ADDRESS" if settings.ray_address else _VARIABLE

@@ -175,7 +175,7 @@ class Waves:
                 if _is_suspect(wave[0]):
                     self._here(wave)
                     continue
-                size = size or stack.enter_context(cluster.joined(self._settings))
+                size = size or stack.enter_context(cluster.joined())
                 self._spread(wave, size)
 
     def _spread(self, wave: Sequence[Task], size: Size) -> None:

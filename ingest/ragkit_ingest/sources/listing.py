@@ -19,7 +19,8 @@ from ragkit_ingest.sources.taking import Taking
 class Place(Protocol):
     """Where things are taken from; `root` names it so that it is found again, "" if it is not."""
 
-    root: str
+    @property
+    def root(self) -> str: ...
 
     def items(self, taking: Taking) -> Iterator[Item]:
         """Yield what is there, in an order that is the same each time."""

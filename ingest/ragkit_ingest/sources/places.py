@@ -20,13 +20,15 @@ from ragkit_ingest.sources.listing import Listing, Place
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.single import Single
 from ragkit_ingest.sources.standard_input import StandardInput
+from ragkit_ingest.sources.text import Text
 from ragkit_ingest.sources.walk import Folder
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit_ingest.sources.fetch import Access
 
-Places = Sequence[Path | str] | Path | str  # one place, or several
+Named = Path | str | Text
+Places = Sequence[Named] | Named  # one place, or several
 
 STANDARD_INPUT: Final = "-"
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)(?:::|://)")
@@ -34,7 +36,7 @@ _MAX_FILE_BYTES: Final = 512 << 20  # where there are no settings to say it
 
 
 def find(
-    places: Sequence[str],
+    places: Sequence[str | Text],
     options: SourceOptions | None = None,
     *,
     settings: Settings | None = None,
@@ -55,7 +57,9 @@ def find(
         raise UsageError("A title is for a single document: name one file.")
     found: list[Place] = []
     for place in dict.fromkeys(places):
-        if place == STANDARD_INPUT:
+        if isinstance(place, Text):
+            found.append(place)
+        elif place == STANDARD_INPUT:
             limit = settings.max_file_mb << 20 if settings else _MAX_FILE_BYTES
             stream = stdin or sys.stdin.buffer
             found.append(StandardInput(stream, options, max_bytes=limit))
@@ -66,13 +70,14 @@ def find(
     return Listing(found, options)
 
 
-def several(places: Places) -> list[str]:
-    """List places as texts; a single text or path is one place.
+def several(places: Places) -> list[str | Text]:
+    """List places, paths as strings; a single one is one place.
 
     >>> several("docs/leave.md"), several([Path("docs"), "-"])
     (['docs/leave.md'], ['docs', '-'])
     """
-    return [str(place) for place in ([places] if isinstance(places, str | Path) else places)]
+    listed = [places] if isinstance(places, Named) else places
+    return [place if isinstance(place, Text) else str(place) for place in listed]
 
 
 def scheme_of(root: str) -> str:

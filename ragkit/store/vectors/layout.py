@@ -105,7 +105,7 @@ class Table:
         if self.layout.effort is not None:
             return self.layout.effort
         if self.layout.kind == "ivfflat":
-            # A quarter of the lists up to 64: arbitrary; `ragkit recall` finds what is enough.
+            # A quarter of the lists up to 64: arbitrary; `ragkit index recall` measures it.
             return max(1, min(64, lists(self.rows) // 4))
         return RERANKED_EF_SEARCH if self.reranks else EF_SEARCH
 

@@ -42,7 +42,7 @@ from ragkit_serve.api.gate import LOOPBACK_NAMES, Gate
 from ragkit_serve.api.json_bodies import JsonBodies
 from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
-from ragkit_serve.api.model_names import served_model
+from ragkit_serve.api.model_names import is_served
 from ragkit_serve.api.observe import Observe
 from ragkit_serve.api.quota import Quota
 from ragkit_serve.api.state import State
@@ -134,19 +134,18 @@ def _state(services: Services, *, shared_metrics: bool) -> State:
     quota = Quota(
         rate=settings.serve_key_rate, concurrency=settings.serve_key_concurrency, metrics=metrics
     )
-    model = served_model(settings)
     return State(
         services=services,
         metrics=metrics,
         quota=quota,
         admission=Admission(
             concurrency=settings.serve_concurrency,
-            queue=settings.serve_queue,
+            queue=2 * settings.serve_concurrency,  # arbitrary
             quota=quota,
             metrics=metrics,
         ),
         keyring=Keyring(services.database, settings, loopback=is_loopback(settings.serve_host)),
-        upstream=Upstream(settings, model) if model is not None else None,
+        upstream=Upstream(settings) if is_served(settings) else None,
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 _AUTHORITY: Final = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])"
@@ -46,6 +49,15 @@ def read_authority(text: str) -> Authority | None:
         except ValueError:
             return None
     return Authority(name, port)
+
+
+def server_address(request: Request) -> str:
+    """Return this server's address as the client used it, such as `https://ragkit.example.org`.
+
+    The gate has checked the host; a proxy passes it on and says in X-Forwarded-Proto whether TLS
+    was used.
+    """
+    return f"{request.url.scheme}://{request.headers['host']}"
 
 
 def is_same_origin(origin: str, scheme: str, authority: Authority) -> bool:

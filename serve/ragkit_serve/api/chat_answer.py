@@ -14,6 +14,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict
 
 from ragkit.types import Answer, Citation, Hit, Usage
+from ragkit_serve.api.annotations import url_citations
 
 
 class CitationOut(BaseModel):
@@ -51,6 +52,18 @@ class ChatCompletion(BaseModel):
                             "message": {
                                 "role": "assistant",
                                 "content": "You have 28 days of leave a year [1].",
+                                "annotations": [
+                                    {
+                                        "type": "url_citation",
+                                        "url_citation": {
+                                            "start_index": 33,
+                                            "end_index": 36,
+                                            "title": "[1] Handbook",
+                                            "url": "http://127.0.0.1:8080/v1/documents/7/text"
+                                            "?start=210&end=251",
+                                        },
+                                    }
+                                ],
                                 "context": {
                                     "citations": [
                                         {
@@ -74,7 +87,7 @@ class ChatCompletion(BaseModel):
                             "finish_reason": "stop",
                         }
                     ],
-                    "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+                    "usage": {"prompt_tokens": 15, "completion_tokens": 12, "total_tokens": 27},
                 }
             ]
         },
@@ -95,15 +108,19 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What is the same in everything that is sent of one completion."""
+    """What is the same in everything that is sent of one completion.
+
+    `server` is the address that links to documents begin with.
+    """
 
     model: str
+    server: str
     conversation: str | None = None
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
-        """Return the answer to a request that is not streamed."""
+    def whole(self, answers: Sequence[Answer], usage: Sequence[Usage]) -> dict[str, Any]:
+        """Return the answer to a request that is not streamed, with the sum of its tokens."""
         choices = [
             {
                 "index": index,
@@ -112,15 +129,14 @@ class Completion:
                     "content": answer.text,
                     "refusal": None,
                     **({"reasoning": answer.reasoning} if answer.reasoning else {}),
-                    "context": self.context(answer),
+                    **self.checked(answer),
                 },
                 "logprobs": None,
                 "finish_reason": finish_reason(answer),
             }
             for index, answer in enumerate(answers)
         ]
-        usages = [answer.usage for answer in answers]
-        return self._head("chat.completion") | {"choices": choices, "usage": usage_json(usages)}
+        return self._head("chat.completion") | {"choices": choices, "usage": usage_json(usage)}
 
     def chunk(
         self, index: int, delta: dict[str, Any], finish_reason: str | None = None
@@ -134,10 +150,17 @@ class Completion:
         }
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
-    def usage_chunk(self, usages: Sequence[Usage | None]) -> dict[str, Any]:
+    def usage_chunk(self, usage: Sequence[Usage]) -> dict[str, Any]:
         """Return the last chunk of a stream that was asked to tell its tokens."""
         head = self._head("chat.completion.chunk")
-        return head | {"choices": [], "usage": usage_json(usages)}
+        return head | {"choices": [], "usage": usage_json(usage)}
+
+    def checked(self, answer: Answer) -> dict[str, Any]:
+        """Return what stands beside an answer's text: OpenAI's annotations, ragkit's context."""
+        return {
+            "annotations": url_citations(answer, self.server),
+            "context": self.context(answer),
+        }
 
     def context(self, answer: Answer) -> dict[str, Any]:
         """Return what was checked of an answer."""
@@ -174,17 +197,16 @@ def finish_reason(answer: Answer) -> str:
     return "length" if answer.reason and not answer.refused else "stop"
 
 
-def usage_json(usages: Sequence[Usage | None]) -> dict[str, Any]:
-    """Add up the tokens of several answers; without a language model there are none."""
-    known = [usage for usage in usages if usage is not None]
-    prompt = sum(usage.prompt_tokens for usage in known)
-    completion = sum(usage.completion_tokens for usage in known)
+def usage_json(usages: Sequence[Usage]) -> dict[str, Any]:
+    """Add up the tokens of several calls."""
+    prompt = sum(usage.prompt_tokens for usage in usages)
+    completion = sum(usage.completion_tokens for usage in usages)
     counted = {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
     }
-    cached = [usage.cached_tokens for usage in known if usage.cached_tokens is not None]
+    cached = [usage.cached_tokens for usage in usages if usage.cached_tokens is not None]
     if cached:
         counted["prompt_tokens_details"] = {"cached_tokens": sum(cached)}  # type: ignore[assignment]
     return counted

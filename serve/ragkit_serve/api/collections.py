@@ -1,4 +1,4 @@
-"""/v1/collections: the named sets of documents that a caller may see, made and deleted."""
+"""/v1/collections: the named sets of documents that a caller may see: made, renamed, deleted."""
 
 from __future__ import annotations
 
@@ -73,6 +73,16 @@ class NewCollection(BaseModel):
     readers: Annotated[list[str], Field(max_length=MAX_READERS)] | None = None
 
 
+class RenamedCollection(BaseModel):
+    """The name that a collection is to have."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"examples": [{"id": "manuals"}]}
+    )
+
+    id: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=NAME_PATTERN)]
+
+
 @router.get("/v1/collections", summary="List collections by name", responses=RESPONSES)
 def list_collections(
     request: Request,
@@ -128,6 +138,25 @@ def get_collection(
     check_visible(caller, name)
     browser = Browser(request.app.state.services.database.pool, caller.tenant, caller.readers)
     return _item(browser.collection(name), caller)
+
+
+@router.patch("/v1/collections/{name}", summary="Rename a collection", responses=RESPONSES)
+def rename_collection(
+    request: Request,
+    name: Name,
+    renamed: RenamedCollection,
+    caller: Annotated[Caller, needs("admin")],
+) -> CollectionItem:
+    """Give a collection another name; its conversations and the keys that are for it follow."""
+    check_visible(caller, name)
+    if not caller.may_see(renamed.id):
+        raise ApiError(403, "the key is for other collections", code="collection", param="id")
+    database = request.app.state.services.database
+    Browser(database.pool, caller.tenant).collection(name)  # its 404 is the API's own
+    audit.note(request.app.state.ragkit, request.scope, caller, "rename", collection=name)
+    database.store(caller.tenant).rename_collection(name, renamed.id)
+    browser = Browser(database.pool, caller.tenant, caller.readers)
+    return _item(browser.collection(renamed.id), caller)
 
 
 @router.delete(

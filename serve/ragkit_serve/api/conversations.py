@@ -164,10 +164,13 @@ def list_conversations(
     after: Annotated[
         str | None, Query(max_length=100, description="The `last_id` of the page before.")
     ] = None,
+    search: Annotated[
+        str, Query(max_length=200, description="A part of the title or of a question.")
+    ] = "",
 ) -> Listing[ConversationOut]:
     """List the caller's conversations that have an answer, the latest first."""
     found = _mine(request, caller).page(
-        limit + 1, after=_position(after), collections=caller.collections
+        limit + 1, after=_position(after), collections=caller.collections, search=search
     )
     return listing(found, limit, _listed, _cursor)
 

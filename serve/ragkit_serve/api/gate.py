@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "ragkit_login"
 # What nobody needs a key for; exact paths, each of which has a route that says so too.
-PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz", "/login", "/login/oidc", "/login/callback"})
+PUBLIC_PATHS: Final = frozenset(
+    {"/livez", "/readyz", "/login", "/login/oidc", "/login/callback"}
+    | {"/ui/static/look.css", "/ui/static/mark.svg"}  # the log-in page's look
+)
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _ONCE: Final = frozenset(

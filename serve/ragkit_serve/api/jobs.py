@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from ragkit.errors import NotFoundError
 from ragkit.library import Caller
 from ragkit.store.uploads import JobState, UploadJob, UploadJobs
+from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
-from ragkit_serve.api.errors import RESPONSES
+from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
 
 router = APIRouter(tags=["jobs"])
@@ -87,6 +88,25 @@ def get_job(request: Request, id: Id, caller: Annotated[Caller, needs("read")]) 
     if not caller.may_see(job.collection):
         raise NotFoundError(f"There is no job {id}.")
     return job_item(job)
+
+
+@router.delete(
+    "/v1/jobs/{id}",
+    summary="Forget an upload job that has ended",
+    status_code=204,
+    responses=RESPONSES,
+)
+def delete_job(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
+    """Delete the record of a job that is done, failed or cancelled; its document stays."""
+    jobs = UploadJobs(request.app.state.services.database.pool, caller.tenant, caller.readers)
+    job = jobs.get(id)
+    if not caller.may_see(job.collection):
+        raise NotFoundError(f"There is no job {id}.")
+    if job.state in {"queued", "running"}:
+        raise ApiError(409, f"job {id} is {job.state}: wait for its end", code="job_not_ended")
+    state = request.app.state.ragkit
+    audit.note(state, request.scope, caller, "delete job", collection=job.collection)
+    jobs.forget(id)
 
 
 def job_item(job: UploadJob) -> JobItem:

@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from ragkit import logins
 from ragkit_serve.api import oidc
 from ragkit_serve.api.access import public
+from ragkit_serve.api.authority import server_address
 from ragkit_serve.api.errors import ApiError
 from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.api.login_form import HEADERS, form_page, inside
@@ -201,4 +202,4 @@ def _cookie_of(request: Request) -> tuple[str, str]:
 
 
 def _callback(request: Request) -> str:
-    return f"{request.url.scheme}://{request.headers['host']}/login/callback"
+    return f"{server_address(request)}/login/callback"

@@ -1,6 +1,6 @@
 """The log-in form as a page: plain HTML in English or Chinese, no scripts.
 
-It knows nothing of keys or providers.
+Its colours are the chat page's, in the two files that are served before log-in.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Notice = Literal["", "wrong", "failed", "away", "busy"]
 _NEXT: Final = re.compile(r"/(?![/\\])[A-Za-z0-9._~/-]{0,200}")  # a path here, and nowhere else
 HEADERS: Final = {
     "content-security-policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none';"
-        " frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "referrer-policy": "same-origin",  # without any, browsers say that the form's origin is null
     "x-content-type-options": "nosniff",
@@ -28,20 +28,27 @@ HEADERS: Final = {
 }
 _WORDS: Final = {
     "en": {
-        "title": "Log in to ragkit",
+        "title": "Log in",
+        "about": "Ask your documents, with sources you can check.",
         "key": "Access key",
+        "key_hint": "The person who runs this server can give you one. It begins with rk_.",
         "submit": "Log in",
-        "wrong": "This key is not valid. Ask whoever runs the server for one.",
+        "or": "or",
+        "wrong": "This key is not valid. Check that you copied all of it, or ask the person"
+        " who runs this server for a new one.",
         "sign_on": "Log in with your organisation's account",
-        "failed": "Your organisation's log-in failed. Try again.",
+        "failed": "The log-in with your organisation's account failed. Try again.",
         "away": "Your organisation's log-in cannot be reached. Try again later, or use a key.",
-        "busy": "Too many attempts came from your address. Try again in a minute.",
+        "busy": "There were too many attempts from your address. Try again in a minute.",
     },
     "zh": {
-        "title": "登录 ragkit",
+        "title": "登录",
+        "about": "向您的文档提问，每个回答都注明出处。",
         "key": "访问密钥",
+        "key_hint": "密钥以 rk_ 开头，可向管理这台服务器的人索取。",
         "submit": "登录",
-        "wrong": "此密钥无效。请向服务器管理员索取。",
+        "or": "或",
+        "wrong": "此密钥无效。请检查是否复制完整，或向管理这台服务器的人索取新的密钥。",
         "sign_on": "使用组织账号登录",
         "failed": "组织账号登录失败，请重试。",
         "away": "暂时无法连接组织账号登录服务，请稍后重试，或使用密钥登录。",
@@ -51,24 +58,46 @@ _WORDS: Final = {
 _PAGE: Final = """<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+<title>{title} · ragkit</title>
+<link rel="icon" href="/ui/static/mark.svg">
+<link rel="stylesheet" href="/ui/static/look.css">
 <style>
-:root {{ color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }}
-body {{ display: grid; place-items: center; min-height: 90vh; margin: 1rem; }}
-main {{ width: min(24rem, 100%); }}
-h1 {{ font-size: 1.4rem; }}
-label, input, button, a.button {{ display: block; width: 100%; box-sizing: border-box; }}
-input, button, a.button {{ font: inherit; padding: .6rem; margin: .4rem 0 1rem;
-  border: 1px solid GrayText; border-radius: .4rem; text-align: center; }}
-button {{ background: #1d4ed8; color: white; border: 0; cursor: pointer; }}
-a.button {{ color: inherit; text-decoration: none; }}
-.wrong {{ border-left: .3rem solid #dc2626; padding: .4rem .8rem; }}
+:root {{ color-scheme: light dark; }}
+* {{ box-sizing: border-box; }}
+body {{ display: grid; place-items: center; min-height: 100dvh; margin: 0; padding: 1rem;
+  background: var(--rk-back); color: var(--rk-text); font: 16px/1.55 var(--rk-font); }}
+main {{ width: min(25rem, 100%); padding: 2rem; border: 1px solid var(--rk-line);
+  border-radius: var(--rk-radius); background: var(--rk-surface);
+  box-shadow: var(--rk-shadow); }}
+.rk-brand-name {{ font-size: 1.5rem; }}
+p {{ margin: .2rem 0 0; }}
+.about, .hint, .or {{ color: var(--rk-soft); }}
+h1 {{ margin: 1.6rem 0 .8rem; font-size: 1.25rem; }}
+label {{ display: block; margin-bottom: .3rem; font-weight: 600; }}
+input, button, a.button {{ display: block; width: 100%; min-height: 2.9rem; padding: .6rem .9rem;
+  border: 1px solid var(--rk-control-line); border-radius: var(--rk-radius-small);
+  background: var(--rk-surface); color: var(--rk-text); font: inherit; }}
+:focus-visible {{ outline: 2px solid var(--rk-brand); outline-offset: 2px; }}
+.hint {{ margin: .4rem 0 1.1rem; font-size: .88rem; }}
+button {{ border-color: var(--rk-brand); background: var(--rk-brand); color: var(--rk-on-brand);
+  font-weight: 600; cursor: pointer; }}
+button:hover {{ border-color: var(--rk-brand-hover); background: var(--rk-brand-hover); }}
+a.button {{ text-align: center; text-decoration: none; }}
+a.button:hover {{ border-color: var(--rk-brand); background: var(--rk-brand-soft); }}
+.or {{ margin: .8rem 0; text-align: center; font-size: .9rem; }}
+.wrong {{ margin: 0 0 1rem; padding: .6rem .9rem; border: 1px solid var(--rk-error);
+  border-radius: var(--rk-radius-small); background: var(--rk-error-fill);
+  color: var(--rk-error); }}
 </style></head><body><main>
+<span class="rk-brand-name">ragkit</span>
+<p class="about">{about}</p>
 <h1>{title}</h1>
 {notice}<form method="post" action="/login">
 <input type="hidden" name="next" value="{next}">
 <label for="key">{key}</label>
-<input id="key" name="key" type="password" autocomplete="current-password" required autofocus>
+<input id="key" name="key" type="password" autocomplete="current-password" required autofocus
+ aria-describedby="key-hint">
+<p class="hint" id="key-hint">{key_hint}</p>
 <button>{submit}</button>
 </form>{sign_on}</main></body></html>
 """
@@ -92,12 +121,13 @@ def form_page(
     sign_on = ""
     if request.app.state.services.settings.oidc_issuer:
         link = f"/login/oidc?next={escape(inside(next))}"
-        sign_on = f'\n<a class="button" href="{link}">{words["sign_on"]}</a>'
+        sign_on = (
+            f'\n<p class="or">{words["or"]}</p>'
+            f'<a class="button" href="{link}">{words["sign_on"]}</a>'
+        )
     page = _PAGE.format(
         language=language,
-        title=words["title"],
-        key=words["key"],
-        submit=words["submit"],
+        **{name: words[name] for name in ("title", "about", "key", "key_hint", "submit")},
         next=escape(inside(next)),
         notice=f'<p class="wrong" role="alert">{words[notice]}</p>\n' if notice else "",
         sign_on=sign_on,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.errors import RagkitError
 from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
 from ragkit_serve.api.model_names import RAGKIT, served_model
 
 router = APIRouter()
+log = logging.getLogger("ragkit.serve")
 _EXAMPLE: dict[str, Any] = {
     "id": "ragkit/manuals",
     "object": "model",
@@ -58,5 +61,9 @@ def _offered(request: Request, caller: Caller) -> Sequence[Model]:
     services = request.app.state.services
     collections = services.library.collections(caller)
     offered = [Model(id=RAGKIT), *(Model(id=f"{RAGKIT}/{one.name}") for one in collections)]
-    served = served_model(services.settings)
+    try:
+        served = served_model(services)
+    except RagkitError as error:  # the collections are there all the same
+        log.warning("the model server's model is not listed: %s", error)
+        served = None
     return [*offered, Model(id=served, owned_by="served")] if served else offered

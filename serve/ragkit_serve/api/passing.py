@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from ragkit import build
 from ragkit.answer.citations import cite
+from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.answer.prompt import Prompt, build_prompt, default_budget
 from ragkit.answer.templates import Templates
 from ragkit.clock import Clock
@@ -65,14 +66,15 @@ async def augmented(
     held: AsyncExitStack,
     place: Place,
     record: Chat,
+    server: str,
 ) -> Response:
     """Pass a request with tools on, with passages for its last question; check what comes back."""
     _check(body)
     upstream = _upstream(state)
-    shown = await in_thread(place, lambda: _shown(state, asked, caller, name))
+    shown = await in_thread(place, lambda: _shown(state, asked, caller, name, server))
     record.question(shown.question, collection=shown.kb.collection)
     sent = {key: value for key, value in body.items() if key != "ragkit"}
-    sent |= {"model": upstream.model, "messages": shown.messages(body["messages"])}
+    sent |= {"model": shown.model, "messages": shown.messages(body["messages"])}
     answer = await upstream.ask(sent)
     if isinstance(answer, Whole):
         if answer.status != 200:
@@ -96,6 +98,7 @@ class _Shown:
     hits: tuple[Hit, ...]
     prompt: Prompt
     completion: Completion
+    model: str
     clock: Clock = field(default_factory=Clock)
 
     def messages(self, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -110,10 +113,10 @@ class _Shown:
         """Verify what the model said against the passages it was shown."""
         used = self.prompt.used
         draft = Draft(text, cite(text, used), used=used, prompt=self.prompt.version)
-        return self.kb.verified(draft, self.question, self.hits, self.clock)
+        return self.kb.verified(draft, self.hits, self.clock)
 
 
-def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Shown:
+def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server: str) -> _Shown:
     services, options = state.services, asked.options
     questions = [message.text for message in asked.messages if message.role == "user"]
     if not questions:
@@ -128,7 +131,7 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
     assert model is not None, "there is a served model"
     answer_tokens = asked.max_completion_tokens or asked.max_tokens
     answer_tokens = answer_tokens or build.decoding(services.settings).max_tokens
-    context = model.context_tokens() or 4096
+    context = model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
     prompt = build_prompt(
         questions[-1],
         hits,
@@ -139,14 +142,15 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named) -> _Sh
         max_answer_tokens=answer_tokens,
         templates=Templates(services.settings.prompts, kb.collection),
     )
-    return _Shown(kb, questions[-1], tuple(hits), prompt, Completion(asked.model))
+    completion = Completion(asked.model, server)
+    return _Shown(kb, questions[-1], tuple(hits), prompt, completion, model.name)
 
 
 async def _annotated(place: Place, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
     """Put checked citations beside the text of each choice."""
     for choice in answer.get("choices", ()):
         message = choice.get("message", {})
-        message["context"] = await _context(place, shown, message.get("content"))
+        message |= await _checked(place, shown, message.get("content"))
     return answer | {"model": shown.completion.model}
 
 
@@ -170,7 +174,7 @@ async def _rewritten(
                         delta["context"] = shown.completion.found(shown.hits)
                     if choice.get("finish_reason"):
                         text = sent[choice.get("index", 0)]
-                        delta["context"] = await _context(place, shown, text)
+                        delta |= await _checked(place, shown, text)
                 yield event_of(chunk | {"model": shown.completion.model})
     finally:
         record.answers(sent.values())
@@ -222,11 +226,11 @@ def last_text(body: dict[str, Any]) -> str:
     return str(content or "")
 
 
-async def _context(place: Place, shown: _Shown, text: str | None) -> dict[str, Any]:
+async def _checked(place: Place, shown: _Shown, text: str | None) -> dict[str, Any]:
     if not text:  # tools are called: there is nothing to check yet
-        return shown.completion.found(shown.hits)
+        return {"context": shown.completion.found(shown.hits)}
     answer = await in_thread(place, lambda: shown.checked(text))
-    return shown.completion.context(answer)
+    return shown.completion.checked(answer)
 
 
 def _upstream(state: State) -> Upstream:

@@ -18,6 +18,7 @@ from ragkit.errors import IncompleteAnswerError
 from ragkit.model.exchange import PREFIX_HEADER
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import BUSY, Failure, failed, retry_after_s
+from ragkit.model.open import servers_of
 from ragkit.model.server import CONNECT_TIMEOUT_S, NO_KEY, ModelServer
 from ragkit.settings import Settings
 from ragkit.types import Message
@@ -82,13 +83,8 @@ class Events:
 class Upstream:
     """Several servers of one model; belongs to the event loop it is used on."""
 
-    def __init__(self, settings: Settings, model: str) -> None:
-        key = settings.llm_api_key
-        secret = key.get_secret_value() if key is not None else None
-        urls = (settings.llm_url or "").split()
-        self.model = model
-        self._servers = tuple(ModelServer(url, secret, settings.llm_timeout_s) for url in urls)
-        self._failover = Failover(self._servers, model, Tries())
+    def __init__(self, settings: Settings) -> None:
+        self._failover = Failover(servers_of(settings), Tries())
         self._timeout = aiohttp.ClientTimeout(
             total=settings.llm_total_timeout_s,
             sock_connect=min(settings.llm_timeout_s, CONNECT_TIMEOUT_S),

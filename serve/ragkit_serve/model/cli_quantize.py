@@ -45,6 +45,10 @@ def quantize(
             help="A layer to leave as it is, or a pattern as re:.*gate$; repeatable.",
         ),
     ] = None,
+    python: Annotated[
+        Path | None,
+        typer.Option(help="Python of an environment that has llm-compressor; else this one."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what was made before.")] = False,
     trust_remote_code: Annotated[
         bool,
@@ -59,7 +63,6 @@ def quantize(
     w8a8 serves on CPUs and on GPUs from Turing, fp8 on GPUs (fastest from Ada), w4a16 where memory
     is short. `ragkit model serve` takes the output as it is.
     """
-    from ragkit.settings import load_settings
     from ragkit_serve.model.quantize.card import facts_json
     from ragkit_serve.model.quantize.run import QuantizeOptions, quantize_model
 
@@ -78,9 +81,7 @@ def quantize(
     if options.scheme not in CALIBRATED and calibration is not None:
         typer.echo(f"{scheme} needs no calibration: {calibration} is not read.", err=True)
     with _Stages() as stages:
-        folder, facts = quantize_model(
-            options, python=load_settings().quantize_python, progress=stages.show
-        )
+        folder, facts = quantize_model(options, python=python, progress=stages.show)
     if as_json:
         print_json({"output": str(folder), **facts_json(facts)})
         return

@@ -92,9 +92,7 @@ def serve(
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
     ] = False,
-    image: Annotated[
-        str | None, typer.Option(help="A container image that has vLLM; see RAGKIT_VLLM_IMAGE.")
-    ] = None,
+    image: Annotated[str | None, typer.Option(help="Run vLLM from this container image.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the server's log.")] = False,
     advice: Annotated[
         bool, typer.Option("--advice", help="Say when which option pays, and end.")

@@ -154,7 +154,9 @@ def own(html: str, *, nonce: str, language: Language) -> str:
     html = _INLINE.sub(f'<script nonce="{escape(nonce)}"', html)
     html = _LANGUAGE.sub(f'<html lang="{"zh-CN" if language == "zh" else "en"}"', html, count=1)
     files = (
+        '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
+        '<link rel="stylesheet" href="/ui/static/documents.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script>'
     )
     return html.replace("</head>", files + "</head>", 1)

@@ -5,6 +5,7 @@ Searches, texts, uploads, deletions, names, exports and ratings they have from t
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
@@ -16,12 +17,14 @@ from ragkit.embed.unread import notice
 from ragkit.errors import NotFoundError
 from ragkit.knowledge import PASSAGES
 from ragkit.library import Caller
-from ragkit.store.browse import Browser
 from ragkit.store.conversations import missing
+from ragkit.store.file_list import Files, ListedFile, Sort
+from ragkit.store.sources import PREFIX
 from ragkit_serve.api import audit
-from ragkit_serve.api.access import needs
+from ragkit_serve.api.access import needs, public
 from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
+from ragkit_serve.ui.file_types import ranks, type_of
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.turn import name_of, turn_html
 from ragkit_serve.ui.words import WORDS, language_of
@@ -35,9 +38,22 @@ if TYPE_CHECKING:
 router = APIRouter()
 Reader = Annotated[Caller, needs("read")]
 FOLDER: Final = Path(__file__).with_name("static")
-TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 FILES: Final = {path.name: TYPES[path.suffix] for path in FOLDER.iterdir() if path.suffix in TYPES}
 MAX_DOCUMENTS: Final = 500  # arbitrary: of a list
+MAX_OFFSET: Final = 1 << 30
+
+
+@router.get("/ui/static/look.css", include_in_schema=False, dependencies=[public()])
+async def look() -> Response:
+    """Return the colours that all pages share, the log-in page included."""
+    return _file("look.css")
+
+
+@router.get("/ui/static/mark.svg", include_in_schema=False, dependencies=[public()])
+async def mark() -> Response:
+    """Return the product's mark."""
+    return _file("mark.svg")
 
 
 @router.get("/ui/static/{name}", include_in_schema=False)
@@ -45,6 +61,10 @@ def static(name: str, caller: Reader) -> Response:
     """Return one of the page's own files."""
     if name not in FILES:
         raise NotFoundError(f"there is no file {name[:40]!r}")
+    return _file(name)
+
+
+def _file(name: str) -> Response:
     headers = {"cache-control": "no-cache"}  # its ETag saves the transfer
     return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)
 
@@ -73,24 +93,26 @@ def documents(
     caller: Reader,
     part: Annotated[str, Query(max_length=200)] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_DOCUMENTS)] = MAX_DOCUMENTS,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+    sort: Sort = "name",
+    descending: bool = False,
+    uploads: bool = False,
 ) -> Response:
-    """List the documents whose title or address has a part, the first `limit` by name."""
+    """List the documents whose title or address has a part; with `uploads`, those under way too."""
     check_visible(caller, collection)
     services: Services = request.app.state.services
-    browser = Browser(services.database.pool, caller.tenant, caller.readers)
-    listed = browser.find(collection, part.strip(), limit=limit)
-    shown = [
-        {
-            "id": one.id,
-            "name": name_of(one.title, one.uri),
-            "language": one.language,
-            "chunks": one.chunks,
-            "chars": one.chars,
-            "version": one.version,
-            "uri": one.uri,
-        }
-        for one in listed.documents
-    ]
+    words = _words(request)
+    listed = Files(services.database.pool, caller.tenant, caller.readers).page(
+        collection,
+        part.strip(),
+        limit=limit,
+        offset=offset,
+        sort=sort,
+        descending=descending,
+        types=ranks(words),
+        uploads=uploads,
+    )
+    shown = [_shown(file, words) for file in listed.files]
     return _fresh({"documents": shown, "matched": listed.matched, "all": listed.all})
 
 
@@ -130,6 +152,19 @@ def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> 
         raise NotFoundError("there is no such citation")
     store = services.library.store(caller)
     return _fresh({"html": source_html(store, caller, cited, _words(request))})
+
+
+def _shown(file: ListedFile, words: Mapping[str, str]) -> dict[str, Any]:
+    """Show a file to the page; `id` is its document's number, None while there is none."""
+    told = asdict(file)
+    del told["document"], told["title"], told["kind"]
+    return told | {
+        "id": file.document,
+        "name": name_of(file.title, file.uri.removeprefix(PREFIX)),
+        "file": name_of("", file.uri.removeprefix(PREFIX)),
+        "type": words[type_of(file.kind)],
+        "date": file.date.isoformat(),
+    }
 
 
 def _seen(

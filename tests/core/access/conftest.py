@@ -14,7 +14,7 @@ from ragkit.contracts import Embedder
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.sharing import Shares, principals, to_readers
+from ragkit.store.sharing import Change, Shares, principals
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.testing.embedder import FakeEmbedder
@@ -64,8 +64,8 @@ def place(databases: Databases) -> Iterator[Place]:
         (closed,) = fill(store, embedder, [CLOSED], "closed")
         shares = Shares(database.pool, "default")
         for document in hidden:
-            shares.document(document.id, to_readers(["group:hr"]))
-        shares.collection("closed", to_readers(["group:hr"]))
+            shares.document(document.id, Change(add=("group:hr",)))
+        shares.collection("closed", Change(add=("group:hr",)))
         with database.pool.connection() as conn:
             rows = conn.execute(
                 "SELECT k.id FROM chunk k JOIN document d ON d.id = k.document_id"

@@ -23,7 +23,7 @@ from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.segment_cache import CACHE
 from ragkit.store.segment_state import State
-from ragkit.store.sharing import Change, Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.store.where import Readers
 from ragkit.testing.corpus import fill, new_document
 from ragkit.text.analyse import analyse
@@ -104,7 +104,7 @@ class Words:
         ways: list[Callable[[], object]] = [
             lambda: self.share(one, *some),
             lambda: self.share(one, *some),
-            lambda: self.shares.document(one, to_readers([], everybody=True)),
+            lambda: self.shares.document(one, Change(readers=None)),
             lambda: self.shares.document(one, Change(owner=dice.choice(["user:eve", ""]))),
             lambda: self.raw(one, dice.choice([list(some), None])),
             lambda: self.rolled_back(one, list(some)),
@@ -250,7 +250,7 @@ def test_snapshots_of_before_and_after_a_change_do_not_disturb_each_other(place:
             less = found(after)
             assert less[0] == all_of_it[0] - 2
             assert (found(before), found(after)) == (all_of_it, less)
-            words.shares.document(hidden, to_readers([], everybody=True))
+            words.shares.document(hidden, Change(readers=None))
             assert (found(after), found(before)) == (less, all_of_it)
             assert words.found(ada) == all_of_it
             assert found(after) == less
@@ -283,7 +283,15 @@ def test_nobody_is_asked_for_again_until_something_changes(
 ) -> None:
     words = Words(place, "kept")
     words.share(words.documents[0], "group:hr")
-    words.shares.collection("c", to_readers(["user:ada", "user:eve"]))
+    words.shares.collection(
+        "c",
+        Change(
+            add=(
+                "user:ada",
+                "user:eve",
+            )
+        ),
+    )
     ada = ASKING[1]
     for _ in range(3):
         words.check(ada)

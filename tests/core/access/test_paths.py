@@ -13,10 +13,11 @@ from ragkit.errors import NotFoundError, QueryError
 from ragkit.filters import parse
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.browse import Browser
+from ragkit.store.file_list import FileList, Files
 from ragkit.store.metadata import MetadataKeys
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.testing.answering import FakeGenerator
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Span
@@ -104,7 +105,7 @@ READER: Final[dict[str, Callable[[PostgresReader, Place], object] | str]] = {
     "lexical_index": lambda reader, _: (reader.lexical_index("closed"), "closed"),
     "ranked": "for an extension's index: by `similarities`' own restriction",
     "ranks": "for an extension's index: by `similarities`' own restriction",
-    "trial": "for `ragkit recall`, by `nearest`'s own restriction",
+    "trial": "for `ragkit index recall`, by `nearest`'s own restriction",
     "beginning_or_ending": "terms alone, whose postings are then asked for",
     "moment": "a snapshot's name",
 }
@@ -112,7 +113,6 @@ BROWSER: Final[dict[str, Callable[[Browser, Place], object] | str]] = {
     "collections": lambda browser, _: browser.collections(limit=9),
     "collection": lambda browser, _: browser.collection("closed"),
     "documents": lambda browser, _: browser.documents("open", limit=99),
-    "find": lambda browser, _: browser.find("open", "hidden", limit=99),
     "document": lambda browser, place: browser.document(place.hidden[0]),
     "excerpt": lambda browser, place: browser.excerpt(place.hidden[0], 0, 99),
 }
@@ -189,6 +189,16 @@ def test_listings_show_what_somebody_may_read(place: Place, name: str) -> None:
     assert told(lambda: read(Browser(pool, "default", HR), place), place)
 
 
+@pytest.mark.parametrize("uploads", [False, True])
+def test_a_list_of_files_shows_what_somebody_may_read(place: Place, uploads: bool) -> None:
+    def listed(readers: tuple[str, ...]) -> FileList:
+        files = Files(place.database.pool, "default", readers)
+        return files.page("open", "hidden", limit=99, uploads=uploads)
+
+    assert not told(lambda: listed(ADA), place)
+    assert told(lambda: listed(HR), place)
+
+
 def test_what_is_counted_is_what_may_be_read(place: Place) -> None:
     def counted(readers: tuple[str, ...] | None) -> list[tuple[str, int, int]]:
         store = place.store(readers).collections()
@@ -199,8 +209,8 @@ def test_what_is_counted_is_what_may_be_read(place: Place) -> None:
 
     assert counted(ADA) == [("open", 5, 5)]
     assert counted(HR) == counted(None) == [("closed", 1, 1), ("open", 45, 85)]
-    found = Browser(place.database.pool, "default", ADA).find("open", limit=2)
-    assert (len(found.documents), found.matched, found.all) == (2, 5, 5)
+    found = Files(place.database.pool, "default", ADA).page("open", limit=2)
+    assert (len(found.files), found.matched, found.all) == (2, 5, 5)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
@@ -238,7 +248,7 @@ def test_an_unknown_field_tells_no_hidden_key(place: Place) -> None:
     secret = replace(new_document("hidden.md", "x y"), metadata={"merger_target": "acme"})
     (document,) = fill(place.database.store("keys"), place.embedder, [secret], "open")
     fill(place.database.store("keys"), place.embedder, SHOWN[:1], "open")
-    Shares(place.database.pool, "keys").document(document.id, to_readers(["group:hr"]))
+    Shares(place.database.pool, "keys").document(document.id, Change(add=("group:hr",)))
 
     def asked(readers: tuple[str, ...] | None, where: str) -> str:
         with place.database.store("keys", readers=readers).snapshot() as reader:
@@ -263,7 +273,7 @@ def test_a_declared_key_of_hidden_documents_alone_is_no_key(place: Place) -> Non
     document, _ = fill(store, place.embedder, [secret, plain], "open")
     keys = MetadataKeys(place.database.pool, "declares")
     keys.declare("open", {"merger_price": "number", "year": "number"})
-    Shares(place.database.pool, "declares").document(document.id, to_readers(["group:hr"]))
+    Shares(place.database.pool, "declares").document(document.id, Change(add=("group:hr",)))
 
     def asked(readers: tuple[str, ...] | None, where: str) -> str:
         with place.database.store("declares", readers=readers).snapshot() as reader:

@@ -20,7 +20,7 @@ from ragkit.store.conversations import Conversations, StoredTurn
 from ragkit.store.kept import KeptAnswers
 from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
-from ragkit.store.sharing import Change, Shares, Sharing, to_readers
+from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs
@@ -45,7 +45,7 @@ def test_the_copies_of_a_hidden_document_are_hidden(place: Place) -> None:
     (one,) = fill(store, place.embedder, [new_document("one.md", "The wombat digs.")], "c")
     (known,) = store.known("c").values()
     assert store.put_copy("c", "two.md", known, one.id)
-    Shares(place.database.pool, "copied").document(one.id, to_readers(["group:hr"]))
+    Shares(place.database.pool, "copied").document(one.id, Change(add=("group:hr",)))
     assert place.database.store("copied", readers=ADA).copies("c") == {}
     assert place.database.store("copied", readers=ADA).known("c") == {}
     (seen,) = place.database.store("copied", readers=HR).copies("c").values()
@@ -75,9 +75,15 @@ def test_sharing_is_changed_step_by_step(place: Place) -> None:
     place.database.store("steps").create_collection("c")
     shares = Shares(place.database.pool, "steps")
     assert shares.collection("c") == Sharing()
-    assert shares.collection("c", to_readers(["user:ada", "group:hr"])).readers == (
-        *("group:hr", "user:ada"),
-    )
+    assert shares.collection(
+        "c",
+        Change(
+            add=(
+                "user:ada",
+                "group:hr",
+            )
+        ),
+    ).readers == (*("group:hr", "user:ada"),)
     assert shares.collection("c", Change(remove=("user:ada",))).readers == ("group:hr",)
     # The last one taken out does not open it to everybody.
     assert shares.collection("c", Change(remove=("group:hr",))) == Sharing(None, ())
@@ -85,15 +91,13 @@ def test_sharing_is_changed_step_by_step(place: Place) -> None:
         Shares(place.database.pool, "steps", ADA).collection("c")
     shares.collection("c", Change(owner="user:ada"))
     assert Shares(place.database.pool, "steps", ADA).collection("c").owner == "user:ada"
-    assert shares.collection("c", to_readers([], everybody=True)) == Sharing("user:ada", None)
+    assert shares.collection("c", Change(readers=None)) == Sharing("user:ada", None)
     assert shares.collection("c", Change(owner="")) == Sharing(None, None)
     for nobody in ("ada", "user:", "team:x", "user:\n", "user:" + "x" * 300, "user: "):
         with pytest.raises(UsageError, match="no principal"):
-            shares.collection("c", to_readers([nobody]))
+            shares.collection("c", Change(add=(nobody,)))
     with pytest.raises(UsageError, match="nobody can be taken out"):
         shares.collection("c", Change(remove=("user:ada",)))
-    with pytest.raises(UsageError, match="name who"):
-        to_readers([])
 
 
 def test_uploads_are_those_of_whoever_may_know_of_them(place: Place) -> None:

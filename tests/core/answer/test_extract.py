@@ -175,12 +175,19 @@ def test_refuses_in_the_question_s_language(question: str, statement: str) -> No
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("Who owns the moon?", "none mentions “owns”, “moon”"),
-        ("who is it?", "the question holds no word to look for"),
-        ("", "the question holds no word to look for"),
+        (
+            "Who owns the moon?",
+            "Nothing that was found in the documents mentions “owns” or “moon”.",
+        ),
+        ("who is it?", "The question has no word to look for."),
+        ("", "The question has no word to look for."),
+        ("谁发明了电灯泡？", "在文档中找到的内容都没有提到“发明”或“电灯泡”。"),
+        ("誰發明了電燈泡？", "在文件中找到的內容都沒有提到“發明”或“電燈泡”。"),
+        ("首席执行官办公室的地址？", "在文档中找到的内容都没有提到“首席执行官办公室”或“地址”。"),
         (
             "Which bridge in Lisbon collapsed during the 1755 earthquake?",
-            "none mentions “Lisbon”, “collapsed”, “during”, “1755”",
+            "Nothing that was found in the documents mentions “Lisbon”, “collapsed”, “during” or"
+            " “1755”.",
         ),
     ],
 )
@@ -200,12 +207,14 @@ def test_a_refusal_goes_by_what_terms_weigh_in_the_collection() -> None:
     *_, draft = ExtractiveGenerator(weigh).generate(question, [passage])
     assert isinstance(draft, Draft)
     assert draft.refused
-    assert draft.reason == "none mentions “dental”, “treatment”"
+    assert "“dental” or “treatment”" in draft.reason
     assert not answer(question, [passage]).refused
 
 
 def test_no_passage_is_a_reason_of_its_own() -> None:
-    assert answer("When was the bridge opened?", []).reason == "no passage was found"
+    assert answer("When was the bridge opened?", []).reason == (
+        "Nothing was found in the documents."
+    )
 
 
 @given(

@@ -92,7 +92,7 @@ def test_default_stub_quotes_what_can_be_cited() -> None:
 def test_refusal() -> None:
     draft = answer(lambda messages: "The sources do not answer this question.")
     assert (draft.refused, draft.citations) == (True, ())
-    assert draft.reason == "The sources do not answer this question."
+    assert draft.reason == "The language model found no answer in the passages that it was given."
     assert refusal_in("所给资料无法回答这个问题") == "所给资料无法回答这个问题。"
     assert (
         refusal_in("“所给资料无法回答这个问题。” 资料只谈到请假。") == "所给资料无法回答这个问题。"
@@ -108,7 +108,7 @@ def test_no_passages_asks_nobody() -> None:
     assert model.asked == []
     assert said == [
         "所给资料无法回答这个问题。",
-        Draft("所给资料无法回答这个问题。", refused=True, reason="没有找到任何段落"),
+        Draft("所给资料无法回答这个问题。", refused=True, reason="文档中没有找到相关内容。"),
     ]
 
 

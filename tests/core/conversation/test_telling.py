@@ -5,6 +5,7 @@ import pytest
 from ragkit.conversation.telling import tell
 from ragkit.errors import ModelServerError
 from ragkit.model.served import ServedModel
+from ragkit.model.tally import tally
 from ragkit.testing import FakeLanguageModel
 from ragkit_serve import StubServer
 from ragkit_serve.stub import Reply
@@ -30,3 +31,15 @@ def test_a_model_that_takes_too_long_is_let_go(reply: Reply) -> None:
 def test_what_is_not_whole_is_an_error(said: str, why: str) -> None:
     with pytest.raises(ModelServerError, match=why):
         tell(FakeLanguageModel(said), "?", max_tokens=2, timeout_s=5)
+
+
+def test_what_it_cost_is_noted_where_somebody_collects_it() -> None:
+    model = FakeLanguageModel("So it is.")
+    tell(model, "?", max_tokens=9, timeout_s=5)
+    with tally() as noted:
+        tell(model, "Is it?", max_tokens=9, timeout_s=5)
+        with pytest.raises(ModelServerError):  # which has cost something all the same
+            tell(model, "Is it?", max_tokens=1, timeout_s=5)
+    tell(model, "?", max_tokens=9, timeout_s=5)
+    assert [usage.completion_tokens for usage in noted] == [3, 1]
+    assert all(usage.prompt_tokens for usage in noted)

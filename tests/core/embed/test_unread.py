@@ -9,7 +9,7 @@ from ragkit.embed import bundled
 from ragkit.embed.unread import Unread, languages_read, unread
 
 MINILM = "all-MiniLM-L6-v2"
-REEMBED = "`ragkit reembed --to multilingual-e5-small --collection manuals`"
+REEMBED = "`ragkit index reembed --to multilingual-e5-small --collection manuals`"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_when_all_fail_each_is_named() -> None:
 
 def test_a_server_that_failed_is_tried_again_when_it_has_rested() -> None:
     pool = [ModelServer(f"http://h{n}/v1") for n in range(3)]
-    failover = Failover(pool, "stub", QUICK)
+    failover = Failover(pool, QUICK)
     first, second, third = failover.order("prompt")
     failover._resting[first] = (1, float("inf"))
     assert failover.order("prompt") == [second, third, first]
@@ -101,7 +101,7 @@ def test_a_server_that_failed_is_tried_again_when_it_has_rested() -> None:
 
 def test_prompts_spread_and_losing_a_server_moves_only_its_own() -> None:
     pool = [ModelServer(f"http://h{n}/v1") for n in range(4)]
-    everyone, fewer = Failover(pool, "m", QUICK), Failover(pool[:3], "m", QUICK)
+    everyone, fewer = Failover(pool, QUICK), Failover(pool[:3], QUICK)
     prompts = [f"prompt {n}" for n in range(400)]
     homes = {prompt: everyone.order(prompt)[0] for prompt in prompts}
     assert min(Counter(homes.values()).values()) > 70  # 100 each on average

@@ -47,15 +47,8 @@ def test_a_provider() -> None:
 
 def test_decoding_settings() -> None:
     assert build.decoding(Settings()) == Decoding()
-    chosen = Settings(
-        llm_temperature=0.7, llm_top_p=0.9, llm_top_k=40, llm_min_p=0.05,
-        llm_repetition_penalty=1.1, llm_presence_penalty=0.5, llm_max_tokens=99, llm_stop="END",
-        llm_seed=7,
-    )  # fmt: skip
-    assert build.decoding(chosen) == Decoding(
-        temperature=0.7, top_p=0.9, top_k=40, min_p=0.05, repetition_penalty=1.1,
-        presence_penalty=0.5, max_tokens=99, stop=("END",), seed=7,
-    )  # fmt: skip
+    chosen = Settings(llm_temperature=0.7, llm_max_tokens=99, llm_seed=7)
+    assert build.decoding(chosen) == Decoding(temperature=0.7, max_tokens=99, seed=7)
 
 
 def test_examined(tiny_llama: Path, unused_port: int) -> None:

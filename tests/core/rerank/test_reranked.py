@@ -1,4 +1,4 @@
-"""A reranker in a search: its order, its cut-off by `ragkit calibrate`, in the real database."""
+"""A reranker in a search: its order, and its cut-off by `ragkit eval calibrate`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext

@@ -12,8 +12,7 @@ from ragkit.errors import ModelError, NotFoundError, OtherModelError, QueryError
 from ragkit.filters import parse
 from ragkit.retrieve import legs
 from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
-from ragkit.retrieve.search import HybridRetriever, Scoring
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.search import HybridRetriever
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, RetrieverConformance, fill
 from ragkit.testing.corpus import new_document
 from ragkit.types import Hit, Mode, Query
@@ -236,54 +235,6 @@ def test_a_passage_is_embedded_in_the_questions_place(store: FakeStore) -> None:
     lexical = HybridRetriever(store, FakeEmbedder(), "default", "lexical").search("delta wing", k=6)
     by_words = {hit.chunk: hit.score for hit in found.hits if "lexical" in hit.scores}
     assert set(by_words) == {hit.chunk for hit in lexical}  # the words are still the question's
-
-
-def test_a_fusion_is_chosen(store: FakeStore) -> None:
-    query = "wing, days leave"
-    legs = [
-        HybridRetriever(store, FakeEmbedder(), "default", mode).search(query, k=6)
-        for mode in MODES[1:]
-    ]
-    ranks = [[hit.chunk for hit in leg] for leg in legs]
-    by_rank = HybridRetriever(store, FakeEmbedder(), "default", scoring=Scoring("rrf"))
-    assert [(hit.chunk, hit.score) for hit in by_rank.search(query, k=6)] == reciprocal_rank(ranks)
-    for weight, leg in ((1.0, legs[0]), (0.0, legs[1])):
-        scoring = Scoring("weighted", dense_weight=weight)
-        hits = HybridRetriever(store, FakeEmbedder(), "default", scoring=scoring).search(query, k=1)
-        assert hits[0].chunk == leg[0].chunk
-    notes = by_rank.find(Query(query), k=6).stages[-2].notes
-    assert notes == {"method": "rrf", "candidates": 6}
-
-
-def test_bm25_has_the_constants_that_were_chosen(store: FakeStore) -> None:
-    scoring = Scoring(k1=0.0)
-    retriever = HybridRetriever(store, FakeEmbedder(), "default", "lexical", scoring=scoring)
-    with store.snapshot() as reader:
-        weight = lexical(reader, "default", "triangular", 1, k1=0.0).best[0][1]
-    hit = retriever.search("triangular", k=1)[0]
-    assert hit.score == weight
-    assert (
-        hit.score
-        > HybridRetriever(store, FakeEmbedder(), "default", "lexical")
-        .search("triangular", k=1)[0]
-        .score
-    )
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_marks_bind_every_mode_and_there_are_still_k(mode: Mode) -> None:
-    store = FakeStore()
-    texts = [f"alpha bravo {'charlie ' * (n % 3 == 0)}delta number{n}" for n in range(900)]
-    fill(store, FakeEmbedder(), [new_document("a.txt", *texts)])
-    retriever = HybridRetriever(store, FakeEmbedder(), "default", mode)
-    without = retriever.search("alpha bravo charlie delta -charlie", k=400)
-    assert len(without) == 400
-    assert not any("charlie" in hit.text for hit in without)
-    (only,) = retriever.search("alpha +number7", k=5)
-    assert only.text == "alpha bravo delta number7"
-    phrase = retriever.search('"charlie delta" alpha', k=500)
-    assert len(phrase) == 300
-    assert all("charlie delta" in hit.text for hit in phrase)
 
 
 def test_what_cannot_be_read_is_searched_by_words_beside_what_can(store: FakeStore) -> None:

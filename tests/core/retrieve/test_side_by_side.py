@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import SecretStr
 
-from ragkit import KnowledgeBase, Settings
+from ragkit import Settings
 from ragkit.errors import DatabaseError, ModelError
 from ragkit.retrieve import legs
 from ragkit.retrieve.legs import Search
-from ragkit.retrieve.search import HybridRetriever, Scoring
+from ragkit.retrieve.search import HybridRetriever
 from ragkit.retrieve.words.lexical import LexicalFound, lexical
 from ragkit.store.connect import open_pool
 from ragkit.store.open import Database, open_database
@@ -258,19 +258,3 @@ def test_an_extensions_scores_are_asked_of_the_snapshot_that_is_open(
     assert len(asked) == 1
     assert len(snapshots) == 2
     assert not any("again" in stage.notes for stage in found.stages)
-
-
-def test_the_settings_say_how_scores_are_made(database: Database, url: str) -> None:
-    chosen = Settings(
-        database_url=SecretStr(url),
-        fusion="weighted",
-        fusion_dense_weight=0.25,
-        bm25_k1=0.9,
-        bm25_b=0.4,
-    )
-    kb = KnowledgeBase.over(database, chosen, embedder=FakeEmbedder())
-    assert kb.adapted(passages=3).retriever().retriever.scoring == Scoring(
-        "weighted", dense_weight=0.25, k1=0.9, b=0.4
-    )
-    notes = kb.find(QUERY).stages
-    assert [s.notes["dense_weight"] for s in notes if s.name == "fuse"] == [0.25]

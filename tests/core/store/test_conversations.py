@@ -343,6 +343,9 @@ def test_pages_go_on_where_the_last_ended(database: Database, mine: Conversation
         seen += more
     assert seen == whole
     assert mine.page(9, collections=("finance",)) == []
+    assert [one.title for one in mine.page(9, search=" 3 ")] == ["3"]
+    assert len(mine.page(9, search=TURN.question[2:9].upper())) == 5, "their questions"
+    assert mine.page(9, search="100%") == []
     assert len(mine.page(9, collections=("finance", "handbook"))) == 5
 
 

@@ -106,8 +106,8 @@ def test_vectors_of_another_model_are_refused_with_both_names_and_the_remedy(
         put(store, "a", space=NEW)
     assert str(caught.value) == (
         "the collection is embedded with old (revision 1, 4 dimensions), not with new (revision 1,"
-        " 3 dimensions): use the collection's model, or move it to the other with `ragkit reembed"
-        " --to MODEL`"
+        " 3 dimensions): use the collection's model, or move it to the other with"
+        " `ragkit index reembed --to MODEL`"
     )
     prefixed = EmbeddingSpace("old", "1", 4, "query: ")
     with pytest.raises(OtherModelError, match="query prefix 'query: ' where it has ''"):

@@ -263,7 +263,7 @@ def test_a_name_that_means_nothing_is_one_line(name: str, message: str, tmp_path
 
 
 def test_llm_needs_a_language_model(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL"):
+    with pytest.raises(SettingsError, match="set RAGKIT_LLM_URL"):
         open_judge("llm", Settings(home=tmp_path))
 
 

@@ -174,5 +174,5 @@ def test_what_cannot_be_swept_is_said_before_anything_runs(tmp_path: Path) -> No
 
 def test_a_threshold_needs_a_fitted_cut_off(settings: Settings, tmp_path: Path) -> None:
     grid = Grid({"refusal_threshold": (0, 0.5)})
-    with pytest.raises(UsageError, match="fit one with 'ragkit calibrate'"):
+    with pytest.raises(UsageError, match="fit one with 'ragkit eval calibrate'"):
         sweep(grid, labelled({"x": "y"}), tmp_path / "out", settings, collection="default")

@@ -54,7 +54,7 @@ def test_a_set_is_made_that_the_other_commands_read(ragkit: Commands) -> None:
     asked = {q.text: q.answers for q in questions if q.answerable}
     assert asked["机房温度应保持在多少℃？"] == ("22℃",)
     assert {q.answerable for q in questions} == {True, False}
-    labelled = read_labelled(path)  # as `ragkit calibrate` does
+    labelled = read_labelled(path)  # as `ragkit eval calibrate` does
     assert sum(not one.answerable for one in labelled) == 2
     assert {one.group for one in labelled} == set(DOCUMENTS)
     (room,) = [row for row in _rows(path) if row.get("answers") == ["22℃"]]

@@ -237,7 +237,8 @@ def test_collections_and_uploads(client: Client, site: Site, tmp_path: Path) -> 
     client.delete(done.document)
     with pytest.raises(NotFoundError, match="There is no document"):
         client.document(done.document)
-    client.delete_collection("手册")
+    assert client.rename_collection("手册", "员工手册").name == "员工手册"
+    client.delete_collection("员工手册")
     assert [one.name for one in client.collections()] == ["default", "manuals"]
     with pytest.raises(NotFoundError):
         list(client.documents("手册"))

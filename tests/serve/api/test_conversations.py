@@ -47,6 +47,19 @@ def error(response: httpx.Response) -> tuple[int, str, str | None]:
     return response.status_code, told["message"], told["param"]
 
 
+def test_conversations_are_searched_by_title_and_question(
+    database: Database, http: httpx.Client
+) -> None:
+    for title in ("Leave", "Warranty"):
+        add(database, title)
+    add(database, "Leave of others", principal="somebody")
+    searched = http.get("/v1/conversations", params={"search": "leave"}).json()["data"]
+    assert [one["title"] for one in searched] == ["Leave"]
+    asked = http.get("/v1/conversations", params={"search": "HOW LONG"}).json()["data"]
+    assert len(asked) == 2
+    assert error(http.get("/v1/conversations", params={"search": "x" * 201}))[0] == 400
+
+
 def test_a_conversation_is_listed_and_read(database: Database, http: httpx.Client) -> None:
     assert http.get("/v1/conversations").json() == {
         "object": "list",

@@ -154,6 +154,20 @@ def test_collections_are_made_listed_and_deleted(client: TestClient) -> None:
 @pytest.mark.parametrize("name", ["", "a/b", "a\0b", "x" * 201])
 def test_names_that_no_collection_can_have(client: TestClient, name: str) -> None:
     error(client.post("/v1/collections", json={"id": name}), 400)
+    client.post("/v1/collections", json={"id": "a"})
+    error(client.patch("/v1/collections/a", json={"id": name}), 400)
+
+
+def test_a_collection_is_renamed(client: TestClient) -> None:
+    for name in ("a", "b"):
+        client.post("/v1/collections", json={"id": name})
+    renamed = client.patch("/v1/collections/a", json={"id": "手册"})
+    assert (renamed.status_code, renamed.json()["id"]) == (200, "手册")
+    assert [one["id"] for one in client.get("/v1/collections").json()["data"]] == ["b", "手册"]
+    assert "choose another name" in error(client.patch("/v1/collections/b", json={"id": "手册"}), 400)
+    assert error(client.patch("/v1/collections/a", json={"id": "c"}), 404) == (
+        "There is no collection 'a'."
+    )
 
 
 def test_an_upload_is_kept_and_its_job_tells_how_it_goes(site: Site, client: TestClient) -> None:
@@ -315,6 +329,9 @@ def test_a_key_does_what_its_scope_says_and_no_more(site: Site) -> None:
     error(reader.delete(f"/v1/documents/{number}"), 403)
     error(reader.put(f"/v1/documents/{number}/source", files={"file": ("a.txt", b"x")}), 403)
     error(writer.delete("/v1/collections/default"), 403)
+    error(writer.patch("/v1/collections/default", json={"id": "x"}), 403)
+    bound = site.client(scopes=["admin"], collections=["default"])
+    error(bound.patch("/v1/collections/default", json={"id": "x"}), 403)
     admin = site.client(scopes=["admin"])
     assert admin.delete("/v1/collections/default").status_code == 204
 

@@ -55,7 +55,7 @@ def counts(database: str) -> tuple[int, int, int]:
 
 
 def test_the_same_request_at_once_is_one_job_and_one_answer(serve: Serve, site: Site) -> None:
-    with serve() as first, serve(serve_queue=9) as second:
+    with serve() as first, serve(serve_keep_days=29) as second:
         urls = [first.url, second.url] * (AT_ONCE // 2)
         answers = at_once([partial(send, url, "Leave is 28 days.") for url in urls])
     assert [answer.status_code for answer in answers] == [202] * AT_ONCE

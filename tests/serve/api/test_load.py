@@ -43,7 +43,7 @@ def slow(words: int = 200, delay_s: float = 0.05) -> Callable[[Any], Reply]:
 
 
 def test_overload_is_turned_away_and_what_is_taken_is_answered(serve: Serve) -> None:
-    """Eight questions run and eight wait until all others have been turned away."""
+    """Eight questions run and sixteen wait until all others have been turned away."""
     free = threading.Event()
 
     def reply(messages: Any) -> str:
@@ -56,7 +56,6 @@ def test_overload_is_turned_away_and_what_is_taken_is_answered(serve: Serve) -> 
             llm_url=stub.url,
             llm_model="stub",
             serve_concurrency=8,
-            serve_queue=8,
             serve_key_concurrency=100,
         ) as live,
     ):
@@ -67,7 +66,7 @@ def test_overload_is_turned_away_and_what_is_taken_is_answered(serve: Serve) -> 
             async def ask(client: httpx.AsyncClient) -> httpx.Response:
                 response = await client.post("/v1/chat/completions", json=body())
                 statuses.append(response.status_code)
-                if len(statuses) == 24:
+                if len(statuses) == 16:
                     free.set()
                 return response
 
@@ -78,12 +77,12 @@ def test_overload_is_turned_away_and_what_is_taken_is_answered(serve: Serve) -> 
         metrics = httpx.get(f"{live.url}/metrics").text
         assert stub.most_running <= 8
     statuses = [answer.status_code for answer in answers]
-    assert (statuses.count(200), statuses.count(503)) == (16, 24)
+    assert (statuses.count(200), statuses.count(503)) == (24, 16)
     for answer in answers:
         if answer.status_code == 503:
             assert 1 <= int(answer.headers["retry-after"]) <= 60
             assert answer.json()["error"]["code"] == "overload"
-    assert 'ragkit_rejections_total{reason="overload"} 24.0' in metrics
+    assert 'ragkit_rejections_total{reason="overload"} 16.0' in metrics
     assert "ragkit_in_flight 0.0" in metrics
 
 

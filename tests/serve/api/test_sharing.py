@@ -17,7 +17,7 @@ from ragkit import Settings, keys
 from ragkit.contracts import Embedder
 from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Change, Shares, Sharing, to_readers
+from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import UploadWorker
 from ragkit.testing.corpus import fill, new_document
@@ -101,8 +101,8 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
             (chunk,) = row.fetchone() or (0,)
             worker.close()
         shares = Shares(database.pool, "default")
-        shares.document(hidden.id, to_readers(["group:hr"]))
-        shares.collection("closed", to_readers(["group:hr"]))
+        shares.document(hidden.id, Change(add=("group:hr",)))
+        shares.collection("closed", Change(add=("group:hr",)))
         library = Library(settings, database)
         library.embedder = library.embedders.default = embedder
         app = create_app(Services(settings, database, library), ui=True)
@@ -163,6 +163,7 @@ TELLS: Final[dict[str, Ask]] = {
 OTHERS: Final[dict[str, str]] = {
     "POST /v1/collections": "test_who_makes_a_collection_owns_it",
     "DELETE /v1/collections/{name}": "for keys with the scope admin",
+    "PATCH /v1/collections/{name}": "for keys with the scope admin",
     "POST /v1/collections/{name}/documents": "test_what_may_not_be_read_cannot_be_changed",
     "DELETE /v1/documents/{id}": "test_what_may_not_be_read_cannot_be_changed",
     "PUT /v1/documents/{id}/source": "test_what_may_not_be_read_cannot_be_changed",
@@ -185,6 +186,8 @@ OTHERS: Final[dict[str, str]] = {
     "GET /ui/me": "no documents",
     "GET /ui/notice/{collection}": "counts alone; tests/serve/ui/test_page.py has their readers",
     "GET /ui/static/{name}": "no documents",
+    "GET /ui/static/look.css": "no documents",
+    "GET /ui/static/mark.svg": "no documents",
     "GET /ui/sources/{id}/{ordinal}/{n}": "test_the_page_tells_no_more",
     "POST /ui/ask": "as POST /v1/chat/completions, in tests/serve/ui/test_asking.py",
     "GET /v1/documents/{id}/versions": "test_a_hidden_document_is_like_an_absent_one",

@@ -51,7 +51,7 @@ def test_giving_up_at_any_moment_leaves_no_connection_behind(streamed: bool) -> 
             await asyncio.wait({task})
 
     async def every(url: str) -> int:
-        upstream = Upstream(Settings(llm_url=url, llm_model="stub"), "stub")
+        upstream = Upstream(Settings(llm_url=url, llm_model="stub"))
         try:
             await asyncio.gather(*(client(upstream) for _ in range(CLIENTS)))
             before = _sockets()

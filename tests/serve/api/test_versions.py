@@ -15,7 +15,7 @@ from ragkit import Settings, keys
 from ragkit.contracts import Embedder
 from ragkit.library import Library
 from ragkit.store.open import Database, open_database
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.testing.corpus import fill, new_document
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
@@ -84,7 +84,7 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
                 loaded_embedder,
                 [new_document("lease.md", text, title="Lease"), new_document("hr.md", text)],
             )
-        Shares(database.pool, "default").document(secret.id, to_readers(["group:hr"]))
+        Shares(database.pool, "default").document(secret.id, Change(add=("group:hr",)))
         library = Library(settings, database)
         library.embedder = library.embedders.default = loaded_embedder
         app = create_app(Services(settings, database, library))

@@ -270,6 +270,8 @@ def test_everything_needs_a_key_once_there_are_keys(services: Services) -> None:
             assert unfit.status_code == 403
         bearer = {"authorization": f"Bearer {read.secret}"}
         assert fresh.get("/", headers=bearer).status_code == 200
+        for path in ("/ui/static/look.css", "/ui/static/mark.svg"):  # the log-in page's
+            assert fresh.get(path).status_code == 200
         upload = fresh.post(
             "/v1/collections/default/documents", headers=bearer, files={"file": ("a.md", b"x")}
         )
@@ -347,6 +349,7 @@ def test_foreign_scripts_and_styles_are_taken_out() -> None:
     assert own(html, nonce="N", language="zh") == (
         '<html lang="zh-CN"><head><script nonce="N">one</script>'
         '<script nonce="N" data-x>two</script><script type="module" src="./a.js"></script>'
+        '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
         '<script type="module" src="/ui/static/ragkit.js"></script></head>'
     )

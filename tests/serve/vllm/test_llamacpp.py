@@ -11,7 +11,10 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from pydantic import SecretStr
 
+from ragkit import Settings, build
+from ragkit.types import Decoding, Finish, Message
 from ragkit_serve.model.gguf_header import FILE_TYPES, read_gguf
 from ragkit_serve.model.llamacpp import ITS_VARIABLES, find_llamacpp
 from tests.serve.vllm.memorised import ANSWERS, TEMPLATE
@@ -106,6 +109,18 @@ def test_it_serves_its_name_and_only_with_the_key(server: Started) -> None:
     for path, body in (("/v1/models", None), ("/v1/chat/completions", {"messages": []})):
         with pytest.raises(HTTPError, match="401"):
             server.open(path, body, key="sk-wrong")
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_its_only_model_is_asked_for_and_answers(server: Started, question: str) -> None:
+    key = SecretStr(server.key)
+    model = build.language_model(Settings(llm_url=f"{server.url}/v1", llm_api_key=key))
+    assert model is not None
+    *pieces, finish = model.stream([Message("user", question)], Decoding(max_tokens=60))
+    assert "".join(str(piece) for piece in pieces) == ANSWERS[question]
+    assert model.name == "tiny"
+    assert isinstance(finish, Finish)
+    assert finish.reason == "stop"
 
 
 def test_a_prompt_above_the_context_is_refused_by_its_size(server: Started) -> None:

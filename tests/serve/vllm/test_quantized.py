@@ -69,8 +69,8 @@ def quantize(original: Path, scheme: str, *options: str) -> dict[str, Any]:
     python = environment_python("RAGKIT_TEST_QUANTIZE_PYTHON", "quantize")
     result = run(
         *("model", "quantize", str(original), "--scheme", scheme, "--json", *options),
+        *("--python", str(python)),
         folder=original.parent,
-        environment={"RAGKIT_QUANTIZE_PYTHON": str(python)},
     )
     assert result.returncode == 0, result.stderr
     facts: dict[str, Any] = json.loads(result.stdout)

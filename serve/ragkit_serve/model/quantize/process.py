@@ -29,8 +29,8 @@ def find_interpreter(python: Path | None) -> Path:
         if find_spec("llmcompressor") is None:
             raise ModelError(
                 "llm-compressor is not installed: pip install 'ragkit[quantize]', or make an"
-                " environment of its own (pip install llmcompressor) and set"
-                " RAGKIT_QUANTIZE_PYTHON to its Python"
+                " environment of its own (pip install llmcompressor) and name its Python with"
+                " --python"
             )
         return Path(sys.executable)
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('llmcompressor') is None)"
@@ -38,12 +38,12 @@ def find_interpreter(python: Path | None) -> Path:
         done = subprocess.run([str(python), "-c", code], cwd="/", timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ModelError(
-            f"RAGKIT_QUANTIZE_PYTHON = {python} cannot be run: name the Python of an environment"
+            f"--python {python} cannot be run: name the Python of an environment"
             " that has llm-compressor"
         ) from error
     if done.returncode:
         raise ModelError(
-            f"RAGKIT_QUANTIZE_PYTHON = {python} has no llm-compressor: pip install llmcompressor"
+            f"--python {python} has no llm-compressor: pip install llmcompressor"
             " in that environment"
         )
     return python

@@ -38,9 +38,8 @@ def choose_launch(
 
         return llamacpp_launch(options, choice.quantization, settings.llamacpp_python)
     prepare.check_model(options.model, load_format=options.load_format)
-    image = choice.image or settings.vllm_image  # takes the interpreter's place
-    if image is not None:
-        return _in_container(options, choice, image, say)
+    if choice.image is not None:
+        return _in_container(options, choice, choice.image, say)
     return _in_environment(options, choice, settings, say)
 
 

@@ -57,8 +57,8 @@ def find_vllm(python: Path | None) -> Installed:
         where = f"the environment of {python}" if python else "this environment"
         raise ModelError(
             f"vLLM is not installed in {where}: make one for it alone (python -m venv ~/vllm &&"
-            " ~/vllm/bin/pip install vllm) and set RAGKIT_VLLM_PYTHON=~/vllm/bin/python, or set"
-            " RAGKIT_VLLM_IMAGE to a container image"
+            " ~/vllm/bin/pip install vllm) and set RAGKIT_VLLM_PYTHON=~/vllm/bin/python, or"
+            " use a container with --image IMAGE"
         )
     name, version = json.loads(done.stdout)
     require_safe(release(version), f"vLLM {version} in {chosen}")

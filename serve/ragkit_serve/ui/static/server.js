@@ -10,6 +10,21 @@ export function say(key, values = {}) {
   return Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), words[key]);
 }
 
+const LONGEST_WAIT_S = 60;
+
+// Do work; wait and do it again where the server says when: a limit of the key, or a restart.
+export async function patiently(work, waiting = () => {}) {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!error.retryAfter) throw error;
+      waiting(error.message);
+      await new Promise((resolve) => { setTimeout(resolve, 1000 * Math.min(error.retryAfter, LONGEST_WAIT_S)); });
+    }
+  }
+}
+
 export async function call(path, method = "GET", body = undefined, signal = undefined) {
   const json = body !== undefined && !(body instanceof FormData);
   const answer = await fetch(path, {
@@ -28,7 +43,7 @@ async function refusal(answer) {
   const usual = { 413: words.error_too_large }[answer.status] ?? (answer.status < 500 ? `HTTP ${answer.status}` : words.no_server);
   const failed = failure(error?.message ? error : { message: usual });
   const wait = Number(answer.headers.get("retry-after"));
-  return Object.assign(failed, wait > 0 ? { retryAfter: wait } : {});
+  return Object.assign(failed, { status: answer.status }, wait > 0 ? { retryAfter: wait } : {});
 }
 
 function lost(error) {

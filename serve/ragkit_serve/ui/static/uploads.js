@@ -1,22 +1,25 @@
-// Files that are dropped or chosen, sent one by one to the API, and what becomes of them.
+// Files that are dropped or chosen, sent one by one to the API. The list of documents shows what
+// becomes of them there; here stands what has not reached the server, and what it noted of a file.
 
-import { $, make, printable, table } from "./dom.js";
-import { call, say, words } from "./server.js";
+import { $, make, printable } from "./dom.js";
+import { call, patiently, say, words } from "./server.js";
 import { chosen, loadSettings, me } from "./settings.js";
 
 const POLL_MS = 1000; // between two looks at the files on their way
 const LONGEST_WAIT_S = 60;
 const MAX_ROWS = 100;
-const GOING = new Set(["sending", "queued", "running"]);
-let files = []; // the latest first: { name, state, note, job, collection }
+const GOING = new Set(["queued", "running"]);
+let files = []; // the latest first: { file, name, state, note, job, collection }
+let refresh = () => {};
 let polling = false;
 let sending = Promise.resolve();
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// Draw the drop zone, or say why there is none; once. `finished` is called when documents changed.
-export function drawUploads(place, finished) {
+// Draw the drop zone, or say why there is none; once. `changed` is called when a file's state changed.
+export function drawUploads(place, changed) {
   if (place.children.length) return;
+  refresh = changed;
   if (!me.writes) {
     place.append(make("p", { id: "rk-no-upload", class: "rk-hint" }, words.no_write));
     return;
@@ -25,9 +28,8 @@ export function drawUploads(place, finished) {
   const zone = make("label", { id: "rk-upload" }, input, make("strong", {}, words.upload),
     make("span", { class: "rk-hint" }, say("upload_limit", { mb: me.max_upload_mb })));
   place.append(zone, make("div", { id: "rk-ways", role: "status" }));
-  const add = (chosenFiles) => addFiles([...chosenFiles], finished);
   input.addEventListener("change", () => {
-    add(input.files);
+    addFiles(input.files);
     input.value = ""; // so that the same file can be chosen again
   });
   input.addEventListener("keydown", (event) => {
@@ -35,7 +37,7 @@ export function drawUploads(place, finished) {
   });
   const over = (event) => zone.classList.toggle("rk-over", event.type === "dragover");
   for (const type of ["dragover", "dragleave", "drop"]) zone.addEventListener(type, over);
-  zone.addEventListener("drop", (event) => add(event.dataTransfer.files));
+  zone.addEventListener("drop", (event) => addFiles(event.dataTransfer.files));
 }
 
 // A file that is dropped beside the zone does not take the page's place.
@@ -47,30 +49,41 @@ export function keepPage() {
   }
 }
 
-function addFiles(added, finished) {
+// Send a file of the list again that failed: this page still has it, or asks for it.
+export function sendAgain({ job }) {
+  const before = files.find((row) => row.job === job && row.file);
+  if (before) addFiles([before.file]);
+  else $("#rk-upload input").click();
+}
+
+function addFiles(added) {
   const { collection } = chosen();
-  const rows = added.map((file) => ({ file, name: file.name, state: "sending", note: "", collection: collection ?? me.collection }));
+  const rows = [...added].map((file) => ({ file, name: file.name, state: "sending", note: "", collection: collection ?? me.collection }));
   files = [...rows.toReversed(), ...files].slice(0, Math.max(MAX_ROWS, rows.length));
   draw();
   sending = sending.then(async () => {
     for (const row of rows) {
       await send(row);
-      poll(finished);
+      poll();
     }
     if (!collection) await loadSettings().catch(() => {}); // its first upload has made it
+    refresh();
   });
 }
 
 async function send(row) {
   const { file, collection } = row;
-  delete row.file; // its bytes are needed no longer than this
   try {
     if (file.size > me.max_upload_mb * 2 ** 20) throw new Error(words.error_too_large);
     // A folder, or a file that has gone: the browser would only say that sending has failed.
     await file.slice(0, 1).arrayBuffer().catch(() => { throw new Error(words.unreadable); });
     const form = new FormData();
     form.append("file", file);
-    const answer = await patiently(row, () => call(`/v1/collections/${encodeURIComponent(collection)}/documents`, "POST", form));
+    const path = `/v1/collections/${encodeURIComponent(collection)}/documents`;
+    const answer = await patiently(() => call(path, "POST", form), (reason) => {
+      row.note = reason;
+      draw();
+    });
     learn(row, (await answer.json()).data[0]);
   } catch (error) {
     Object.assign(row, { state: "failed", note: error.message });
@@ -78,31 +91,19 @@ async function send(row) {
   draw();
 }
 
-// Wait and try again where the server says when: a limit of the key, or a restart.
-async function patiently(row, work) {
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!error.retryAfter) throw error;
-      row.note = error.message;
-      draw();
-      await pause(1000 * Math.min(error.retryAfter, LONGEST_WAIT_S));
-    }
-  }
-}
-
 function learn(row, job) {
-  const failed = job.stage ? `${job.stage}: ${job.reason}` : job.reason;
-  const progress = job.total ? say("progress", job) : "";
-  const notes = { failed, running: progress, done: job.reason }; // such as what was in a mail
+  const notes = { failed: job.reason, done: job.reason }; // such as what was in a mail
+  const changed = row.state !== job.state;
   Object.assign(row, { job: job.id, state: job.state, note: notes[job.state] ?? "" });
+  if (job.state === "done") row.file = null;
+  return changed;
 }
 
 // Look at the jobs until all have come to their end.
-async function poll(finished) {
+async function poll() {
   if (polling) return;
   polling = true;
+  refresh();
   for (;;) {
     const waiting = files.filter((row) => row.job && GOING.has(row.state));
     if (!waiting.length) break;
@@ -115,18 +116,38 @@ async function poll(finished) {
       continue;
     }
     const jobs = new Map((await answer.json()).data.map((job) => [job.id, job]));
+    let changed = false;
     for (const row of waiting) {
-      if (jobs.has(row.job)) learn(row, jobs.get(row.job));
+      if (jobs.has(row.job)) changed = learn(row, jobs.get(row.job)) || changed;
       else if (row.job === after - 1) row.state = "cancelled"; // nobody knows it any more
     }
     draw();
-    if (waiting.some((row) => row.state === "done")) finished();
+    if (changed) refresh();
   }
   polling = false;
 }
 
 function draw() {
-  const columns = ["file", "state", "note"].map((name) => words[`column_${name}`]);
-  const rows = files.map((row) => [printable(row.name), words[`state_${row.state}`], printable(row.note)]);
-  $("#rk-ways").replaceChildren(table("rk-sent", words.uploads, columns, rows));
+  const isOpen = (row) => row.state === "sending" || row.state === "cancelled" || (row.state === "failed" ? !row.job : row.state === "done" && row.note);
+  const rows = files.filter(isOpen);
+  const dismiss = (row) => {
+    files = files.filter((other) => other !== row);
+    draw();
+  };
+  const act = (row, name, work) => {
+    const button = make("button", { type: "button", class: "rk-link", "aria-label": `${words[name]}: ${printable(row.name)}` }, words[name]);
+    button.addEventListener("click", () => work(row));
+    return button;
+  };
+  const again = (row) => {
+    dismiss(row);
+    addFiles([row.file]);
+  };
+  const items = rows.map((row) => make("li", { "data-state": row.state },
+    make("span", { class: "rk-name" }, printable(row.name)),
+    make("span", { class: "rk-badge", "data-state": row.state }, words[`state_${row.state}`]),
+    make("span", { class: "rk-reason" }, printable(row.note)),
+    ...(row.state === "failed" ? [act(row, "retry", again)] : []),
+    ...(row.state === "sending" ? [] : [act(row, "dismiss", dismiss)])));
+  $("#rk-ways").replaceChildren(...(items.length ? [make("ul", { "aria-label": words.uploads }, ...items)] : []));
 }

@@ -192,7 +192,7 @@ def test_a_model_folder_that_is_not_there_is_one_line(
 
 
 def test_without_llm_compressor_the_remedy_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"ragkit\[quantize\].*RAGKIT_QUANTIZE_PYTHON"):
+    with pytest.raises(ModelError, match=r"ragkit\[quantize\].*--python"):
         find_interpreter(None)
     with pytest.raises(ModelError, match="has no llm-compressor: pip install llmcompressor"):
         find_interpreter(Path(sys.executable))
@@ -208,8 +208,8 @@ def test_an_interruption_ends_the_worker_and_leaves_nothing(
     command = [sys.executable, "-m", "ragkit", "model", "quantize", options.model]
     command += ["--scheme", "w8a8", "--calibration", str(options.calibration)]
     command += ["--output", str(options.output), "--ignore", "hang"]
-    environment = {**os.environ, "RAGKIT_QUANTIZE_PYTHON": str(python)}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
+    command += ["--python", str(python)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         worker = _wait_for(Path(options.model) / "worker.pid", running)
         running.send_signal(number)
         _, said = running.communicate(timeout=30)

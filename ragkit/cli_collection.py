@@ -1,0 +1,12 @@
+"""The `--collection` option of commands that search or answer, `-c` for short."""
+
+from typing import Annotated
+
+import typer
+
+AnswersFrom = Annotated[
+    str | None, typer.Option("--collection", "-c", help="The collection to answer from.")
+]
+SearchesIn = Annotated[
+    str | None, typer.Option("--collection", "-c", help="The collection to search.")
+]

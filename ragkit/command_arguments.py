@@ -1,0 +1,69 @@
+"""A request read from the arguments of `ragkit ask` or `ragkit search`, as the command reads them.
+
+Arguments that a request does not hold are left to the command itself: wrong ones, `--help`, and
+options that take the place of settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from ragkit.command_output import AskRequest, Request, SearchRequest
+
+_REQUESTS: Final = {"ask": AskRequest, "search": SearchRequest}
+_FIELDS: Final = {"json": "as_json"}  # what an option's field is called where its name is taken
+
+
+def read_arguments(arguments: Sequence[str]) -> Request | None:
+    """Read a command's name and arguments; None for what a request does not hold.
+
+    >>> read_arguments(["ask", "-k", "3", "When", "is", "lunch?"]).question
+    'When is lunch?'
+    >>> read_arguments(["ask", "--seed", "7", "When?"]), read_arguments(["ask", "--help"])
+    (None, None)
+    """
+    from typer import Exit
+
+    from ragkit.cli_lazy import CommandError
+
+    name, *rest = arguments
+    if name not in _REQUESTS:
+        return None
+    try:
+        context = _command(name).make_context(name, rest)
+    except (CommandError, Exit):
+        return None
+    written = [option for option in context.params if _is_written(context, option)]
+    return _request(name, context.params, written)
+
+
+def _is_written(context: Any, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _request(name: str, params: Mapping[str, Any], written: Sequence[str]) -> Request | None:
+    """Make the request; None where an option is written that it has no field for."""
+    given = {_FIELDS.get(option, option): value for option, value in params.items()}
+    if name == "ask":
+        given["question"] = " ".join(given.pop("words"))
+    fields = given.keys() & _REQUESTS[name].__dataclass_fields__.keys()
+    if {_FIELDS.get(option, option) for option in written} - fields - {"words"}:
+        return None
+    request: Request = _REQUESTS[name](**{option: given[option] for option in fields})
+    return request
+
+
+@cache
+def _command(name: str) -> Any:
+    """Return the command without its help option, which would print here."""
+    import typer
+
+    from ragkit.cli import app
+
+    group: Any = typer.main.get_command(app)
+    command = group.get_command(None, name)
+    command.add_help_option = False
+    return command

@@ -1,0 +1,51 @@
+"""Where the `ragkit` program begins: a running server makes the output, or the command line does.
+
+Nothing else is imported before that is known, so that an answer by a server comes at once.
+"""
+
+import signal
+import sys
+from collections.abc import Sequence
+
+
+def main() -> None:
+    """Run the command line; an expected error is one line on standard error."""
+    from ragkit.errors import RagkitError
+
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        _run(sys.argv[1:])
+    except RagkitError as error:
+        from ragkit.words import sentence
+
+        sys.stderr.write(f"ragkit: {sentence(' '.join(str(error).split()))}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("ragkit: interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stdout = None
+        sys.exit(1)
+
+
+def _run(arguments: Sequence[str]) -> None:
+    from ragkit.local_server import COMMANDS, output_of_server
+    from ragkit.outputs import print_outputs
+
+    if arguments and arguments[0] in COMMANDS:
+        outputs = output_of_server(arguments)
+        if outputs is not None:
+            print_outputs(outputs)
+            return
+    from ragkit.cli import app
+
+    app(prog_name="ragkit")
+
+
+def _end(number: int, frame: object) -> None:
+    """End on SIGTERM as on any exit, so that the last client stops the embedded database."""
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()
