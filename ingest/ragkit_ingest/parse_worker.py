@@ -8,19 +8,15 @@ where the files come from.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import math
 import os
-import resource
-import signal
 import struct
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
+from ragkit import limited
 from ragkit.errors import IngestError
 from ragkit.types import ParsedText
 from ragkit_ingest.answers import Answer, parts_in, told, told_members
@@ -35,12 +31,10 @@ from ragkit_ingest.trimming import Trimming
 # the other (see answers.py). Before it answers, a splitter may "call" the embedder so.
 FRAME = struct.Struct("<QQ")  # bytes of the JSON, bytes of what follows it
 
-_MAX_OPEN_FILES = 64
 # What libraries would tell their makers. From 1.29 on ONNX Runtime tells Microsoft of each process
 # and model, unless told otherwise before it is loaded (microsoft/onnxruntime#27379).
 _PRIVATE = {"ORT_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
 _OUT_OF_MEMORY = {"error": "memory"}
-_PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
 
 Parse = Callable[[bytes, str, ParseOptions], ParsedText]
 
@@ -54,13 +48,13 @@ def main(arguments: Sequence[str]) -> None:
 def serve(parse: Parse, *, memory_mb: int, cpu_s: int) -> None:
     """Answer requests until standard input ends. Returns early once memory ran out."""
     os.environ.update(_PRIVATE)
-    requests, answers = _pipes()
-    _die_with_parent()
-    _limit(memory_mb)
+    requests, answers = limited.take_pipes()
+    limited.die_with_parent()
+    limited.limit(memory_mb)
     trim = Trimming()
     splitting = SplitWorker(partial(_call, requests, answers))
     while True:
-        _limit_cpu(cpu_s)
+        limited.limit_cpu(cpu_s)
         try:
             request = _read(requests)
             if request is None:
@@ -135,44 +129,6 @@ def _json(answer: dict[str, Any]) -> bytes:
 def _name(error: Exception) -> str:
     said = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Take the pipes for the protocol, so that whatever a library prints goes nowhere near it."""
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1):
-        os.dup2(nothing, descriptor)
-    os.close(nothing)
-    return requests, answers
-
-
-def _die_with_parent() -> None:
-    """Ask to be killed when the parent is; where there is no prctl the end of input has to do."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _limit(memory_mb: int) -> None:
-    _lower(resource.RLIMIT_AS, memory_mb << 20)
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
-
-
-def _lower(kind: int, wanted: int) -> None:
-    """Set a limit for good, unless the machine's own is lower."""
-    hard = resource.getrlimit(kind)[1]
-    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(kind, (limit, limit))
-
-
-def _limit_cpu(seconds: int) -> None:
-    """Allow this file so much; the limit counts from the start of the process."""
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    wanted = math.ceil(time.process_time()) + seconds
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def _read(requests: BinaryIO) -> tuple[bytes, dict[str, Any]] | None:

@@ -5,8 +5,6 @@ It knows nothing of jobs, processes or the database.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
+from ragkit.content_hash import content_hash
 from ragkit.errors import IngestError
 from ragkit.text.analyse import ANALYSER
 from ragkit.text.language import language
@@ -77,18 +76,10 @@ def read(item: Item, *, max_bytes: int) -> Source:
     return Source(
         item,
         data,
-        content_hash=_hash(item, data),
+        content_hash=content_hash(data, item.title, item.metadata),
         seconds=perf_counter() - began,
         size_bytes=len(data),
     )
-
-
-def _hash(item: Item, data: bytes) -> str:
-    digest = hashlib.sha256(data)
-    if item.title or item.metadata:  # an upload's hash is that of its bytes
-        said = [item.title, sorted(item.metadata.items())]
-        digest.update(json.dumps(said, ensure_ascii=False).encode())
-    return digest.hexdigest()
 
 
 class Steps:

@@ -290,6 +290,15 @@ class Client:
         with self._server.stream("GET", f"/v1/documents/{document}/source") as response:
             return write_file(Path(path), self._server.chunks(response))
 
+    def page(self, document: int, page: int, path: str | os.PathLike[str]) -> Path:
+        """Write a page of a document's original PDF as a PNG to a new file; return its path.
+
+        Raises NotFoundError where the original cannot be shown, UsageError for a file that is
+        there already or cannot be written.
+        """
+        with self._server.stream("GET", f"/v1/documents/{document}/pages/{page}.png") as response:
+            return write_file(Path(path), self._server.chunks(response))
+
     def text(self, document: int) -> str:
         """Return a document's whole text, which every offset counts in."""
         return whole_text(self._server, document)
@@ -331,7 +340,9 @@ class Client:
     # Conversations and feedback
 
     def conversations(self, *, search: str | None = None) -> Iterator[KeptConversation]:
-        """Iterate over one's conversations, the latest first; those with a text in title or question.
+        """Iterate over one's conversations, the latest first.
+
+        With `search`, those that have it in their title or a question.
         """
         return map(read_conversation, self._pages("/v1/conversations", search=search))
 

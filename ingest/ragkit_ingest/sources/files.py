@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from ragkit.errors import IngestError
+from ragkit.regular_file import open_regular
 from ragkit_ingest.items import Stamp
 from ragkit_ingest.skipped import FOLDER_LINK, SPECIAL_FILE
 from ragkit_ingest.sources.sizes import TooLargeError, read_bounded
@@ -93,17 +93,12 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 def open_file(path: str) -> BinaryIO:
     """Open a regular file. Raises IngestError, also for a device or a pipe."""
     try:
-        # Without O_NONBLOCK opening a pipe would wait for somebody to write to it.
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return open_regular(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         if isinstance(error, FileNotFoundError) and os.path.islink(path):
             reason = "it is a link that leads nowhere"
         raise IngestError("read", reason) from error
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return os.fdopen(file, "rb")
-    os.close(file)
-    raise IngestError("read", "it is not a regular file")
 
 
 def read_file(path: str, max_bytes: int) -> bytes:

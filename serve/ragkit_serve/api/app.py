@@ -30,6 +30,7 @@ from ragkit_serve.api import (
     kept,
     login,
     models,
+    pages,
     rerank,
     search,
     sharing,
@@ -47,11 +48,12 @@ from ragkit_serve.api.observe import Observe
 from ragkit_serve.api.quota import Quota
 from ragkit_serve.api.state import State
 from ragkit_serve.api.upstream import Upstream
+from ragkit_serve.original.renderer import PageRenderer
 from ragkit_serve.services import Services
 from ragkit_serve.ui.csp import Protected
 
 GROUPS = (
-    *(chat, kept, models, embeddings, rerank, search, collections, documents, jobs),
+    *(chat, kept, models, embeddings, rerank, search, collections, documents, pages, jobs),
     *(conversations, feedback, health, login, sharing, versions),
 )
 ABOUT = (
@@ -146,6 +148,7 @@ def _state(services: Services, *, shared_metrics: bool) -> State:
         ),
         keyring=Keyring(services.database, settings, loopback=is_loopback(settings.serve_host)),
         upstream=Upstream(settings) if is_served(settings) else None,
+        pages=PageRenderer(),
     )
 
 

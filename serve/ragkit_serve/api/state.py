@@ -9,6 +9,7 @@ from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
 from ragkit_serve.api.quota import Quota
 from ragkit_serve.api.upstream import Upstream
+from ragkit_serve.original.renderer import PageRenderer
 from ragkit_serve.services import Services
 
 
@@ -22,3 +23,4 @@ class State:
     admission: Admission
     keyring: Keyring
     upstream: Upstream | None
+    pages: PageRenderer

@@ -1,7 +1,8 @@
 """The source of a citation: the cited span, highlighted, in its surroundings in the document.
 
 It reads the stored text by offsets; a document that has changed since is never shown as if it had
-not. It knows nothing of answers.
+not. Beside the text of a PDF there is a place for the original page, which static/original.js
+fills.
 """
 
 from __future__ import annotations
@@ -13,21 +14,29 @@ from typing import TYPE_CHECKING, Final
 from ragkit.errors import NotFoundError
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation, Span
+from ragkit_serve.api.pages import MAX_MARKED
 from ragkit_serve.ui.markdown import plain
 from ragkit_serve.ui.turn import name_of, verdict_of
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
     from ragkit.library import Caller
+    from ragkit.store.originals import Originals
 
 AROUND_CHARS: Final = 900  # arbitrary: about half a page on either side
 MAX_CHARS: Final = 20_000  # arbitrary: of the panel; a passage is far shorter
 
 
 def source_html(
-    store: Store, caller: Caller, cited: Sequence[Citation], words: Mapping[str, str]
+    store: Store,
+    caller: Caller,
+    cited: Sequence[Citation],
+    words: Mapping[str, str],
+    originals: Originals | None = None,
 ) -> str:
     """Write the panel of one source: the quotations `cited` from one document, at least one.
+
+    With `originals` there is a place for the page of a PDF.
 
     Raises DatabaseError.
     """
@@ -41,7 +50,8 @@ def source_html(
         return _panel(cited, "gone", _quoted(cited), words)
     if document.version != first.version:
         return _panel(cited, "replaced", _quoted(cited), words, now=document.version)
-    return _panel(cited, "", surrounded(text, cited), words)
+    figure = _figure(cited, originals)
+    return _panel(cited, "", surrounded(text, cited), words, figure=figure)
 
 
 def surrounded(text: str, cited: Sequence[Citation]) -> str:
@@ -66,6 +76,7 @@ def _panel(
     words: Mapping[str, str],
     *,
     now: int = 0,
+    figure: str = "",
 ) -> str:
     first, verdict = cited[0], verdict_of(cited)
     places = [words["version"].format(version=first.version)]
@@ -78,7 +89,25 @@ def _panel(
         f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'
         f'<p class="rk-place">{escape(" · ".join(places))}<br>{plain(first.uri)}</p>'
         f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'
-        f'<div class="rk-passage">{passage}</div>'
+        f'<div class="rk-beside">{figure}<div class="rk-passage">{passage}</div></div>'
+    )
+
+
+def _figure(cited: Sequence[Citation], originals: Originals | None) -> str:
+    """Write the place of the page on which the first quotation begins; "" where there is none."""
+    first = cited[0]
+    if originals is None or first.page is None:
+        return ""
+    try:
+        originals.find(first.document)
+    except NotFoundError:
+        return ""
+    spans = _merged(cited)[:MAX_MARKED]
+    marks = " ".join(f"{span.start}-{span.end}" for span in spans)
+    return (
+        f'<figure class="rk-original" data-document="{first.document}"'
+        f' data-version="{first.version}" data-page="{first.page}" data-marks="{marks}"'
+        f' data-title="{plain(name_of(first.title, first.uri))}"></figure>'
     )
 
 

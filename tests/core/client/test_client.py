@@ -352,6 +352,14 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_page_of_an_original_is_written_as_a_picture(tmp_path: Path) -> None:
+    script = Script(httpx.Response(200, content=b"\x89PNG"))
+    target = script.client.page(3, 2, tmp_path / "page.png")
+    assert target.read_bytes() == b"\x89PNG"
+    (request,) = script.requests
+    assert request.url.path == "/v1/documents/3/pages/2.png"
+
+
 def test_a_text_is_begun_anew_when_the_document_is_replaced() -> None:
     def piece(version: int, start: int, text: str, chars: int) -> httpx.Response:
         end = start + len(text)

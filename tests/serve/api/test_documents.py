@@ -164,7 +164,9 @@ def test_a_collection_is_renamed(client: TestClient) -> None:
     renamed = client.patch("/v1/collections/a", json={"id": "手册"})
     assert (renamed.status_code, renamed.json()["id"]) == (200, "手册")
     assert [one["id"] for one in client.get("/v1/collections").json()["data"]] == ["b", "手册"]
-    assert "choose another name" in error(client.patch("/v1/collections/b", json={"id": "手册"}), 400)
+    assert "choose another name" in error(
+        client.patch("/v1/collections/b", json={"id": "手册"}), 400
+    )
     assert error(client.patch("/v1/collections/a", json={"id": "c"}), 404) == (
         "There is no collection 'a'."
     )

@@ -191,6 +191,8 @@ OTHERS: Final[dict[str, str]] = {
     "GET /ui/sources/{id}/{ordinal}/{n}": "test_the_page_tells_no_more",
     "POST /ui/ask": "as POST /v1/chat/completions, in tests/serve/ui/test_asking.py",
     "GET /v1/documents/{id}/versions": "test_a_hidden_document_is_like_an_absent_one",
+    "GET /v1/documents/{id}/pages/{page}": "test_pages.py",
+    "GET /v1/documents/{id}/pages/{page}.png": "test_pages.py",
     "POST /v1/documents/{id}/versions/{version}/restore": (
         "test_what_may_not_be_read_cannot_be_changed"
     ),
@@ -227,7 +229,7 @@ def test_a_route_tells_those_who_may_read(site: Site, name: str) -> None:
 
 def test_a_hidden_document_is_like_an_absent_one(site: Site) -> None:
     client = site.client("ada")
-    for path in ("", "/text", "/source", "/sharing", "/versions"):
+    for path in ("", "/text", "/source", "/sharing", "/versions", "/pages/1", "/pages/1.png"):
         hidden = client.get(f"/v1/documents/{site.hidden}{path}")
         absent = client.get(f"/v1/documents/999999{path}")
         assert (hidden.status_code, absent.status_code) == (404, 404)

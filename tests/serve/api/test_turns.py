@@ -25,6 +25,8 @@ READS = {
     "document": "/v1/documents/1",
     "text": "/v1/documents/1/text",
     "file": "/v1/documents/1/source",
+    "page": "/v1/documents/1/pages/1",
+    "picture": "/v1/documents/1/pages/1.png",
     "documents": "/v1/collections/default/documents",
     "versions": "/v1/documents/1/versions",
 }

@@ -116,7 +116,7 @@ function counted() {
 function nothing() {
   const part = $("#rk-part").value.trim();
   if (part && list.all) return make("p", { class: "rk-none" }, say("none_named", { part }));
-  return make("p", { class: "rk-none" }, me.writes ? words.no_documents : words.no_documents_here);
+  return make("p", { class: "rk-none" }, me.writes ? words.list_empty : words.no_documents_here);
 }
 
 // Roles are written out: the phone's layout takes them from the elements.
@@ -169,8 +169,8 @@ function stateOf(file, key) {
   const badge = make("span", { class: "rk-badge", "data-state": file.state }, words[`state_${file.state}`]);
   if (file.state === "running" && file.total) return [badge, make("span", { class: "rk-reason" }, say("progress", file))];
   if (file.state !== "failed") return [badge];
-  const act = (name) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, words[name]);
-  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry"), act("dismiss")] : [])];
+  const act = (name, text) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, text);
+  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry", words.retry), act("dismiss", words.dismiss_row)] : [])];
 }
 
 // What is clicked in the table

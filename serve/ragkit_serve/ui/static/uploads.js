@@ -56,7 +56,7 @@ export function sendAgain({ job }) {
   else $("#rk-upload input").click();
 }
 
-function addFiles(added) {
+export function addFiles(added) {
   const { collection } = chosen();
   const rows = [...added].map((file) => ({ file, name: file.name, state: "sending", note: "", collection: collection ?? me.collection }));
   files = [...rows.toReversed(), ...files].slice(0, Math.max(MAX_ROWS, rows.length));
@@ -128,6 +128,8 @@ async function poll() {
 }
 
 function draw() {
+  document.dispatchEvent(new CustomEvent("rk-uploads", { detail: [...files] })); // for the chat
+  if (!$("#rk-ways")) return;
   const isOpen = (row) => row.state === "sending" || row.state === "cancelled" || (row.state === "failed" ? !row.job : row.state === "done" && row.note);
   const rows = files.filter(isOpen);
   const dismiss = (row) => {
@@ -148,6 +150,6 @@ function draw() {
     make("span", { class: "rk-badge", "data-state": row.state }, words[`state_${row.state}`]),
     make("span", { class: "rk-reason" }, printable(row.note)),
     ...(row.state === "failed" ? [act(row, "retry", again)] : []),
-    ...(row.state === "sending" ? [] : [act(row, "dismiss", dismiss)])));
+    ...(row.state === "sending" ? [] : [act(row, "dismiss_row", dismiss)])));
   $("#rk-ways").replaceChildren(...(items.length ? [make("ul", { "aria-label": words.uploads }, ...items)] : []));
 }
