@@ -46,7 +46,7 @@ def list_(json: JsonOption = False) -> None:
         [one.name, str(one.documents), str(one.chunks), *shown(its)]
         for one, its in zip(found, sharing, strict=True)
     ]
-    columns = [say(one) for one in ("name", "documents", "passages", "owner", "readers")]
+    columns = [say(column) for column in ("name", "documents", "passages", "owner", "readers")]
     render.print_table(columns, rows, empty=say(NOTHING_INGESTED))
 
 

@@ -1,9 +1,14 @@
 """`ragkit doctor`: every check on a line, with a remedy where one is needed."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ragkit.words import say, sentence
+
+if TYPE_CHECKING:
+    from ragkit.doctor import Check
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
@@ -17,12 +22,18 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     for check in examine(settings):
         checks.append(check)
         if not json:
-            state = "FAIL" if not check.ok else "warn" if check.warning else "ok  "
-            typer.echo(f"{state}  {check.name}: {check.found}")
-            if check.remedy:
-                typer.echo(f"      {'note' if state == 'ok  ' else 'remedy'}: {check.remedy}")
+            _print(check)
     healthy = all(check.ok for check in checks)
     if json:
         render.print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
     if not healthy:
         raise typer.Exit(1)
+
+
+def _print(check: "Check") -> None:
+    state = "FAIL" if not check.ok else "warn" if check.warning else "ok  "
+    name, found = sentence(check.name), sentence(check.found)
+    typer.echo(say("{state}  {name}: {text}", state=say(state), name=name, text=found))
+    if check.remedy:
+        kind = say("note" if check.ok and not check.warning else "remedy")
+        typer.echo(say("      {name}: {text}", name=kind, text=sentence(check.remedy)))

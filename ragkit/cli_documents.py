@@ -202,7 +202,7 @@ def delete(
 
 
 def _confirm(documents: "Sequence[Document]") -> None:
-    names = ", ".join(f"{one.id} ({one.uri})" for one in documents[:_MAX_ASKED])
+    names = ", ".join(f"{document.id} ({document.uri})" for document in documents[:_MAX_ASKED])
     more = len(documents) - _MAX_ASKED
     if more > 0:
         names += " " + say("and {number} more", number=more)

@@ -112,6 +112,7 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
                 yield _indexes(cursor, settings.tenant)
                 yield _orphans(cursor, settings.tenant)
                 yield _failed_jobs(cursor, settings.tenant)
+            yield _documents(database, settings)
             if embedder is not None:
                 yield from _truncated(database, settings)
                 yield _unread(database, settings)
@@ -156,6 +157,15 @@ def _failed_jobs(cursor: Cursor[Any], tenant: str) -> Check:
     found = f"{failed} failed at their last ingestion" if failed else "none failed"
     remedy = "run `ragkit ingest` on them again to see the reasons" if failed else ""
     return Check("files", True, found, remedy)
+
+
+def _documents(database: Database, settings: Settings) -> Check:
+    collections = database.store(settings.tenant).collections()
+    number = sum(collection.documents for collection in collections)
+    if not number:
+        return Check("documents", True, "none yet", "ragkit ingest FOLDER")
+    many = "1 collection" if len(collections) == 1 else f"{len(collections)} collections"
+    return Check("documents", True, f"{number} in {many}")
 
 
 def _truncated(database: Database, settings: Settings) -> Iterator[Check]:

@@ -41,7 +41,7 @@ def named(store: Store, collection: str | None, name: str) -> Document | None:
         return document
     fitting = fitting_best(store, collection, name)
     if len(fitting) > 1:
-        listed = ", ".join(f"{one.id} ({one.uri})" for one in fitting[:MAX_SHOWN])
+        listed = ", ".join(f"{each.id} ({each.uri})" for each in fitting[:MAX_SHOWN])
         many = str(len(fitting))
         if len(fitting) > MAX_SHOWN:
             many, listed = f"more than {MAX_SHOWN}", f"{listed}, ..."
@@ -73,8 +73,9 @@ def fitting_best(store: Store, collection: str | None, name: str) -> Sequence[Do
     """List the documents that a name fits best, at most one more than can be shown."""
     if isinstance(store, Naming):
         return store.ending(collection, name, MAX_SHOWN + 1)
-    names = [one.name for one in store.collections()] if collection is None else [collection]
+    names = [each.name for each in store.collections()] if collection is None else [collection]
     documents = [document for each in names for document in store.documents(each)]
-    fits = [(fit_document(one.uri, one.title, name), one) for one in documents]
-    best = min((how for how, _ in fits if how is not None), default=None)
-    return [one for how, one in fits if how is not None and how == best][: MAX_SHOWN + 1]
+    fits = [(fit_document(each.uri, each.title, name), each) for each in documents]
+    best = min((level for level, _ in fits if level is not None), default=None)
+    fitting = [document for level, document in fits if level is not None and level == best]
+    return fitting[: MAX_SHOWN + 1]

@@ -32,7 +32,7 @@ def language(environment: Mapping[str, str] = os.environ) -> Language:
     return "zh" if preferred.lower().startswith("zh") else "en"
 
 
-def say(text: str, **values: object) -> str:
+def say(text: str, /, **values: object) -> str:
     """Return a text in the user's language, with the values in its {places}."""
     if language() == "zh":
         from ragkit.words_zh import TEXTS

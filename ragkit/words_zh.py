@@ -34,7 +34,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "  {reason}: {names}": "  {reason}：{names}",
     "Failed: {files}": "失败：{files}",
     "Time: {seconds} s": "用时：{seconds} 秒",
-    "--json lists all of them": "用 --json 可列出全部",
+    "--json lists more of them": "用 --json 可列出更多",
     "and {number} more: --json lists them": "还有 {number} 个，用 --json 可列出",
     "Queued: {files}": "已排队：{files}",
     "Waiting in collection {name!r}: {files}": "集合 {name!r} 中等待处理：{files}",
@@ -44,12 +44,16 @@ TEXTS: Final[Mapping[str, str]] = {
     "Broken off: what is stored stays; run the same command again to go on.": (
         "已中断：存好的内容不变；再次运行同一命令即可继续。"
     ),
-    "would": "将",
+    "would": "操作",
     "add": "新增",
     "delete": "删除",
     "update": "更新",
     "fail": "失败",
     "reason": "原因",
+    "files": "文件",
+    "files, {rate} passages/s": "文件，每秒 {rate} 个段落",
+    "{done} of {total} files": "已处理 {done} 个文件，共 {total} 个",
+    ", about {seconds} s left": "，大约还需 {seconds} 秒",
     # What parsers note.
     "menus and footers of web pages": "网页的菜单和页脚",
     "lines that repeat in many files": "多个文件中重复出现的行",
@@ -91,6 +95,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "the file is empty (0 bytes)": "文件是空的（0 字节）",
     "it describes another file: name that one instead": "它是另一个文件的说明：请改写那个文件",
     "Permission denied": "没有读取权限",
+    "truncated PDF": "PDF 文件不完整",
     "it is a link that leads nowhere": "链接指向的文件不存在",
     # Wrong usage.
     "{message} (`{command} --help` explains it)": "{message}（用法见 `{command} --help`）",
@@ -107,7 +112,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "everybody": "所有人",
     "the owner alone": "仅所有者",
     "name": "名称",
-    "documents": "文档数",
+    "documents": "文档",
     "since": "开始",
     "to": "结束",
     "document": "文档",
@@ -118,12 +123,12 @@ TEXTS: Final[Mapping[str, str]] = {
         "以下文件的内容与已保存的文档相同："
     ),
     # Deleting.
-    "Delete {documents}: {names}?": "删除{documents}：{names}？",
-    "Delete collection {name!r} with its {documents}?": "删除集合 {name!r} 及其中的{documents}？",
+    "Delete {documents}: {names}?": "删除 {documents}：{names}？",
+    "Delete collection {name!r} with its {documents}?": "删除集合 {name!r} 及其中的 {documents}？",
     "Deleted collection {name!r} with its {documents}.": (
-        "已删除集合 {name!r} 及其中的{documents}。"
+        "已删除集合 {name!r} 及其中的 {documents}。"
     ),
-    "Collection {name!r} is there, with {documents}.": "集合 {name!r} 已就绪，其中有{documents}。",
+    "Collection {name!r} is there, with {documents}.": "集合 {name!r} 已就绪，其中有 {documents}。",
     "{question} There is no terminal to ask at: nothing was done; add --yes.": (
         "{question}没有终端可供确认：什么都没有做；请加上 --yes。"
     ),
@@ -138,8 +143,47 @@ TEXTS: Final[Mapping[str, str]] = {
     "not in the document": "文档中没有",
     "The sources do not answer this question.": "文档中没有这个问题的答案。",
     "Reason: {reason}": "原因：{reason}",
+    # `ragkit doctor`.
+    "{state}  {name}: {text}": "{state}  {name}：{text}",
+    "      {name}: {text}": "      {name}：{text}",
+    "ok  ": "正常",
+    "warn": "注意",
+    "FAIL": "失败",
     "remedy": "解决办法",
     "note": "提示",
+    "embedding model": "向量模型",
+    "reranker": "重排模型",
+    "entailment model": "推理模型",
+    "language model": "语言模型",
+    "database": "数据库",
+    "read replica": "只读副本",
+    "tenants": "租户",
+    "indexes": "索引",
+    "orphans": "缺失的数据",
+    "truncated chunks": "被截断的段落",
+    "documents' languages": "文档语言",
+    "collection's model": "集合所用的模型",
+    "calibration": "拒答标准",
+    "none": "无",
+    "none yet": "还没有",
+    "none failed": "没有失败的",
+    "none needed: tables are small": "数据量小，不需要",
+    "read by the collections' models": "集合所用的模型都能处理",
+    "ragkit ingest FOLDER": "ragkit ingest 文件夹",
+    "run `ragkit ingest` on them again to see the reasons": (
+        "对它们再次运行 `ragkit ingest` 可查看原因"
+    ),
+    "ingest those collections again": "重新读入这些集合",
+    "delete the documents concerned and ingest them again": "删除有关文档，再重新读入",
+    "put that model back, or reembed": "换回原来的模型，或运行 `ragkit reembed`",
+    "run `ragkit calibrate` again": "重新运行 `ragkit calibrate`",
+    "not set: answers are sentences quoted from the sources": "未设置：回答直接引用文档中的句子",
+    "set RAGKIT_LLM_URL and RAGKIT_LLM_MODEL": "可设置 RAGKIT_LLM_URL 和 RAGKIT_LLM_MODEL",
+    "see RAGKIT_LLM_URL and RAGKIT_LLM_MODEL": "请检查 RAGKIT_LLM_URL 和 RAGKIT_LLM_MODEL",
+    "see RAGKIT_EMBED_MODEL": "请检查 RAGKIT_EMBED_MODEL",
+    "see RAGKIT_RERANKER": "请检查 RAGKIT_RERANKER",
+    "see RAGKIT_NLI_MODEL": "请检查 RAGKIT_NLI_MODEL",
+    "`ragkit db status` says more": "详情见 `ragkit db status`",
 }
 
 MESSAGES: Final[Mapping[str, str]] = {
@@ -158,15 +202,52 @@ MESSAGES: Final[Mapping[str, str]] = {
     "There is no document {name}: `ragkit documents list` shows them all.": (
         "没有文档 {name}：`ragkit documents list` 可列出全部文档。"
     ),
+    "{name} may be more than {number} documents: {names}; name one by its number": (
+        "{name} 可能指 {number} 个以上的文档：{names}；请写编号来指定一个"
+    ),
     "{name} may be {number} documents: {names}; name one by its number": (
         "{name} 可能指 {number} 个文档：{names}；请写编号来指定一个"
     ),
     "Web pages are not fetched unless that is switched on: set RAGKIT_WEB=on.": (
         "默认不下载网页；需要时请设置 RAGKIT_WEB=on。"
     ),
+    "The embedded PostgreSQL ended at once: see {log}.": (
+        "内置的 PostgreSQL 刚启动就结束了：请查看 {log}。"
+    ),
+    "The disk of {folder} is full ({free} MB free, a new database takes {needed}): free some space,"
+    " or set RAGKIT_HOME to another disk.": (
+        "{folder} 所在的磁盘已满（剩余 {free} MB，新数据库需要 {needed} MB）："
+        "请清出空间，或用 RAGKIT_HOME 指定其他磁盘。"
+    ),
+    "The database failed or cannot be reached: {reason}. `ragkit db status` shows its state;"
+    " nothing that was committed is lost.": (
+        "数据库出错或无法连接：{reason}。`ragkit db status` 可查看状态；已保存的内容不会丢失。"
+    ),
+    "{place} cannot be reached: {reason}": "{place} 无法连接：{reason}",
     "a format that ragkit does not read ({suffix})": "ragkit 不支持的格式（{suffix}）",
     "pictures, which need OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
     "a picture, which needs OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
+    "{model}, {number} dimensions, reads {tokens} tokens of text, in English, Chinese and about a"
+    " hundred others": (
+        "{model}，{number} 维，每段最多 {tokens} 个词元，支持中文、英文等约一百种语言"
+    ),
+    "{model}, {number} dimensions, reads {tokens} tokens of text, in English only": (
+        "{model}，{number} 维，每段最多 {tokens} 个词元，只支持英文"
+    ),
+    "{model}, {number} dimensions, reads {tokens} tokens of text": (
+        "{model}，{number} 维，每段最多 {tokens} 个词元"
+    ),
+    "{model}, {number} dimensions, in English, Chinese and about a hundred others": (
+        "{model}，{number} 维，支持中文、英文等约一百种语言"
+    ),
+    "{model}, {number} dimensions, in English only": "{model}，{number} 维，只支持英文",
+    "{model}, {number} dimensions": "{model}，{number} 维",
+    "{version}, embedded": "{version}，内置",
+    "{version}, by RAGKIT_DATABASE_URL": "{version}，由 RAGKIT_DATABASE_URL 指定",
+    "used by the plans: {names}": "查询会用到：{names}",
+    "{number} failed at their last ingestion": "上次读取时有 {number} 个失败",
+    "{number} in 1 collection": "{number} 个，在 1 个集合中",
+    "{number} in {collections} collections": "{number} 个，在 {collections} 个集合中",
     "No such option: {option} Did you mean {close}?": ("没有选项 {option} 您是不是要写 {close}？"),
     "No such option: {option} (Possible options: {close})": (
         "没有选项 {option}；您是不是要写：{close}？"

@@ -132,6 +132,10 @@ HELP: Final[Mapping[str, str]] = {
         "是否使用 RAGKIT_RERANKER；设置了就默认使用。"
     ),
     "Print each stage and its time.": "显示每一步及其用时。",
+    "How many passages to answer from; 5 unless told.": "根据多少个段落回答；默认为 5。",
+    "By meaning and words, which is usual, or by one alone.": (
+        "同时按含义和字词（默认），或只按其中一种。"
+    ),
     # ragkit serve
     "Serve the chat page and the HTTP API, by default to this machine alone.\n\nEnds on SIGTERM or"
     " Ctrl-C: nothing new is taken, running answers are finished.": (
@@ -167,49 +171,38 @@ HELP: Final[Mapping[str, str]] = {
     ),
     "Do not ask.": "不再询问，直接执行。",
     "Also where other files have the same content.": "另有文件内容相同时也删除。",
-    "Let users and groups read a document, and nobody else of those who may read the collection."
-    "\n\nThey must be able to read its collection as well.": (
-        "只让这些用户和群组阅读文档，其他能读该集合的人不能读。\n\n这些人还必须能读文档所在的集合。"
-    ),
-    "Who, as user:NAME or group:NAME; several at once.": (
-        "用户或群组，写作 user:名称 或 group:名称；可以写多个。"
-    ),
-    "The whole tenant may read it again.": "恢复为租户中人人可读。",
-    "Take users and groups out of those who may read a document; without any, take out all.": (
-        "取消用户和群组的阅读权；不写名称则取消全部。"
-    ),
-    "Give a document another owner, who may read and share it.": (
-        "把文档交给另一位所有者，由其阅读和共享。"
-    ),
-    "Who, as user:NAME or group:NAME; '' for nobody.": (
-        "用户或群组，写作 user:名称 或 group:名称；'' 表示没有。"
-    ),
     # ragkit doctor, config
+    "Print the settings that are set and the usual ones; secrets are masked.": (
+        "显示已设置的和常用的设置项；密钥等会遮住。"
+    ),
+    "Print the settings at their defaults, too.": "也显示取默认值的设置项。",
     "Check database, indexes, models and data; exit code 1 when something is wrong.": (
         "检查数据库、索引、模型和数据；有问题时退出码为 1。"
     ),
-    "Show each setting, its value and where it came from; secrets are masked.": (
-        "显示每项设置的值和来源；密钥等会遮住。"
+    # ragkit collections, share
+    "List, create and delete collections.": "列出、新建、删除集合。",
+    "Let users and groups read a collection or a document, and nobody else.\n\nThe readers of a"
+    " document must be able to read its collection as well.": (
+        "只让这些用户和群组阅读某个集合或文档，其他人不能读。\n\n"
+        "能读文档的人还必须能读它所在的集合。"
     ),
-    # ragkit collections
-    "List, create, share and delete collections.": "列出、新建、共享、删除集合。",
+    "user:NAME or group:NAME; without any, show who may read it.": (
+        "写作 user:名称 或 group:名称；不写则显示谁可以阅读。"
+    ),
+    "The collection to share.": "要共享的集合。",
+    "The document to share: its number, name, title or path.": (
+        "要共享的文档：编号、文件名、标题或路径。"
+    ),
+    "Take WHO out of the readers instead.": "改为取消 WHO 的阅读权。",
+    "Let the whole tenant read it.": "租户中人人可读。",
+    "Let only its owner read it.": "只有所有者可读。",
+    "Make WHO its owner; '' for nobody.": "把 WHO 设为所有者；'' 表示没有。",
     "List the collections with what is in them and who may read them.": (
         "列出各个集合、其内容多少以及谁可以阅读。"
     ),
     "Create a collection; one that exists stays as it is.": "新建集合；已有的集合保持不变。",
     "The collection's name.": "集合的名称。",
     "Delete a collection and every document in it.": "删除集合及其中的全部文档。",
-    "Let users and groups read a collection, and nobody else of the tenant.\n\nA document can be"
-    " limited further by `ragkit documents share`.": (
-        "只让这些用户和群组阅读集合，租户中的其他人不能读。\n\n"
-        "用 `ragkit documents share` 可以进一步限制单个文档。"
-    ),
-    "Take users and groups out of those who may read a collection; without any, take out all.": (
-        "取消用户和群组对集合的阅读权；不写名称则取消全部。"
-    ),
-    "Give a collection another owner, who may read and share it.": (
-        "把集合交给另一位所有者，由其阅读和共享。"
-    ),
     "Declare metadata keys, so that filters on them use an index; list those declared.": (
         "声明元数据字段，为过滤建立索引；也列出已声明的字段。"
     ),

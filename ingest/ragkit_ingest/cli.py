@@ -270,8 +270,10 @@ def _bar(bar: Bar) -> Callable[[Progress], None]:
     task = bar.add_task("files", total=None)
 
     def show(progress: Progress) -> None:
-        rate = f", {_rate(progress):.0f} chunks/s" if progress.chunks else ""
-        what = f"files{rate}"
+        what = say("files")
+        if progress.chunks:
+            rate = f"{progress.chunks / max(progress.seconds, 1e-9):.0f}"
+            what = say("files, {rate} passages/s", rate=rate)
         bar.update(task, description=what, completed=progress.files, total=progress.total)
 
     return show
@@ -284,18 +286,10 @@ def _lines() -> Callable[[Progress], None]:
         nonlocal last
         if time.perf_counter() - last >= _LINE_EVERY_S:
             last = time.perf_counter()
-            left = ""
+            line = say("{done} of {total} files", done=progress.files, total=progress.total)
             if progress.files:
                 seconds = progress.seconds / progress.files * (progress.total - progress.files)
-                left = f", about {seconds:.0f} s left"
-            typer.echo(
-                f"{progress.files} of {progress.total} files, {progress.chunks} chunks,"
-                f" {_rate(progress):.0f} chunks/s{left}",
-                err=True,
-            )
+                line += say(", about {seconds} s left", seconds=f"{seconds:.0f}")
+            typer.echo(line, err=True)
 
     return show
-
-
-def _rate(progress: Progress) -> float:
-    return progress.chunks / max(progress.seconds, 1e-9)

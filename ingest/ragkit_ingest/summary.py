@@ -81,7 +81,7 @@ def skipped_lines(reasons: Mapping[str, int], files: Sequence[Skipped]) -> Itera
         shown += reasons[reason]
         yield say("  {reason}: {names}", reason=sentence(reason), names=", ".join(names))
     if any(count > _MAX_NAMES for count in reasons.values()) or shown < total:
-        yield "  " + say("--json lists all of them")
+        yield "  " + say("--json lists more of them")
 
 
 def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:

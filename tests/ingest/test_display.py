@@ -74,7 +74,7 @@ def test_a_terminal_has_one_display_for_files_and_index(
     assert live == [1]
     shown = terminal.getvalue()
     assert "ragkit: the graph does not fit" in shown
-    last = shown.rpartition("files, 60 chunks/s")[2]
+    last = shown.rpartition("files, 60 passages/s")[2]
     assert "2/2" in last
     assert "building index: loading tuples" in last
     assert "1500/3000" in last
@@ -90,8 +90,8 @@ def test_a_pipe_gets_lines_of_both(
     cli.ingest(["a"])
     assert live == []
     assert capsys.readouterr().err.splitlines() == [
-        "1 of 2 files, 30 chunks, 60 chunks/s, about 0 s left",
-        "2 of 2 files, 60 chunks, 60 chunks/s, about 0 s left",
+        "1 of 2 files, about 0 s left",
+        "2 of 2 files, about 0 s left",
         "ragkit: the graph does not fit",
         "building index: loading tuples: 1,500 of 3,000",
     ]

@@ -79,7 +79,7 @@ def test_skipped_files_stand_below_their_reason_the_commonest_first() -> None:
         "  a format that ragkit does not read (.mp3): music/0.mp3, music/1.mp3, music/2.mp3,"
         " music/3.mp3, music/4.mp3, and 2 more",
         "  hidden (--hidden takes them): .git",
-        "  --json lists all of them",
+        "  --json lists more of them",
     ]
 
 
