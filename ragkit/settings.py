@@ -226,9 +226,9 @@ class Settings(BaseSettings):
     def _check_together(self) -> None:
         if self.database_replica_url is not None and self.database_url is None:
             raise SettingsError(
-                f"{written('database_replica_url')} is set but {written('database_url')} is not:"
-                f" the embedded database has no standby; set {PREFIX}DATABASE_URL to the primary"
-                " server, or take it away."
+                f"{_named('database_replica_url')} is set but {_named('database_url')} is not: the"
+                " embedded database has no standby; set the primary server's address, or take the"
+                " standby's away."
             )
         # local: names its model itself, and a server is asked for its only one.
         if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
@@ -239,14 +239,13 @@ class Settings(BaseSettings):
             there = missing = ""
         if missing:
             raise SettingsError(
-                f"{written(there)} is set but {written(missing)} is not: set"
-                f" {PREFIX}{missing.upper()} as well, or take {written(there)} away."
+                f"{_named(there)} is set but {_named(missing)} is not: set both or neither."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:
             raise SettingsError(
-                f"{written('chunk_overlap_tokens')} = {overlap} must be less than"
-                f" {written('chunk_tokens')} = {size}: make it smaller."
+                f"{_named('chunk_overlap_tokens')} = {overlap} must be less than"
+                f" {_named('chunk_tokens')} = {size}: make it smaller."
             )
 
 
@@ -267,6 +266,11 @@ def load_settings(cwd: Path | None = None) -> Settings:
         _noticed.add(traced.notice)
         sys.stderr.write(f"{traced.notice}\n")
     return traced.settings
+
+
+def _named(name: str) -> str:
+    """Name a setting by its variable and by its place in ragkit.toml: it may stand in either."""
+    return f"{PREFIX}{name.upper()} ({written(name)})"
 
 
 def _is_http(url: str) -> bool:

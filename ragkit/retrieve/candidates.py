@@ -17,15 +17,13 @@ Ranking = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Each leg's ranking, both legs' exact scores of every candidate, and what they say besides.
+    """Both legs' exact scores of every candidate, and what they say besides.
 
     `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
     query that the embedding model was made for. `trusted`: the model was made for all languages,
     and is heard whatever the words say.
     """
 
-    by_meaning: Ranking
-    by_words: Ranking
     dense: Mapping[int, float]
     lexical: Mapping[int, float]
     background: Background

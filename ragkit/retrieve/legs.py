@@ -236,8 +236,6 @@ class Search:
         if beyond and vector is not None:
             dense |= reader.similarities(self._asked.embedder.space, vector, beyond)
         return Candidates(
-            by_meaning=near,
-            by_words=words.best,
             dense=dense,
             lexical=words.scores(list(dense.keys() | dict(words.best).keys())),
             background=unrelated,

@@ -22,7 +22,7 @@ def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
     [
         ("ask", "What is it?"),
         ("search", "pump"),
-        ("why", "What is it?", "--document", "a.md"),
+        ("ask", "What is it?", "--why", "a.md"),
         ("documents", "list"),
         ("documents", "show", "a.md"),
         ("documents", "delete", "a.md"),

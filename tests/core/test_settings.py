@@ -146,10 +146,13 @@ def test_settings_made_by_hand_are_checked_too() -> None:
         ("[embed]\nmodel = {a = 1}", ["[embed] model = {'a': 1}"]),
         (
             "[ingest]\nchunk_tokens = 20\nchunk_overlap_tokens = 20",
-            ["chunk_overlap_tokens = 20", "less"],
+            ["RAGKIT_CHUNK_OVERLAP_TOKENS ([ingest] chunk_overlap_tokens) = 20 must be less"],
         ),
-        ("[llm]\nurl = 'provider:openai'", ["[llm] url is set", "RAGKIT_LLM_MODEL"]),
-        ("[llm]\nmodel = 'm'", ["[llm] model is set", "RAGKIT_LLM_URL"]),
+        (
+            "[llm]\nurl = 'provider:openai'",
+            ["RAGKIT_LLM_URL ([llm] url) is set but RAGKIT_LLM_MODEL ([llm] model) is not"],
+        ),
+        ("[llm]\nmodel = 'm'", ["RAGKIT_LLM_MODEL ([llm] model) is set but RAGKIT_LLM_URL"]),
         ("[llm]\nmodel = 'm'\nurl = 'h:80'", ["[llm] url = 'h:80'", "http://host:8000/v1"]),
         ("[llm]\nmodel = 'm'\nurl = 'http://h:x'", ["[llm] url = 'http://h:x'"]),
         ("[llm]\nmodel = 'm'\nurl = 'http://h:1\\@i'", ["[llm] url = 'http://***@i'"]),
