@@ -56,7 +56,8 @@ def install_cpu_build(pip: Sequence[str | Path], requirement: Sequence[str]) -> 
             return True
     reason = f"{index} does not give torch's build for CPUs"
     if chosen:
-        sys.exit(f"{reason}: {done.stderr.strip().splitlines()[-1]}")
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        sys.exit(f"{reason}: {' '.join(errors[:1])}")
     print(
         f"{reason}: pip takes torch from its usual index, on PyPI with several GB of CUDA "
         "libraries. RAGKIT_TORCH=ADDRESS names another index.",
