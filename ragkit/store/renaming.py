@@ -50,8 +50,6 @@ def rename(cursor: Cursor[Any], tenant: str, collection: int, old: str, new: str
     try:
         cursor.execute(_RENAME, values)
     except UniqueViolation as error:
-        raise UsageError(
-            f"There is a collection {new!r} already: choose another name."
-        ) from error
+        raise UsageError(f"There is a collection {new!r} already: choose another name.") from error
     for statement in _NAMED:
         cursor.execute(statement, values)

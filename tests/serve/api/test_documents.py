@@ -164,7 +164,9 @@ def test_a_collection_is_renamed(client: TestClient) -> None:
     renamed = client.patch("/v1/collections/a", json={"id": "手册"})
     assert (renamed.status_code, renamed.json()["id"]) == (200, "手册")
     assert [one["id"] for one in client.get("/v1/collections").json()["data"]] == ["b", "手册"]
-    assert "choose another name" in error(client.patch("/v1/collections/b", json={"id": "手册"}), 400)
+    assert "choose another name" in error(
+        client.patch("/v1/collections/b", json={"id": "手册"}), 400
+    )
     assert error(client.patch("/v1/collections/a", json={"id": "c"}), 404) == (
         "There is no collection 'a'."
     )
@@ -187,6 +189,24 @@ def test_an_upload_is_kept_and_its_job_tells_how_it_goes(site: Site, client: Tes
     )
     error(client.get("/v1/jobs/99"), 404)
     assert client.get("/v1/jobs", params={"state": "queued"}).json()["data"] == []
+
+
+def test_a_job_that_has_ended_is_forgotten_and_its_document_stays(
+    site: Site, client: TestClient
+) -> None:
+    (job,) = upload(client).json()["data"]
+    path = f"/v1/jobs/{job['id']}"
+    early = client.delete(path)
+    assert "queued" in error(early, 409)
+    assert early.json()["error"]["code"] == "job_not_ended"
+    stored = site.work()
+    error(site.client(scopes=["read"]).delete(path), 403)
+    bound = site.client(scopes=["read", "write"], collections=["other"])
+    assert error(bound.delete(path), 404) == f"There is no job {job['id']}."
+    assert site.client(scopes=["read", "write"]).delete(path).status_code == 204
+    reader = site.client(scopes=["read"])
+    error(reader.get(path), 404)
+    assert reader.get(f"/v1/documents/{stored.id}").status_code == 200
 
 
 def test_several_files_in_one_request_are_as_many_jobs(client: TestClient) -> None:
