@@ -331,7 +331,10 @@ class Client:
     # Conversations and feedback
 
     def conversations(self, *, search: str | None = None) -> Iterator[KeptConversation]:
-        """Iterate over one's conversations, the latest first; those with a text in title or question."""
+        """Iterate over one's conversations, the latest first.
+
+        With `search`, those that have it in their title or a question.
+        """
         return map(read_conversation, self._pages("/v1/conversations", search=search))
 
     def conversation(self, id: UUID) -> KeptConversation:

@@ -157,6 +157,9 @@ def own(html: str, *, nonce: str, language: Language) -> str:
         '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
         '<link rel="stylesheet" href="/ui/static/documents.css">'
+        '<link rel="stylesheet" href="/ui/static/side.css">'
+        '<link rel="stylesheet" href="/ui/static/welcome.css">'
+        '<link rel="icon" href="/ui/static/mark.svg" type="image/svg+xml">'
         '<script type="module" src="/ui/static/ragkit.js"></script>'
     )
     return html.replace("</head>", files + "</head>", 1)

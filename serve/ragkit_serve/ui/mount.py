@@ -25,9 +25,11 @@ def mount(app: FastAPI) -> None:
 
     from ragkit_serve.ui import asking, routes
     from ragkit_serve.ui.page import page, theme
+    from ragkit_serve.ui.suggestions import Suggestions
 
     app.include_router(asking.router)
     app.include_router(routes.router)
+    app.state.suggestions = Suggestions()
     pages = {}
     for language in LANGUAGES:
         gr.mount_gradio_app(

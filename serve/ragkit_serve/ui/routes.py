@@ -26,12 +26,14 @@ from ragkit_serve.api.collections import Name, check_visible
 from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.ui.file_types import ranks, type_of
 from ragkit_serve.ui.source import source_html
+from ragkit_serve.ui.suggestions import Suggestions
 from ragkit_serve.ui.turn import name_of, turn_html
 from ragkit_serve.ui.words import WORDS, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ragkit.settings import Settings
     from ragkit.store.conversations import StoredConversation, StoredTurn
     from ragkit_serve.services import Services
 
@@ -79,11 +81,20 @@ def me(request: Request, caller: Reader) -> Response:
             "principal": caller.principal,
             "logged_in": COOKIE in request.cookies,
             "writes": "write" in caller.scopes,
+            "manages": "admin" in caller.scopes,
+            "model": model_name(settings),
             "collection": usual if caller.may_see(usual) else None,
             "passages": PASSAGES,
             "max_upload_mb": settings.serve_max_upload_mb,
         }
     )
+
+
+def model_name(settings: Settings) -> str | None:
+    """Name the language model that writes the answers; None where they are quotations."""
+    url = settings.llm_url or ""
+    local = url.removeprefix("local:").rpartition("/")[2] if url.startswith("local:") else ""
+    return settings.llm_model or local or None
 
 
 @router.get("/ui/documents/{collection}", include_in_schema=False)
@@ -114,6 +125,17 @@ def documents(
     )
     shown = [_shown(file, words) for file in listed.files]
     return _fresh({"documents": shown, "matched": listed.matched, "all": listed.all})
+
+
+@router.get("/ui/suggestions/{collection}", include_in_schema=False)
+def suggestions(request: Request, collection: Name, caller: Reader) -> Response:
+    """Return up to three questions that the collection's documents answer."""
+    check_visible(caller, collection)
+    services: Services = request.app.state.services
+    language = language_of(request.headers.get("accept-language", ""))
+    suggested: Suggestions = request.app.state.suggestions
+    questions = suggested.of(services.library, caller, collection, language)
+    return _fresh({"questions": questions})
 
 
 @router.get("/ui/notice/{collection}", include_in_schema=False)

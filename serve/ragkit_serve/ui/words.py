@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from ragkit_serve.ui.words_documents import EN, ZH
+from ragkit_serve.ui import words_chat, words_documents
 
 Language = Literal["en", "zh"]
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
@@ -17,17 +17,6 @@ _EN: Final[dict[str, str]] = {
     "chat": "Chat",
     "documents": "Documents",
     "retrieval": "Search",
-    "collection": "Collection",
-    "new": "New conversation",
-    "conversations": "Conversations",
-    "no_conversations": "No conversations yet.",
-    "rename": "Rename",
-    "rename_to": "New title of the conversation",
-    "delete": "Delete",
-    "delete_sure": "Delete this conversation with everything in it?",
-    "export_json": "Save as JSON",
-    "export_markdown": "Save as Markdown",
-    "more": "More",
     "settings": "Search settings",
     "only": "Only these documents",
     "only_hint": "All documents",
@@ -53,8 +42,6 @@ _EN: Final[dict[str, str]] = {
     "bad": "Bad answer",
     "comment": "What should be better? (optional)",
     "thanks": "Thank you, noted.",
-    "welcome": "What would you like to know?",
-    "welcome_more": "Answers come from your own documents, with their places in them.",
     "working": "Looking…",
     "stopped": "Stopped. This answer is incomplete and is not kept.",
     "incomplete": "This answer is incomplete: nothing in it has been checked.",
@@ -128,17 +115,6 @@ _ZH: Final[dict[str, str]] = {
     "chat": "对话",
     "documents": "文档",
     "retrieval": "搜索",
-    "collection": "文档集",
-    "new": "新对话",
-    "conversations": "对话记录",
-    "no_conversations": "还没有对话。",
-    "rename": "重命名",
-    "rename_to": "对话的新标题",
-    "delete": "删除",
-    "delete_sure": "删除这个对话及其全部内容？",
-    "export_json": "保存为 JSON",
-    "export_markdown": "保存为 Markdown",
-    "more": "更多",
     "settings": "搜索设置",
     "only": "仅限这些文档",
     "only_hint": "全部文档",
@@ -163,8 +139,6 @@ _ZH: Final[dict[str, str]] = {
     "bad": "回答得不好",
     "comment": "哪里需要改进？（可不填）",
     "thanks": "谢谢，已记录。",
-    "welcome": "您想了解什么？",
-    "welcome_more": "回答来自您自己的文档，并注明出处。",
     "working": "正在查找……",
     "stopped": "已停止。这个回答不完整，不会保存。",
     "incomplete": "这个回答不完整，其中的内容未经核对。",
@@ -232,7 +206,10 @@ _ZH: Final[dict[str, str]] = {
     "stage_expand": "补充前后文",
 }
 
-WORDS: Final[Mapping[Language, Mapping[str, str]]] = {"en": _EN | EN, "zh": _ZH | ZH}
+WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {**_EN, **words_chat.EN, **words_documents.EN},
+    "zh": {**_ZH, **words_chat.ZH, **words_documents.ZH},
+}
 
 
 def language_of(accept_language: str) -> Language:

@@ -133,7 +133,7 @@ def test_a_failed_upload_is_tried_again_or_removed(
     row = page.locator("#rk-table tr", has_text="broken.pdf")
     assert EN["state_failed"] in row.inner_text()
     assert "torn" in row.inner_text()
-    row.get_by_text(EN["dismiss"]).click()
+    row.get_by_text(EN["forget"]).click()
     until(page, "!document.querySelector('#rk-table').innerText.includes('broken.pdf')")
     file = tmp_path / "torn.pdf"
     file.write_bytes(b"%PDF-1.7 and nothing more")

@@ -526,7 +526,7 @@ def test_files_are_dropped_and_those_that_are_refused_say_why(
     assert words["state_failed"] in refused["large.md"]
     assert "has no extension" in refused["nameless"]
     until(page, state_of("quay.md", words["state_done"]))
-    page.get_by_role("button", name=f"{words['dismiss']}: nameless").click()
+    page.get_by_role("button", name=f"{words['forget']}: nameless").click()
     assert page.locator("#rk-ways li").count() == 1
 
 

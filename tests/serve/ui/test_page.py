@@ -68,8 +68,8 @@ def test_a_page_begins_with_who_asks_and_what_he_may_do(signed_in: SignIn) -> No
     told = signed_in("read", "write").get("/ui/me").json()
     assert told.pop("principal")
     assert told == {
-        **{"logged_in": False, "writes": True, "collection": "default", "passages": 5},
-        **{"max_upload_mb": 64},
+        **{"logged_in": False, "writes": True, "manages": False, "collection": "default"},
+        **{"model": None, "passages": 5, "max_upload_mb": 64},
     }
     reader = signed_in("read", collections=("manuals",)).get("/ui/me").json()
     assert (reader["writes"], reader["collection"]) == (False, None)
@@ -376,5 +376,8 @@ def test_foreign_scripts_and_styles_are_taken_out() -> None:
         '<link rel="stylesheet" href="/ui/static/look.css">'
         '<link rel="stylesheet" href="/ui/static/ragkit.css">'
         '<link rel="stylesheet" href="/ui/static/documents.css">'
+        '<link rel="stylesheet" href="/ui/static/side.css">'
+        '<link rel="stylesheet" href="/ui/static/welcome.css">'
+        '<link rel="icon" href="/ui/static/mark.svg" type="image/svg+xml">'
         '<script type="module" src="/ui/static/ragkit.js"></script></head>'
     )

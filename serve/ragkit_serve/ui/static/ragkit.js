@@ -2,12 +2,15 @@
 // empty columns, each tab by a file of its own.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
+import { drawArrivals } from "./arrivals.js";
+import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
 import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
 import { chosen, drawSettings, loadSettings, me } from "./settings.js";
 import { keepPage } from "./uploads.js";
+import { drawWelcome, isWelcome, nothingThere } from "./welcome.js";
 
 const current = { id: null, collection: null, asking: null, editing: null };
 
@@ -20,31 +23,6 @@ function type(text) {
 }
 
 // Conversations
-
-async function refreshList() {
-  let listed;
-  try {
-    listed = (await (await call("/v1/conversations?limit=100")).json()).data;
-  } catch (error) {
-    $("#rk-conversations").replaceChildren(make("p", { class: "rk-empty" }, error.message));
-    return;
-  }
-  const items = listed.map((one) => {
-    const open = make("button", { type: "button", class: "rk-open", "data-id": one.id, title: one.title }, one.title);
-    if (one.id === current.id) open.setAttribute("aria-current", "true");
-    return make("li", {}, open, menu(one));
-  });
-  const empty = make("p", { class: "rk-empty" }, words.no_conversations);
-  $("#rk-conversations").replaceChildren(items.length ? make("ul", {}, ...items) : empty);
-}
-
-function menu(one) {
-  const act = (name) => make("button", { type: "button", "data-do": name, "data-id": one.id, "data-title": one.title }, words[name]);
-  const save = (format) =>
-    make("a", { href: `/v1/conversations/${one.id}/export?format=${format}`, download: "" }, words[`export_${format}`]);
-  return make("details", { class: "rk-menu" }, make("summary", { "aria-label": words.more, title: words.more }, "⋯"),
-    make("div", {}, act("rename"), save("markdown"), save("json"), act("delete")));
-}
 
 async function openConversation(id) {
   stop();
@@ -63,23 +41,11 @@ function newConversation() {
   leaveEditing();
   Object.assign(current, { id: null, collection: null });
   closePanel();
-  turns().replaceChildren(make("div", { class: "rk-welcome" }, make("h1", {}, words.welcome), make("p", {}, words.welcome_more)));
+  drawWelcome(turns(), ask);
   $("#rk-tabs button[role=tab]")?.click();
   field().focus();
   for (const one of document.querySelectorAll(".rk-open[aria-current]")) one.removeAttribute("aria-current");
 }
-
-const onConversation = {
-  async rename({ id, title }) {
-    const wanted = prompt(words.rename_to, title);
-    if (wanted?.trim()) await call(`/v1/conversations/${id}`, "PATCH", { title: wanted.trim() });
-  },
-  async delete({ id }) {
-    if (!confirm(words.delete_sure)) return;
-    await call(`/v1/conversations/${id}`, "DELETE");
-    if (id === current.id) newConversation();
-  },
-};
 
 // Questions
 
@@ -126,7 +92,7 @@ async function ask(question, replaced = null) {
     if (!kept) throw new Error(words.no_server); // it hung up before the end
   } catch (error) {
     if (kept) return;
-    const reason = error.name === "AbortError" ? words.stopped : say("failed", { reason: error.message });
+    const reason = reasonOf(error);
     failed(answer, replaced ? `${reason} ${words.still_there}` : reason);
     if (replaced) {
       replaced.hidden = false;
@@ -136,6 +102,12 @@ async function ask(question, replaced = null) {
   } finally {
     idle(control);
   }
+}
+
+function reasonOf(error) {
+  if (error.name === "AbortError") return words.stopped;
+  // There is no collection yet, or no document in it.
+  return error.code === "not_found" ? nothingThere() : say("failed", { reason: error.message });
 }
 
 function idle(control) {
@@ -257,11 +229,9 @@ document.addEventListener("click", (event) => {
   const place = $("#rk-turns") || document.body;
   const cite = hit(".rk-cite, .rk-source");
   const act = hit("[data-act]");
-  const chosen = hit("[data-do]");
   const open = hit(".rk-open");
   if (cite) guarded(cite.closest(".rk-answer"), () => openSource(cite));
   else if (act) guarded(act.closest(".rk-turn"), () => onAnswer[act.dataset.act](act.closest(".rk-turn"), act));
-  else if (chosen) guarded(place, () => onConversation[chosen.dataset.do](chosen.dataset).then(refreshList));
   else if (open) guarded(place, () => openConversation(open.dataset.id)).then(closeSide);
   else if (hit("#rk-close")) closePanel();
   else if (hit("#rk-new")) {
@@ -269,7 +239,6 @@ document.addEventListener("click", (event) => {
     closeSide();
   } else if (hit("#rk-send")) send();
   else if (hit("#rk-stop")) stop();
-  for (const one of document.querySelectorAll(".rk-menu[open]")) if (!one.contains(event.target) || hit(".rk-menu div")) one.open = false;
 });
 
 document.addEventListener("keydown", (event) => {
@@ -295,6 +264,17 @@ function offerLogOut() {
   $("#rk-list").append(button);
 }
 
+function measure(name, gap) {
+  new ResizeObserver(([{ contentRect: { height } }]) => {
+    document.body.style.setProperty(`--rk-${name}`, `${height ? height + gap : 0}px`);
+  }).observe($(`#rk-${name}`));
+}
+
+// The welcome tells of the collection that is chosen, and of what is in it now.
+function drawIfEmpty() {
+  if (isWelcome(turns())) drawWelcome(turns(), ask);
+}
+
 // On a phone the side bar lies over the chat.
 function closeSide() {
   if (matchMedia("(max-width: 768px)").matches) $("#rk-side.open .toggle-button, .sidebar.open .toggle-button")?.click();
@@ -303,7 +283,7 @@ function closeSide() {
 async function begin() {
   learn(JSON.parse($("#rk-words textarea, #rk-words input").value));
   $("#rk-transcript").append(make("div", { id: "rk-turns", role: "log", "aria-live": "polite" }));
-  $("#rk-list").append(make("nav", { id: "rk-conversations", "aria-label": words.conversations }));
+  drawConversations($("#rk-list"), { current: () => current.id, left: newConversation });
   document.body.append(
     make("aside", { id: "rk-panel", "aria-label": words.source, hidden: "" },
       make("button", { type: "button", id: "rk-close", "aria-label": words.close, title: words.close }, "✕"),
@@ -311,15 +291,22 @@ async function begin() {
   );
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
-  // A long question takes its room from the transcript, so that it can always be sent.
-  const resized = ([{ contentRect }]) => document.body.style.setProperty("--rk-composer", `${contentRect.height}px`);
-  new ResizeObserver(resized).observe($("#rk-composer"));
   closeSide();
-  newConversation();
+  $("#rk-new").before(make("div", { class: "rk-brand-name" }, "ragkit"));
+  const answering = make("p", { id: "rk-answering" });
+  $("#rk-composer").after(answering);
+  drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
+  // A long question, and files on their way, take their room from the transcript.
+  measure("composer", 0);
+  measure("arriving", 16);
   refreshList();
   drawSettings($("#rk-choices"));
   keepPage();
+  document.addEventListener("rk-collection", drawIfEmpty);
   await guarded($("#rk-choices"), loadSettings);
+  newConversation();
+  $("#rk-add").hidden = !me.writes;
+  answering.textContent = me.model ? say("answered_by", me) : words.answered_by_quotations;
   offerLogOut();
   document.body.classList.add("rk-ready");
 }

@@ -51,7 +51,7 @@ function lost(error) {
 }
 
 // What may happen to anybody is told in his language, all else as the server has it.
-export const failure = ({ code, message }) => new Error(words[`error_${code}`] || message);
+export const failure = ({ code, message }) => Object.assign(new Error(words[`error_${code}`] || message), { code });
 
 // The events of an answer, as they come.
 export async function* eventsOf(answer) {

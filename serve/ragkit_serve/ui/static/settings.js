@@ -1,5 +1,6 @@
 // The side bar's choices: the collection, and how it is searched.
 
+import { drawCollections, loadCollections } from "./collections.js";
 import { $, count, guarded, make, printable } from "./dom.js";
 import { call, say, words } from "./server.js";
 
@@ -8,7 +9,7 @@ const MAX_LISTED = 100; // of the documents to choose from; the others are found
 const picked = new Map(); // documents by number, with their names
 let listing = null;
 
-export const me = { collection: null, writes: false, passages: 5, max_upload_mb: null, logged_in: false };
+export const me = { collection: null, writes: false, manages: false, model: null, passages: 5, max_upload_mb: null, logged_in: false };
 
 // What a question or a search goes along with.
 export function chosen() {
@@ -27,32 +28,30 @@ export function drawSettings(place) {
   const part = make("input", { type: "search", id: "rk-only-part", placeholder: words.find_document, "aria-label": words.find_document, maxlength: "200" });
   passages.addEventListener("input", () => { shown.value = passages.value; });
   part.addEventListener("input", () => guarded(place, listDocuments));
+  drawCollections(place, me, () => collectionChanged(place));
   place.append(
-    make("label", { class: "rk-field" }, words.collection, make("select", { id: "rk-collection" })),
     make("p", { id: "rk-notice", class: "rk-hint", role: "status" }),
     make("details", { id: "rk-settings" }, make("summary", {}, words.settings),
       make("fieldset", { id: "rk-only" }, make("legend", {}, words.only), make("p", { class: "rk-hint" }), part, make("div", { class: "rk-options" })),
       make("fieldset", {}, make("legend", {}, words.mode), ...MODES.map(mode)),
       make("label", { class: "rk-field" }, words.passages, make("span", { class: "rk-range" }, passages, shown))),
   );
-  $("#rk-collection").addEventListener("change", () => {
-    picked.clear();
-    part.value = "";
-    document.dispatchEvent(new Event("rk-collection"));
-    guarded(place, listDocuments);
-    guarded(place, showNotice);
-  });
   $("#rk-settings").addEventListener("toggle", () => guarded(place, listDocuments));
+}
+
+function collectionChanged(place) {
+  picked.clear();
+  $("#rk-only-part").value = "";
+  document.dispatchEvent(new Event("rk-collection"));
+  guarded(place, listDocuments);
+  guarded(place, showNotice);
 }
 
 // Learn who asks and what is there for him. What was chosen stays, if it still is there.
 export async function loadSettings() {
   Object.assign(me, await (await call("/ui/me")).json());
-  const names = await collections();
-  const select = $("#rk-collection");
-  const before = [select.value, me.collection].find((name) => names.includes(name)) ?? names[0];
-  select.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
-  select.value = before ?? "";
+  await loadCollections(me.collection);
+  $("#rk-collection-more").hidden = !me.writes && !me.manages;
   const shown = $(".rk-range output");
   if (!shown.value) shown.value = $("#rk-passages").value = me.passages;
   await listDocuments();
@@ -66,16 +65,6 @@ export async function showNotice() {
     ? await (await call(`/ui/notice/${encodeURIComponent(collection)}`)).json()
     : { notice: "" };
   if (collection === chosen().collection) $("#rk-notice").textContent = notice;
-}
-
-async function collections() {
-  const names = [];
-  for (let after = ""; ;) {
-    const page = await (await call(`/v1/collections?limit=100${after}`)).json();
-    names.push(...page.data.map((one) => one.id));
-    if (!page.has_more) return names;
-    after = `&after=${encodeURIComponent(page.last_id)}`;
-  }
 }
 
 export async function findDocuments(collection, part, limit, signal) {
