@@ -230,16 +230,16 @@ def test_conversations_are_renamed_rated_exported_and_deleted(open_page: Any, si
     page.wait_for_selector(".rk-thanks")
     assert turn.locator("[data-act=bad]").get_attribute("aria-pressed") == "true"
     page.once("dialog", lambda dialog: dialog.accept("My leave"))
-    page.click(".rk-menu summary")
-    page.click(".rk-menu [data-do=rename]")
+    page.click("#rk-conversations .rk-more")
+    page.click("#rk-menu [data-do=rename]")
     until(page, "document.querySelector('.rk-open')?.textContent === 'My leave'")
-    page.click(".rk-menu summary")
+    page.click("#rk-conversations .rk-more")
     with page.expect_download() as download:
-        page.click(".rk-menu a >> nth=0")
+        page.click("#rk-menu a >> nth=0")
     assert "26 days" in Path(download.value.path()).read_text()
     page.once("dialog", lambda dialog: dialog.accept())
-    page.click(".rk-menu summary")
-    page.click(".rk-menu [data-do=delete]")
+    page.click("#rk-conversations .rk-more")
+    page.click("#rk-menu [data-do=delete]")
     page.wait_for_selector("#rk-conversations .rk-empty")
     assert page.locator(".rk-turn").count() == 0
 
