@@ -7,9 +7,10 @@ short list of tags. It knows answers only as text with spans in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.answer.markers import MARKER
@@ -30,6 +31,7 @@ _SENTINELS: Final = re.compile("([\ue000-\ue004])")
 _UNWANTED: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ue000-\ue004\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
+_ITEM: Final = re.compile(r"[ \t]*[-*•][ \t]+(?=\S)")  # of a list, in a quoted text
 # What a line begins with in Markdown: a mark in front of it would make it text.
 _LEADING: Final = re.compile(r"(?:[ \t]*(?:[-*+>]|#{1,6}|\d{1,9}[.)])[ \t]+)*[ \t]*")
 MAX_PIECES: Final = 200  # arbitrary: pieces marked in one answer
@@ -71,6 +73,10 @@ def to_html(
     return _cleaned("".join(renderer.parts))
 
 
+def _is_item(line: str) -> bool:
+    return _ITEM.match(line) is not None
+
+
 def plain(text: str) -> str:
     """Escape a text that is no Markdown; its line breaks stay."""
     return escape(_UNWANTED.sub("\ufffd", text))
@@ -102,11 +108,25 @@ class _Rendering:
 
     def add_plain(self, text: str) -> None:
         for paragraph in re.split(r"\n[ \t]*\n\s*", text.strip()):
-            self.parts.append("<p>")
-            for number, line in enumerate(paragraph.split("\n")):
-                self.parts += ["<br>"] * (number > 0)
-                self._text(line)
-            self.parts.append("</p>")
+            for is_item, lines in groupby(paragraph.split("\n"), _is_item):
+                write = self._list if is_item else self._lines
+                write(lines)
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        self.parts.append("<p>")
+        for number, line in enumerate(lines):
+            self.parts += ["<br>"] * (number > 0)
+            self._text(line)
+        self.parts.append("</p>")
+
+    def _list(self, lines: Iterable[str]) -> None:
+        """Write quoted items as a list; their signs are no part of what is shown."""
+        self.parts.append("<ul>")
+        for line in lines:
+            self.parts.append("<li>")
+            self._text(_ITEM.sub("", line))
+            self.parts.append("</li>")
+        self.parts.append("</ul>")
 
     def _tag(self, token: Token) -> None:
         if token.nesting < 0:

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
+from ragkit.answer.question import has_cjk
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation, Claim
 from ragkit_serve.ui.markdown import plain, to_html
@@ -69,7 +70,12 @@ def _refusal(turn: StoredTurn, words: Words) -> str:
 
 
 def _reason(turn: StoredTurn) -> str:
-    return f'<p class="rk-reason">{plain(turn.reason)}</p>' if turn.refused and turn.reason else ""
+    """Write the reason of a refusal as a sentence; it is stored as a part of one."""
+    if not turn.refused or not turn.reason:
+        return ""
+    reason = turn.reason[:1].upper() + turn.reason[1:]
+    end = "" if reason.endswith((".", "。")) else "。" if has_cjk(reason) else "."
+    return f'<p class="rk-reason">{plain(reason)}{end}</p>'
 
 
 def _weak_note(text: str, words: Words) -> str:

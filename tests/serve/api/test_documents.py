@@ -191,6 +191,24 @@ def test_an_upload_is_kept_and_its_job_tells_how_it_goes(site: Site, client: Tes
     assert client.get("/v1/jobs", params={"state": "queued"}).json()["data"] == []
 
 
+def test_a_job_that_has_ended_is_forgotten_and_its_document_stays(
+    site: Site, client: TestClient
+) -> None:
+    (job,) = upload(client).json()["data"]
+    path = f"/v1/jobs/{job['id']}"
+    early = client.delete(path)
+    assert "queued" in error(early, 409)
+    assert early.json()["error"]["code"] == "job_not_ended"
+    stored = site.work()
+    error(site.client(scopes=["read"]).delete(path), 403)
+    bound = site.client(scopes=["read", "write"], collections=["other"])
+    assert error(bound.delete(path), 404) == f"There is no job {job['id']}."
+    assert site.client(scopes=["read", "write"]).delete(path).status_code == 204
+    reader = site.client(scopes=["read"])
+    error(reader.get(path), 404)
+    assert reader.get(f"/v1/documents/{stored.id}").status_code == 200
+
+
 def test_several_files_in_one_request_are_as_many_jobs(client: TestClient) -> None:
     files = [("file", (f"{n}.txt", b"x")) for n in range(3)]
     answer = client.post("/v1/collections/default/documents", files=files)

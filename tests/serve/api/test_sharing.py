@@ -166,6 +166,7 @@ OTHERS: Final[dict[str, str]] = {
     "PATCH /v1/collections/{name}": "for keys with the scope admin",
     "POST /v1/collections/{name}/documents": "test_what_may_not_be_read_cannot_be_changed",
     "DELETE /v1/documents/{id}": "test_what_may_not_be_read_cannot_be_changed",
+    "DELETE /v1/jobs/{id}": "test_what_may_not_be_read_cannot_be_changed",
     "PUT /v1/documents/{id}/source": "test_what_may_not_be_read_cannot_be_changed",
     "GET /v1/collections/{name}/sharing": "test_an_owner_shares_and_others_do_not",
     "PUT /v1/collections/{name}/sharing": "test_an_owner_shares_and_others_do_not",
@@ -273,6 +274,7 @@ def test_what_may_not_be_read_cannot_be_changed(site: Site) -> None:
     restored = client.post(f"/v1/documents/{site.hidden}/versions/1/restore")
     assert "There is no document" in restored.json()["error"]["message"]
     assert client.put(f"/v1/documents/{site.hidden}/source", files=file).status_code == 404
+    assert client.delete(f"/v1/jobs/{site.job}").status_code == 404
     assert client.post("/v1/collections/closed/documents", files=file).status_code == 404
     # A file of the same name becomes a document beside the one that she does not know of.
     sent = client.post("/v1/collections/open/documents", files=file)

@@ -73,32 +73,40 @@ def url(database_url: str) -> Iterator[str]:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+@contextmanager
+def working(url: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run an ingestion worker in a process of its own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "ragkit", "worker"], env=kept | {"RAGKIT_DATABASE_URL": url}
+    )
+    try:
+        yield worker
+    finally:
+        worker.terminate()
+        worker.wait(60)
+
+
 @pytest.fixture(scope="session")
 def database(url: str) -> Iterator[Database]:
     """The handbook, taken in by a worker of its own process, which goes on for what comes later."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGKIT_")}
-    with open_database(Settings(database_url=SecretStr(url))) as database:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "ragkit", "worker"], env=kept | {"RAGKIT_DATABASE_URL": url}
-        )
-        try:
-            database.store("default").create_collection("default")
-            files = [
-                Upload(name, io.BytesIO((HANDBOOK / path).read_bytes()))
-                for name, path in SENT.items()
-            ]
-            jobs = Sources(database.pool, "default").keep("default", files, principal="test")
-            deadline = time.monotonic() + WAIT_S
-            states = {"queued"}
-            while states - {"done"} and time.monotonic() < deadline:
-                assert worker.poll() is None, "the worker has ended"
-                states = {job.state for job in UploadJobs(database.pool, "default").some(jobs)}
-                time.sleep(0.02)
-            assert states == {"done"}
-            yield database
-        finally:
-            worker.terminate()
-            worker.wait(60)
+    with (
+        open_database(Settings(database_url=SecretStr(url))) as database,
+        working(url) as worker,
+    ):
+        database.store("default").create_collection("default")
+        files = [
+            Upload(name, io.BytesIO((HANDBOOK / path).read_bytes())) for name, path in SENT.items()
+        ]
+        jobs = Sources(database.pool, "default").keep("default", files, principal="test")
+        deadline = time.monotonic() + WAIT_S
+        states = {"queued"}
+        while states - {"done"} and time.monotonic() < deadline:
+            assert worker.poll() is None, "the worker has ended"
+            states = {job.state for job in UploadJobs(database.pool, "default").some(jobs)}
+            time.sleep(0.02)
+        assert states == {"done"}
+        yield database
 
 
 @dataclass

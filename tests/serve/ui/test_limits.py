@@ -38,6 +38,7 @@ ACTIONS: Final[tuple[tuple[str, str, str, dict[str, Any]], ...]] = (
     ("/v1/documents/", "GET", "/v1/documents/1/text", {}),
     ("/v1/documents/", "DELETE", "/v1/documents/999", {}),
     ("/v1/jobs?", "GET", "/v1/jobs?limit=100&after=9", {}),
+    ("/v1/jobs/", "DELETE", "/v1/jobs/999", {}),
     ("/v1/conversations?", "GET", "/v1/conversations?limit=100", {}),
     ("/v1/conversations/", "PATCH", f"/v1/conversations/{NOBODY}", {"json": {"title": "a"}}),
     ("/v1/conversations/", "DELETE", f"/v1/conversations/{NOBODY}", {}),

@@ -79,9 +79,30 @@ def test_documents_are_listed_by_name(signed_in: SignIn) -> None:
     listed = signed_in("read").get("/ui/documents/default").json()
     assert [one["name"] for one in listed["documents"]] == ["Leave", "Wings", "差旅规定"]
     assert (listed["matched"], listed["all"]) == (3, 3)
-    assert listed["documents"][1].keys() == {
-        *("id", "name", "language", "chunks", "chars", "version", "uri")
+    wings = listed["documents"][1]
+    assert wings.keys() == {
+        *("id", "job", "name", "file", "type", "uri", "state", "reason", "done", "total", "date"),
+        *("size_bytes", "is_text_size", "has_file"),
+        *("language", "chunks", "chars", "pages", "version"),
     }
+    assert (wings["state"], wings["job"], wings["is_text_size"]) == ("done", None, True)
+
+
+def test_documents_are_sorted_and_uploads_are_listed_with_them(signed_in: SignIn) -> None:
+    page = signed_in("read", "write")
+    file = {"file": ("b&b.docx", b"no Word")}
+    (job,) = page.post("/v1/collections/manuals/documents", files=file).json()["data"]
+    path = "/ui/documents/manuals?uploads=true&sort=state"
+    first, second = page.get(path).json()["documents"]
+    assert (first["id"], first["job"], first["state"]) == (None, job["id"], "queued")
+    assert (first["name"], first["file"], first["type"]) == ("b&b.docx", "b&b.docx", "Word")
+    assert (first["size_bytes"], first["is_text_size"]) == (7, False)
+    assert second["name"] == "Pump"
+    last = page.get(path + "&descending=true&limit=1&offset=1").json()["documents"]
+    assert [one["job"] for one in last] == [job["id"]]
+    chinese = page.get(path, headers={"accept-language": "zh"}).json()["documents"]
+    assert chinese[0]["type"] == "Word 文档"
+    assert page.delete(f"/v1/jobs/{job['id']}").status_code == 409
 
 
 def test_documents_are_found_by_a_part_of_their_name(signed_in: SignIn) -> None:
@@ -104,6 +125,9 @@ def test_of_many_documents_the_first_are_listed_and_all_counted(signed_in: SignI
         ("/ui/documents/nowhere", 404),
         ("/ui/documents/manuals?limit=0", 400),
         ("/ui/documents/manuals?limit=501", 400),
+        ("/ui/documents/manuals?offset=-1", 400),
+        ("/ui/documents/manuals?offset=99999999999", 400),
+        ("/ui/documents/manuals?sort=owner", 400),
         ("/ui/documents/manuals?part=" + "x" * 201, 400),
     ],
 )

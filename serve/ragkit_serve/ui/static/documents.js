@@ -169,8 +169,8 @@ function stateOf(file, key) {
   const badge = make("span", { class: "rk-badge", "data-state": file.state }, words[`state_${file.state}`]);
   if (file.state === "running" && file.total) return [badge, make("span", { class: "rk-reason" }, say("progress", file))];
   if (file.state !== "failed") return [badge];
-  const act = (name, text) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, text);
-  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry", words.retry), act("dismiss", words.dismiss_row)] : [])];
+  const act = (name) => make("button", { type: "button", class: "rk-link", [`data-${name}`]: key, "data-focus": `${name}-${key}` }, words[name]);
+  return [badge, make("span", { class: "rk-reason" }, printable(file.reason)), ...(me.writes ? [act("retry"), act("forget")] : [])];
 }
 
 // What is clicked in the table
@@ -178,13 +178,13 @@ function stateOf(file, key) {
 function onRow(event) {
   const hit = (name) => event.target.closest(`[data-${name}]`)?.dataset[name];
   const fileOf = (key) => list.files.find((file) => keyOf(file) === key);
-  const act = event.target.closest("[data-sort], [data-all], [data-select], [data-retry], [data-dismiss]");
+  const act = event.target.closest("[data-sort], [data-all], [data-select], [data-retry], [data-forget]");
   if (act === null) {
     const file = event.target.closest("td.rk-check") ? null : fileOf(hit("key"));
     if (file && file.id !== null) guarded(place(), () => open(file));
   } else if (hit("sort")) sortBy(hit("sort"));
   else if (hit("retry")) sendAgain(fileOf(hit("retry")));
-  else if (hit("dismiss")) guarded(place(), () => deleteAll([fileOf(hit("dismiss"))]));
+  else if (hit("forget")) guarded(place(), () => deleteAll([fileOf(hit("forget"))]));
   else select(hit("select") ? [fileOf(hit("select"))] : list.files.filter(canDelete), event.target.checked);
 }
 

@@ -5,7 +5,11 @@ import { say } from "./server.js";
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"];
 const STEP = 1024; // as file managers count
 
-const locale = () => document.documentElement.lang || "en";
+// The reader's own region, such as en-GB, where it has the page's language.
+function locale() {
+  const language = document.documentElement.lang.split("-")[0] || "en";
+  return navigator.languages.find((one) => one.split("-")[0] === language) ?? language;
+}
 
 export function sizeText(bytes) {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(STEP)));

@@ -321,7 +321,7 @@ const places = {
 };
 
 function drawPlaces() {
-  const all = ["#rk-transcript", "#rk-list", "#rk-choices", "#rk-question textarea"].every((place) => $(place));
+  const all = ["#rk-new", "#rk-transcript", "#rk-list", "#rk-choices", "#rk-composer", "#rk-question textarea"].every((place) => $(place));
   if (!all || !$("#rk-words textarea, #rk-words input")?.value) return;
   if (!begun.has("page")) {
     begun.add("page");

@@ -61,12 +61,9 @@ function result(hit, query) {
 }
 
 // Without empty lines, and with headings as they read: a Markdown file has # before them.
-function passageText({ text, headings }) {
-  const lines = printable(text.trim()).split(/\n\s*/);
-  return lines.map((line) => {
-    const heading = line.match(/^#{1,6}\s+(.*?)\s*#*$/)?.[1];
-    return headings.includes(heading) ? heading : line;
-  }).join("\n");
+function passageText({ text, uri }) {
+  const lines = printable(text.trim()).replace(/\n\s*\n/g, "\n");
+  return /\.(?:md|markdown)$/i.test(uri) ? lines.replace(/^#{1,6}\s+/gm, "") : lines;
 }
 
 // A long passage is cut by the style; a button shows all of it.

@@ -92,7 +92,8 @@ async function send(row) {
 }
 
 function learn(row, job) {
-  const notes = { failed: job.reason, done: job.reason }; // such as what was in a mail
+  const progress = job.total ? say("progress", job) : "";
+  const notes = { failed: job.reason, running: progress, done: job.reason }; // such as what was in a mail
   const changed = row.state !== job.state;
   Object.assign(row, { job: job.id, state: job.state, note: notes[job.state] ?? "" });
   if (job.state === "done") row.file = null;
@@ -132,7 +133,7 @@ function draw() {
   if (!$("#rk-ways")) return;
   const isOpen = (row) => row.state === "sending" || row.state === "cancelled" || (row.state === "failed" ? !row.job : row.state === "done" && row.note);
   const rows = files.filter(isOpen);
-  const dismiss = (row) => {
+  const drop = (row) => {
     files = files.filter((other) => other !== row);
     draw();
   };
@@ -142,7 +143,7 @@ function draw() {
     return button;
   };
   const again = (row) => {
-    dismiss(row);
+    drop(row);
     addFiles([row.file]);
   };
   const items = rows.map((row) => make("li", { "data-state": row.state },
@@ -150,6 +151,6 @@ function draw() {
     make("span", { class: "rk-badge", "data-state": row.state }, words[`state_${row.state}`]),
     make("span", { class: "rk-reason" }, printable(row.note)),
     ...(row.state === "failed" ? [act(row, "retry", again)] : []),
-    ...(row.state === "sending" ? [] : [act(row, "dismiss_row", dismiss)])));
+    ...(row.state === "sending" ? [] : [act(row, "forget", drop)])));
   $("#rk-ways").replaceChildren(...(items.length ? [make("ul", { "aria-label": words.uploads }, ...items)] : []));
 }
