@@ -83,6 +83,7 @@ async function ask(question, replaced = null) {
         kept = true;
         replaced?.remove();
         article.outerHTML = event.html;
+        turns().lastElementChild.scrollIntoView({ block: "nearest" }); // its buttons too
         Object.assign(current, { id: event.conversation, collection: options.collection });
         idle(control); // what is left is only that the server sums the past up
         refreshList();
@@ -294,7 +295,7 @@ async function begin() {
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
   closeSide();
-  $("#rk-new").before(make("div", { class: "rk-brand-name" }, "ragkit"));
+  $("#rk-new").before(make("h1", { class: "rk-brand-name" }, "ragkit"));
   const answering = make("p", { id: "rk-answering" });
   $("#rk-composer").after(answering);
   drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
