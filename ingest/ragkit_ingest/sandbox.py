@@ -8,18 +8,17 @@ It knows nothing of formats.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any, Generic, TypeVar
 
+from ragkit import child_process
 from ragkit.closing import Closing
 from ragkit.errors import IngestError
 from ragkit.types import Chunk, ParsedText, Span
@@ -236,14 +235,7 @@ class _Process:
         self._left = _FILES_PER_PROCESS
         self._timed_out = False
         self._killed = False
-        # A session of its own: Ctrl-C on the terminal is for the parent alone.
-        self._child = subprocess.Popen(
-            [*command, str(limits.memory_mb), str(limits.cpu_s)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._child = child_process.start([*command, str(limits.memory_mb), str(limits.cpu_s)])
 
     @property
     def is_usable(self) -> bool:
@@ -283,15 +275,11 @@ class _Process:
     def kill(self) -> None:
         """Kill the process because it is no longer wanted."""
         self._killed = True
-        self._kill()
+        child_process.kill(self._child)
 
     def end(self) -> None:
         """Kill the process and wait until nothing of it is left."""
-        self._kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                _close(pipe)
+        child_process.end(self._child)
 
     def _exchange(
         self, asked: bytes, sent: Sequence[bytes], expected: _Expected[T], clock: Clock
@@ -333,12 +321,7 @@ class _Process:
 
     def _time_out(self) -> None:
         self._timed_out = True
-        self._kill()
-
-    def _kill(self) -> None:
-        """Kill the process and those that it started, of which one could hold its pipe open."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        child_process.kill(self._child)
 
     def _obituary(self, who: str) -> str:
         """Say how the process came to its end; `who` names what it was doing."""
@@ -363,10 +346,3 @@ def _whole(answers: IO[bytes], size: int) -> bytes:
     if len(read) < size:
         raise EOFError
     return read
-
-
-def _close(pipe: IO[bytes]) -> None:
-    try:
-        pipe.close()
-    except (BrokenPipeError, ConnectionResetError):
-        return  # what was still to be written had nobody left to read it

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from ragkit import child_process
 from ragkit.errors import NotFoundError
 from ragkit_serve.api.errors import RETRY_AFTER_S, ApiError
 from ragkit_serve.original.page import MAX_MARKS, Box
@@ -108,13 +108,9 @@ class _Process:
     def __init__(self, command: Sequence[str], limits: PageLimits) -> None:
         self._limits = limits
         self._timed_out = False
-        self._child = subprocess.Popen(
+        self._child = child_process.start(
             [*command, str(limits.memory_mb), str(limits.cpu_s)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )
         self._clock = threading.Timer(limits.wall_s, self._time_out)
 
@@ -124,12 +120,7 @@ class _Process:
 
     def __exit__(self, *_: object) -> None:
         self._clock.cancel()
-        self._kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
+        child_process.end(self._child)
 
     def ask(self, asked: dict[str, Any], data: bytes) -> DrawnPage:
         """Send the file and read the answer. Raises NotFoundError where there is none of use."""
@@ -161,16 +152,12 @@ class _Process:
     def _obituary(self) -> str:
         code = self._child.wait()
         if self._timed_out or code == -signal.SIGXCPU:
-            return f"it takes longer than {self._limits.wall_s:g} seconds"
+            return "it takes too long to draw"
         return "its file is damaged"
 
     def _time_out(self) -> None:
         self._timed_out = True
-        self._kill()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        child_process.kill(self._child)
 
 
 def _read(answers: IO[bytes]) -> tuple[dict[str, Any], bytes]:

@@ -116,7 +116,11 @@ def test_on_a_phone_the_page_stands_above_the_text(open_page: Any, site: Any) ->
 def test_nothing_moves_when_the_page_comes(open_page: Any, site: Any) -> None:
     page = open_page(viewport={"width": 390, "height": 844})
     held: list[Any] = []
-    page.route("**/v1/documents/*/pages/*", held.append)
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/v1/documents/*/pages/*", hold)
     ask(page, QUESTION)
     answered(page).locator(".rk-source").first.click()
     page.wait_for_selector(".rk-sheet.rk-waiting")

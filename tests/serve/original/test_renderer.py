@@ -63,7 +63,7 @@ def test_a_hostile_file_is_drawn_or_refused(name: str) -> None:
 def test_a_page_of_a_million_objects_ends_in_time() -> None:
     objects = one_page("".join(f"{n % 600} {n % 700} 5 5 re S\n" for n in range(1_000_000)))
     limits = PageLimits(cpu_s=1, wall_s=1)
-    assert outcome(objects, limits).endswith(("it takes longer than 1 seconds.", "drawn"))
+    assert outcome(objects, limits).endswith(("it takes too long to draw.", "drawn"))
 
 
 def outcome(data: bytes, limits: PageLimits) -> str:
@@ -89,7 +89,7 @@ def test_nonsense_is_refused(way: str) -> None:
 
 def test_a_process_that_hangs_is_killed() -> None:
     renderer = PageRenderer(replace(QUICK, wall_s=1.5), command=command("hang"))
-    with pytest.raises(NotFoundError, match=r"it takes longer than 1\.5 seconds"):
+    with pytest.raises(NotFoundError, match="it takes too long to draw"):
         renderer.draw(PAGE, 1)
 
 
