@@ -6,13 +6,17 @@ options that take the place of settings.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 from ragkit.command_output import AskRequest, Request, SearchRequest
 
-_REQUESTS: Final = {"ask": AskRequest, "search": SearchRequest}
+_REQUESTS: Final[Mapping[str, type[AskRequest | SearchRequest]]] = {
+    "ask": AskRequest,
+    "search": SearchRequest,
+}
 _FIELDS: Final = {"json": "as_json"}  # what an option's field is called where its name is taken
 
 
@@ -49,10 +53,11 @@ def _request(name: str, params: Mapping[str, Any], written: Sequence[str]) -> Re
     given = {_FIELDS.get(option, option): value for option, value in params.items()}
     if name == "ask":
         given["question"] = " ".join(given.pop("words"))
-    fields = given.keys() & _REQUESTS[name].__dataclass_fields__.keys()
+    kind = _REQUESTS[name]
+    fields = given.keys() & {field.name for field in dataclasses.fields(kind)}
     if {_FIELDS.get(option, option) for option in written} - fields - {"words"}:
         return None
-    request: Request = _REQUESTS[name](**{option: given[option] for option in fields})
+    request: Request = kind(**{option: given[option] for option in fields})
     return request
 
 

@@ -83,6 +83,8 @@ class Commands:
     async def start(self, state: State) -> None:
         """Listen, in the event loop of the server that has this state."""
         self._state = state
+        # The first command should not wait for its parser to be made.
+        await asyncio.to_thread(command_arguments.read_arguments, ["ask", "-"])
         self._server = await asyncio.start_unix_server(
             self._connected, sock=self._bound, limit=MAX_REQUEST_BYTES
         )
