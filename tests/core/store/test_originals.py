@@ -18,7 +18,7 @@ from ragkit.store import originals
 from ragkit.store.history import History
 from ragkit.store.originals import PDF, Originals
 from ragkit.store.postgres import PostgresStore
-from ragkit.store.sharing import Shares, to_readers
+from ragkit.store.sharing import Change, Shares
 from ragkit.store.sources import Sources, Upload
 from ragkit.store.upload_worker import UploadWorker
 from ragkit.testing import FakeEmbedder
@@ -93,7 +93,10 @@ def test_a_file_of_a_folder_is_read_from_its_place(pool: Pool, path: Path) -> No
 
 
 def test_a_file_with_a_title_and_metadata_of_the_users_is_read_too(pool: Pool, path: Path) -> None:
-    said = {"title": "Days", "metadata": {"year": 2024, "share": 0.5, "dept": "人事"}}
+    said: dict[str, Any] = {
+        "title": "Days",
+        "metadata": {"year": 2024, "share": 0.5, "dept": "人事"},
+    }
     assert read(pool, put(pool, made(str(path), **said)).id) == DATA
 
 
@@ -177,7 +180,7 @@ def test_masked_private_data_is_not_shown_by_a_picture(pool: Pool, path: Path) -
 
 def test_it_is_there_for_those_alone_who_may_read_the_document(pool: Pool, path: Path) -> None:
     for stored in (put(pool, made(str(path))), uploaded(pool)):
-        Shares(pool, "default").document(stored.id, to_readers(["user:bob"]))
+        Shares(pool, "default").document(stored.id, Change(add=("user:bob",)))
         assert read(pool, stored.id, readers=("user:bob",)) == DATA
         absent = f"There is no document {stored.id}."
         for options in ({"readers": ("user:eve",)}, {"tenant": "other"}):
