@@ -34,6 +34,16 @@ def test_the_tables_list_every_command(name: str) -> None:
         assert sorted(listed[:8]) == sorted(FIRST_COMMANDS)
 
 
+def test_the_readmes_have_the_same_parts_links_and_settings() -> None:
+    english, chinese = ((ROOT / name).read_text("utf-8") for name in READMES)
+    own = re.compile(r"README|docs/images/")  # each leads to the other, and has its own picture
+    for pattern in (r"^#+ ", r"\]\(([^)]+)\)", r"`(RAGKIT_\w+)`", r"^\| `(ragkit \w+)"):
+        first, second = (re.findall(pattern, text, re.MULTILINE) for text in (english, chinese))
+        assert [item for item in first if not own.search(item)] == [
+            item for item in second if not own.search(item)
+        ]
+
+
 def test_the_page_of_commands_lists_those_of_the_evaluation() -> None:
     text = (ROOT / "docs/commands.md").read_text("utf-8")
     rows = re.findall(r"^\| (`ragkit eval .*?) \|", text, re.MULTILINE)
