@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 128 << 20  # arbitrary: it is held in memory, and sent to a process, for a page
 PDF: Final = "application/pdf"
+_IN_ARCHIVE: Final = "!/"  # in the URI of a file that lies in another
 
 _FIND: Final = """
     SELECT d.id, d.uri, d.content_hash, d.version, d.title, d.metadata, d.media_type, d.chars,
@@ -103,7 +104,7 @@ class Originals:
             raise _none(document, "only PDFs have pages that can be shown")
         if is_masked or settings.get(KEY, {}).get("mask", self._mask):
             raise _none(document, "private data is masked in it, and the page would show that")
-        if source is None and not uri.startswith("/"):
+        if source is None and (not uri.startswith("/") or _IN_ARCHIVE in uri):
             raise _none(document, "only uploads, and files of folders of this machine, are shown")
         if size is not None and size > MAX_BYTES:
             raise _too_large(document)

@@ -93,7 +93,10 @@ def test_a_file_of_a_folder_is_read_from_its_place(pool: Pool, path: Path) -> No
 
 
 def test_a_file_with_a_title_and_metadata_of_the_users_is_read_too(pool: Pool, path: Path) -> None:
-    said = {"title": "Days", "metadata": {"year": 2024, "share": 0.5, "dept": "人事"}}
+    said: dict[str, Any] = {
+        "title": "Days",
+        "metadata": {"year": 2024, "share": 0.5, "dept": "人事"},
+    }
     assert read(pool, put(pool, made(str(path), **said)).id) == DATA
 
 
@@ -133,7 +136,15 @@ def test_a_path_that_somebody_made_up_gives_no_file(pool: Pool, path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "uri", ["https://a.org/a.pdf", "s3://bucket/a.pdf", "upload:a.pdf", "leave.pdf", "stdin:a.pdf"]
+    "uri",
+    [
+        "https://a.org/a.pdf",
+        "s3://bucket/a.pdf",
+        "upload:a.pdf",
+        "leave.pdf",
+        "stdin:a.pdf",
+        "/a.zip!/b.pdf",
+    ],
 )
 def test_what_came_from_elsewhere_has_no_original(
     pool: Pool, path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
