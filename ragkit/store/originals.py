@@ -33,10 +33,11 @@ _IN_ARCHIVE: Final = "!/"  # in the URI of a file that lies in another
 
 _FIND: Final = """
     SELECT d.id, d.uri, d.content_hash, d.version, d.title, d.metadata, d.media_type, d.chars,
-        d.source_id, s.bytes, c.settings,
+        d.source_id, s.bytes, coalesce(m.settings, c.settings),
         EXISTS (SELECT FROM unnest(%(placeholders)s::text[]) AS p WHERE strpos(d.text, p) > 0),
         d.page_starts, d.page_numbers, d.page_labels
     FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+    LEFT JOIN collection m ON m.tenant = c.tenant AND m.id = c.versions_of
     LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
     WHERE d.tenant = %(tenant)s AND d.id = %(document)s
         AND may_read(c.owner, c.readers, %(readers)s::text[])

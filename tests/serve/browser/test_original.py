@@ -127,9 +127,7 @@ def test_nothing_moves_when_the_page_comes(open_page: Any, site: Any) -> None:
     before = box(page, ".rk-passage")
     while not held:
         page.wait_for_timeout(20)
-    page.unroute("**/v1/documents/*/pages/*")
-    for route in held:
-        route.continue_()
+    held[0].continue_()
     until(page, SHOWN)
     after = box(page, ".rk-passage")
     assert abs(before["y"] - after["y"]) < 3, "the page is of the paper's usual shape"
