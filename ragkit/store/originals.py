@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 128 << 20  # arbitrary: it is held in memory, and sent to a process, for a page
 PDF: Final = "application/pdf"
+_IN_ARCHIVE: Final = "!/"  # in the URI of a file that lies in another
 
 _FIND: Final = """
     SELECT d.id, d.uri, d.content_hash, d.version, d.title, d.metadata, d.media_type, d.chars,
-        d.source_id, s.bytes, c.settings,
+        d.source_id, s.bytes, coalesce(m.settings, c.settings),
         EXISTS (SELECT FROM unnest(%(placeholders)s::text[]) AS p WHERE strpos(d.text, p) > 0),
         d.page_starts, d.page_numbers, d.page_labels
     FROM document d JOIN collection c ON c.tenant = d.tenant AND c.id = d.collection_id
+    LEFT JOIN collection m ON m.tenant = c.tenant AND m.id = c.versions_of
     LEFT JOIN source s ON s.tenant = d.tenant AND s.id = d.source_id
     WHERE d.tenant = %(tenant)s AND d.id = %(document)s
         AND may_read(c.owner, c.readers, %(readers)s::text[])
@@ -103,7 +105,7 @@ class Originals:
             raise _none(document, "only PDFs have pages that can be shown")
         if is_masked or settings.get(KEY, {}).get("mask", self._mask):
             raise _none(document, "private data is masked in it, and the page would show that")
-        if source is None and not uri.startswith("/"):
+        if source is None and (not uri.startswith("/") or _IN_ARCHIVE in uri):
             raise _none(document, "only uploads, and files of folders of this machine, are shown")
         if size is not None and size > MAX_BYTES:
             raise _too_large(document)

@@ -5,6 +5,7 @@ For whoever may read the document's text. The file is read and drawn anew for ea
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -43,6 +44,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "width": 595.0,
     "height": 842.0,
     "marks": [{"left": 0.12, "top": 0.2, "width": 0.7, "height": 0.016}],
+    "picture": None,
 }
 PageNumber = Annotated[int, Path(ge=1, le=_MAX_PAGE)]
 Version = Annotated[int | None, Query(ge=1, le=1 << 30, description="Refuse any other version.")]
@@ -61,7 +63,10 @@ class Mark(BaseModel):
 
 
 class DocumentPage(BaseModel):
-    """A page of a document's original PDF: its size in points, and the boxes of what is marked."""
+    """A page of a document's original PDF: its size in points, and the boxes of what is marked.
+
+    `picture` is the page as a PNG in base64, where it was asked for.
+    """
 
     model_config = ConfigDict(frozen=True, json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -73,6 +78,7 @@ class DocumentPage(BaseModel):
     width: float
     height: float
     marks: list[Mark]
+    picture: str | None = None
 
 
 @router.get(
@@ -122,6 +128,7 @@ def page_marks(
         list[Place],
         Query(max_length=MAX_MARKED, description="What to mark: START-END in the text."),
     ] = [],  # noqa: B006  FastAPI copies it
+    picture: Annotated[bool, Query(description="With the picture of the page.")] = False,
 ) -> DocumentPage:
     """Return a page's size and the boxes of the characters START-END of the document's text.
 
@@ -130,7 +137,7 @@ def page_marks(
     originals, original = _looked_up(request, caller, id, version)
     quotes = _quotes(request, caller, original, page, [_span(place) for place in mark])
     state: State = request.app.state.ragkit
-    drawn = state.pages.draw(originals.read(original), page, quotes=quotes, picture=False)
+    drawn = state.pages.draw(originals.read(original), page, quotes=quotes, picture=picture)
     marks = [
         Mark(left=left, top=top, width=right - left, height=bottom - top)
         for left, top, right, bottom in drawn.marks
@@ -143,6 +150,7 @@ def page_marks(
         width=drawn.width,
         height=drawn.height,
         marks=marks,
+        picture=b64encode(drawn.picture).decode() if picture else None,
     )
 
 

@@ -136,7 +136,15 @@ def test_a_path_that_somebody_made_up_gives_no_file(pool: Pool, path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "uri", ["https://a.org/a.pdf", "s3://bucket/a.pdf", "upload:a.pdf", "leave.pdf", "stdin:a.pdf"]
+    "uri",
+    [
+        "https://a.org/a.pdf",
+        "s3://bucket/a.pdf",
+        "upload:a.pdf",
+        "leave.pdf",
+        "stdin:a.pdf",
+        "/a.zip!/b.pdf",
+    ],
 )
 def test_what_came_from_elsewhere_has_no_original(
     pool: Pool, path: Path, uri: str, monkeypatch: pytest.MonkeyPatch

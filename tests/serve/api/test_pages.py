@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,10 @@ def test_a_page_is_a_picture_with_its_marks_beside_it(site: Site) -> None:
         "pages": 2,
         "width": 612.0,
         "height": 792.0,
+        "picture": None,
     }
+    both = client.get(f"/v1/documents/{number}/pages/1", params={"picture": True}).json()
+    assert (b64decode(both["picture"]), both["marks"]) == (picture.content, [])
     assert mark["left"] == pytest.approx(72 / 612, abs=0.01)
     assert mark["width"] == pytest.approx(len(LINES[1]) * 7.2 / 612, abs=0.01)
     assert mark["top"] < 1 - 689 / 792 < mark["top"] + mark["height"]

@@ -125,11 +125,9 @@ def test_nothing_moves_when_the_page_comes(open_page: Any, site: Any) -> None:
     answered(page).locator(".rk-source").first.click()
     page.wait_for_selector(".rk-sheet.rk-waiting")
     before = box(page, ".rk-passage")
-    while len(held) < 2:
+    while not held:
         page.wait_for_timeout(20)
-    page.unroute("**/v1/documents/*/pages/*")
-    for route in held:
-        route.continue_()
+    held[0].continue_()
     until(page, SHOWN)
     after = box(page, ".rk-passage")
     assert abs(before["y"] - after["y"]) < 3, "the page is of the paper's usual shape"

@@ -30,20 +30,19 @@ async function showPage(figure, number) {
   const control = new AbortController();
   turning.set(figure, control);
   const { document: id, version, marks } = figure.dataset;
-  const address = `/v1/documents/${id}/pages/${number}`;
-  const query = new URLSearchParams([["version", version], ...marks.split(" ").map((place) => ["mark", place])]);
-  const picture = make("img", { decoding: "async", draggable: "false", src: `${address}.png?version=${version}` }); // both at once
+  const asked = [["version", version], ["picture", "true"], ...marks.split(" ").map((place) => ["mark", place])];
+  const address = `/v1/documents/${id}/pages/${number}?${new URLSearchParams(asked)}`;
   try {
-    const page = await (await call(`${address}?${query}`, "GET", undefined, control.signal)).json();
-    fill(figure, page, picture);
+    fill(figure, await (await call(address, "GET", undefined, control.signal)).json());
   } catch (error) {
     if (error.name !== "AbortError") fail(figure, error);
   }
 }
 
-function fill(figure, page, picture) {
+function fill(figure, page) {
   const paper = $(".rk-sheet", figure);
-  picture.alt = say("original_alt", { page: page.page, title: figure.dataset.title });
+  const alt = say("original_alt", { page: page.page, title: figure.dataset.title });
+  const picture = make("img", { src: `data:image/png;base64,${page.picture}`, alt, decoding: "async", draggable: "false" });
   paper.classList.add("rk-waiting");
   picture.decode().then(
     () => figure.contains(picture) && paper.classList.remove("rk-waiting"),
