@@ -10,7 +10,7 @@ from ragkit.cli_confirm import confirm
 from ragkit.cli_sharing import sharing_json, shown
 from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
-from ragkit.words import counted, say
+from ragkit.words import counted, say, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def list_(json: JsonOption = False) -> None:
         for one, its in zip(found, sharing, strict=True)
     ]
     columns = [say(column) for column in ("name", "documents", "passages", "owner", "readers")]
-    render.print_table(columns, rows, empty=say(NOTHING_INGESTED))
+    render.print_table(columns, rows, empty=sentence(NOTHING_INGESTED))
 
 
 @app.command()

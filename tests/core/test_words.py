@@ -100,6 +100,11 @@ def test_the_first_mistakes_are_told_in_chinese(
     assert ragkit.error(*arguments, code=2, LC_ALL=CHINESE) == line
 
 
+def test_the_list_of_collections_says_what_to_do_first(ragkit: Commands) -> None:
+    shown = ragkit("collections", "list", LC_ALL=CHINESE).stdout
+    assert shown == "还没有读入任何文档，请先运行：ragkit ingest 文件夹\n"
+
+
 def test_a_wrong_option_is_told_in_chinese(ragkit: Commands) -> None:
     line = ragkit.error("ingest", "--forse", "x", code=2, LC_ALL=CHINESE)
     assert line.startswith("ragkit: 没有选项 --forse")
