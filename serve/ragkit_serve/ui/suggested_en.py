@@ -146,15 +146,15 @@ def _upper(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _inside(words: str, text: str, *, is_heading: bool = False) -> str:
-    """Write words as they stand inside a sentence: a name keeps its capital letter."""
-    first, _, rest = words.partition(" ")
+def _inside(phrase: str, text: str, *, is_heading: bool = False) -> str:
+    """Write a phrase as it stands inside a sentence: a name keeps its capital letter."""
+    first, _, rest = phrase.partition(" ")
     lower = first[:1].lower() + first[1:]
     if not lower[1:].islower() and len(first) > 1:
-        return words  # an abbreviation
+        return phrase  # an abbreviation
     is_name = re.search(rf"(?<=[a-z,] ){re.escape(first)}\b", text)
     is_common = (
-        _DETERMINER.match(words)
+        _DETERMINER.match(phrase)
         or re.search(rf"(?<![\w-]){re.escape(lower)}\b", text)
         or (is_heading and not is_name)
     )

@@ -116,7 +116,7 @@ def test_a_refusal_says_that_it_is_one_and_why() -> None:
     refused = replace(TURN, refused=True, reason="no <i>passage</i>", citations=(), claims=())
     html = turn_html(refused, NUMBER, markdown=True, words=ZH)
     assert f'<p class="rk-label">{ZH["refused"]}</p>' in html
-    assert "no &lt;i&gt;passage&lt;/i&gt;" in html
+    assert "No &lt;i&gt;passage&lt;/i&gt;." in html
     assert "rk-sources" not in html
 
 

@@ -82,6 +82,7 @@ async function ask(question, replaced = null) {
         kept = true;
         replaced?.remove();
         article.outerHTML = event.html;
+        turns().lastElementChild.scrollIntoView({ block: "nearest" }); // its buttons too
         Object.assign(current, { id: event.conversation, collection: options.collection });
         idle(control); // what is left is only that the server sums the past up
         refreshList();
