@@ -90,7 +90,12 @@ def test_the_list_is_sorted_by_buttons_that_say_how(
 def test_several_documents_are_deleted_after_one_question(open_page: Any, shelf: str) -> None:
     page = open_shelf(open_page)
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+
+    def accept(dialog: Any) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", accept)
     for name in "ace":
         page.get_by_label(EN["select_file"].format(name=f"Report {name}"), exact=True).check()
     shows(page, "#rk-selected", EN["selected"].format(count=3))
