@@ -293,7 +293,7 @@ async function begin() {
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
   closeSide();
-  $("#rk-new").before(make("div", { class: "rk-brand-name" }, "ragkit"));
+  $("#rk-new").before(make("h1", { class: "rk-brand-name" }, "ragkit"));
   const answering = make("p", { id: "rk-answering" });
   $("#rk-composer").after(answering);
   drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
