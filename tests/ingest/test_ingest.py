@@ -89,6 +89,12 @@ def test_a_folder_becomes_documents(settings: Settings, folder: Path) -> None:
     ]
 
 
+def test_a_document_remembers_the_size_of_its_file(settings: Settings, folder: Path) -> None:
+    ingest([folder], settings=settings)
+    sizes = "SELECT bytes, octet_length(text) FROM document ORDER BY uri"
+    assert rows(settings, sizes) == [(40, 40), (41, 61)], "GB 18030 takes two bytes, UTF-8 three"
+
+
 @pytest.mark.parametrize("name", ["leave.md", "制度.txt"])
 def test_one_place_is_a_text_or_a_path(settings: Settings, folder: Path, name: str) -> None:
     assert ingest(str(folder / name), settings=settings).added == 1

@@ -88,6 +88,9 @@ def test_a_file_becomes_a_document_and_its_job_counts_the_chunks(bench: Bench) -
     assert said == f"document {document.id}, version 1, {document.chunks} chunks"
     told = bench.database.store("default").job_ledger.job(job.id).figures
     assert (told["bytes"], told["chunks"]) == (len(f"# The plan\n\n{text}"), document.chunks)
+    with bench.database.pool.connection() as conn:
+        size = conn.execute("SELECT bytes FROM document").fetchone()
+    assert size == (len(f"# The plan\n\n{text}"),)
     assert sorted(told["seconds"]) == ["embed", "parse", "split", "write"]
     assert all(0 < seconds < 60 for seconds in told["seconds"].values())
     assert "notes" not in told, "nothing was left out or masked"

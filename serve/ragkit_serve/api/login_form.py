@@ -39,7 +39,7 @@ _WORDS: Final = {
         "sign_on": "Log in with your organisation's account",
         "failed": "The log-in with your organisation's account failed. Try again.",
         "away": "Your organisation's log-in cannot be reached. Try again later, or use a key.",
-        "busy": "There were too many attempts from your address. Try again in a minute.",
+        "busy": "Too many attempts came from your address. Try again in a minute.",
     },
     "zh": {
         "title": "登录",

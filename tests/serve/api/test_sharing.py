@@ -187,6 +187,7 @@ OTHERS: Final[dict[str, str]] = {
     "GET /ui/me": "no documents",
     "GET /ui/notice/{collection}": "counts alone; tests/serve/ui/test_page.py has their readers",
     "GET /ui/static/{name}": "no documents",
+    "GET /ui/suggestions/{collection}": "tests/serve/ui/test_suggestions.py has their readers",
     "GET /ui/static/look.css": "no documents",
     "GET /ui/static/mark.svg": "no documents",
     "GET /ui/sources/{id}/{ordinal}/{n}": "test_the_page_tells_no_more",

@@ -61,9 +61,7 @@ def sorted_by(page: Any) -> dict[str, str]:
     }
 
 
-def test_the_list_is_sorted_by_buttons_that_say_how(
-    open_page: Any, shelf: str, screenshot: Callable[[Any, str], None]
-) -> None:
+def test_the_list_is_sorted_by_buttons_that_say_how(open_page: Any, shelf: str) -> None:
     page = open_shelf(open_page)
     assert sorted_by(page) == {
         **{"name": "none", "type": "none", "size": "none", "date": "descending", "state": "none"}
@@ -84,7 +82,6 @@ def test_the_list_is_sorted_by_buttons_that_say_how(
     assert row.locator(".rk-size").inner_text() == EN["size_of_text"].format(size="80 bytes")
     assert row.locator(".rk-size").get_attribute("title") == EN["size_is_text"]
     assert row.locator(".rk-file").inner_text() == "j.md"
-    screenshot(page, "documents")
 
 
 def test_several_documents_are_deleted_after_one_question(open_page: Any, shelf: str) -> None:
@@ -224,7 +221,6 @@ def test_a_phone_shows_cards_and_needs_no_sideways_scroll(open_page: Any, shelf:
 def test_a_search_shows_passages_first_and_scores_folded(
     open_page: Any,
     site: Any,
-    screenshot: Callable[[Any, str], None],
     locale: str,
     query: str,
     marked: set[str],
@@ -241,8 +237,6 @@ def test_a_search_shows_passages_first_and_scores_folded(
     assert "of" not in page.locator(".rk-result mark").all_inner_texts()
     assert ("Galway" if locale == "en-GB" else "休假") in first.locator(".rk-from").inner_text()
     assert not page.locator("#rk-scores").is_visible()
-    if locale == "en-GB":
-        screenshot(page, "search")
     page.click("#rk-stages summary")
     shows(page, "#rk-stages", words["stage_fuse"])
     assert page.locator("#rk-scores tbody tr").count() == page.locator(".rk-result").count()

@@ -44,12 +44,7 @@ def options(page: Any) -> list[str]:
     [("en-GB", "harbour.md", HARBOUR), ("zh-CN", "library.md", LIBRARY)],
 )
 def test_a_newcomer_drops_a_file_and_asks_what_is_suggested(
-    empty: Services,
-    visit: Callable[..., Any],
-    screenshot: Callable[[Any, str], None],
-    locale: str,
-    name: str,
-    text: str,
+    empty: Services, visit: Callable[..., Any], locale: str, name: str, text: str
 ) -> None:
     words = ZH if locale == "zh-CN" else EN
     with serving(empty) as url:
@@ -57,14 +52,12 @@ def test_a_newcomer_drops_a_file_and_asks_what_is_suggested(
         ready(page)
         assert page.inner_text(".rk-welcome h1") == words["empty_title"]
         assert page.inner_text("#rk-answering") == words["answered_by_quotations"]
-        screenshot(page, f"empty-{locale}")
         ask(page, "How much does the crane lift?")
         page.wait_for_selector(".rk-failed")
         assert page.inner_text(".rk-failed") == words["no_documents"]
         page.click("#rk-new")
         page.evaluate(DROP, ["#rk-transcript", [[name, text]]])
         shows(page, "#rk-arriving", words["state_done"])
-        screenshot(page, f"first-upload-{locale}")
         page.wait_for_selector(".rk-suggested button")
         one = words["collection_one"].format(name="default")
         assert options(page) == [one], "without reloading"
@@ -72,7 +65,6 @@ def test_a_newcomer_drops_a_file_and_asks_what_is_suggested(
         turn = answered(page)
         assert turn.locator(".rk-refusal").count() == 0
         assert turn.locator(".rk-source").count() > 0
-        screenshot(page, f"first-answer-{locale}")
         page.click(".rk-dismiss")
         assert page.locator("#rk-arriving").is_hidden()
 
@@ -166,9 +158,7 @@ def hold_talks(site: Any, titles: list[str], days: list[int]) -> None:
             )
 
 
-def test_conversations_stand_under_their_days_and_are_searched(
-    open_page: Any, site: Any, screenshot: Callable[[Any, str], None]
-) -> None:
+def test_conversations_stand_under_their_days_and_are_searched(open_page: Any, site: Any) -> None:
     hold_talks(site, ["Leave", "Leave", "Warranty", "Hotels", "Crane"], [0, 0, 1, 4, 400])
     page = open_page()
     page.wait_for_selector("#rk-conversations h2")
@@ -179,7 +169,6 @@ def test_conversations_stand_under_their_days_and_are_searched(
     assert leave.count() == 2
     assert all(one.locator("small").inner_text() for one in leave.all()), "told apart by the time"
     assert page.locator(".rk-open", has_text="Hotels").locator("small").count() == 0
-    screenshot(page, "conversations")
     page.fill("#rk-find-conversation", "WHAT OF crane")
     until(page, "document.querySelectorAll('.rk-open').length === 1")
     assert page.inner_text(".rk-open") == "Crane"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -88,7 +89,7 @@ def test_chinese_headings_lose_their_numbers_and_dull_ones_are_left_out() -> Non
 
 
 @pytest.fixture
-def harbour(services: Services, loaded_embedder: Embedder) -> object:
+def harbour(services: Services, loaded_embedder: Embedder) -> Iterator[None]:
     store = services.database.store("default")
     guide = new_document("guide.md", *GUIDE.split("\n\n"), title="Harbour guide")
     rules = new_document(
@@ -96,7 +97,7 @@ def harbour(services: Services, loaded_embedder: Embedder) -> object:
     )
     documents = [replace(guide, language="en"), replace(rules, language="zh")]
     fill(store, loaded_embedder, documents, collection="harbour")
-    yield store.documents("harbour")
+    yield
     store.delete_collection("harbour")
 
 

@@ -102,6 +102,7 @@ function draw() {
   const focused = document.activeElement?.dataset.focus;
   $("#rk-listed").replaceChildren(list.files.length ? filesTable() : nothing());
   $("#rk-counted").textContent = list.all ? counted() : "";
+  $(".rk-find", place()).hidden = !list.all;
   $("#rk-more").hidden = list.files.length >= list.matched;
   drawSelected();
   if (focused) $(`#rk-files [data-focus="${CSS.escape(focused)}"]`)?.focus();

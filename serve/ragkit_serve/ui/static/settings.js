@@ -1,7 +1,7 @@
 // The side bar's choices: the collection, and how it is searched.
 
 import { drawCollections, loadCollections } from "./collections.js";
-import { $, count, guarded, make, printable } from "./dom.js";
+import { $, guarded, make, printable } from "./dom.js";
 import { call, say, words } from "./server.js";
 
 const MODES = ["hybrid", "dense", "lexical"];
@@ -70,12 +70,6 @@ export async function showNotice() {
 export async function findDocuments(collection, part, limit, signal) {
   const query = new URLSearchParams({ part, limit });
   return (await call(`/ui/documents/${encodeURIComponent(collection)}?${query}`, "GET", undefined, signal)).json();
-}
-
-export function counted({ documents, matched, all }) {
-  const between = documents.length < matched && matched < all;
-  return say(between ? "documents_first" : "documents_shown",
-    { shown: count(documents.length), matched: count(matched), all: count(all) });
 }
 
 async function listDocuments() {
