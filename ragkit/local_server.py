@@ -139,7 +139,7 @@ def _request(arguments: Sequence[str]) -> bytes:
 def _connected() -> socket.socket | None:
     try:
         folder = os.open(socket_folder(_home()), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+    except (OSError, RagkitError):  # the command says what is wrong with its settings
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

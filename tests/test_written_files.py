@@ -32,6 +32,7 @@ ALLOWED: Final = {
     ("ragkit/store/programs.py", "copied"): "PostgreSQL's programs, for its account to run",
     ("ragkit/store/postmaster.py", "_initialise"): "a line more in initdb's own private file",
     ("ragkit/store/postmaster.py", "_launch"): "the log, made by `touch` with its mode before",
+    ("serve/ragkit_serve/commands.py", "_bound"): "a socket made 0600, in a private folder",
     ("serve/ragkit_serve/model/bench/record.py", "write"): "figures of speed: no text, no key",
     ("serve/ragkit_serve/model/bench/plot.py", "draw"): "figures of speed: no text, no key",
     ("serve/ragkit_serve/model/quantize/run.py", "_unfinished"): "a model, to be used by others",

@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from ragkit import command_arguments
@@ -50,26 +50,22 @@ SLOWEST_READ_S: Final = 30.0  # arbitrary: how long a command may leave its buff
 def command_socket(settings: Settings) -> Iterator[socket.socket | None]:
     """Bind the socket that commands look for; the newest server's takes the place of others.
 
-    It is None where the folder cannot be made, which is logged: commands then work by themselves.
+    It is None where that cannot be done, which is logged: commands then work by themselves.
     """
     folder = socket_folder(settings.home)
-    try:
-        make_home(settings.home)
-        make_private(folder)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        log.warning("commands cannot use this server: %s: %s", folder, error.strerror)
-        yield None
-        return
-    try:
-        if not is_private(descriptor):
-            log.warning("commands cannot use this server: others may enter %s", folder)
-            yield None
-            return
-        with _bound(descriptor) as bound:
-            yield bound
-    finally:
-        os.close(descriptor)
+    with ExitStack() as opened:
+        bound = None
+        try:
+            make_home(settings.home)
+            make_private(folder)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            opened.callback(os.close, descriptor)
+            if not is_private(descriptor):
+                raise PermissionError(None, "it is not this user's alone")
+            bound = opened.enter_context(_bound(descriptor))
+        except OSError as error:  # also where a file system has no sockets
+            log.warning("commands cannot use this server: %s: %s", folder, error.strerror)
+        yield bound
 
 
 class Commands:

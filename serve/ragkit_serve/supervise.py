@@ -56,17 +56,17 @@ def serve(
     with (
         open_database(settings) as database,
         _listening(settings) as listening,
-        command_socket(settings) as commands,
         TemporaryDirectory(prefix="ragkit-") as folder,
     ):
         _check_access(settings, database)
         check_collection(settings, database)
         host, port = listening.getsockname()[:2]
         status = StatusFile(Path(folder) / "status")
-        sockets = (listening, commands) if commands else (listening,)
-        processes = _processes(settings, sockets, Path(folder), page=page, worker=worker)
         shown = f"[{host}]" if ":" in host else host
-        _run(processes, status, f"http://{shown}:{port}", on_ready)
+        with command_socket(settings) as commands:
+            sockets = (listening, commands) if commands else (listening,)
+            processes = _processes(settings, sockets, Path(folder), page=page, worker=worker)
+            _run(processes, status, f"http://{shown}:{port}", on_ready)
 
 
 def _run(

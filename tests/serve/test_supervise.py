@@ -31,7 +31,8 @@ QUESTION = "When does the garage open?"
 @contextmanager
 def program(database: str, folder: Path, *options: str, **environment: str) -> Iterator[Program]:
     command = [sys.executable, "-m", "ragkit", "serve", "--port", "0", *options]
-    variables = os.environ | {"RAGKIT_DATABASE_URL": database} | environment
+    ours = {"RAGKIT_DATABASE_URL": database, "RAGKIT_HOME": str(folder / "home")}
+    variables = os.environ | ours | environment
     log = (folder / "log").open("wb")
     child = subprocess.Popen(
         command, env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True

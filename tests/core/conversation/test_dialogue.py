@@ -313,13 +313,16 @@ def test_deleting_begins_anew(talk: Talk) -> None:
     assert len(conversation.conversations.all()) == 1
 
 
-def test_a_question_without_words_is_an_error_and_not_a_turn(talk: Talk) -> None:
+def test_a_question_of_marks_alone_is_answered_with_what_can_be_asked(talk: Talk) -> None:
     model = Scripted()
     for conversation in (talk(model), talk()):
         conversation.ask(HOLIDAY)
+        answer = conversation.ask("？！")
+        assert answer.text.startswith("我根据您的文档回答问题")
+        assert (answer.refused, answer.citations) == (False, ())
         with pytest.raises(QueryError):
-            conversation.ask("？！")
-        assert len(conversation.turns()) == 1
+            conversation.ask(" \n")
+        assert len(conversation.turns()) == 2
     assert model.asked_for("rewrite") == []
 
 
