@@ -66,7 +66,7 @@ def test_the_commands_of_the_page_on_law_run(ragkit: Commands, fresh_database: s
     assert len(ragkit.json("documents", "list")["documents"]) == len(listed) - 1
     (left,) = ragkit.json("conversations", "list")["conversations"]
     assert left["id"] == talks[0]
-    assert ragkit.json("feedback", "list") == {"feedback": []}
+    assert ragkit.json("conversations", "feedback") == {"feedback": []}
 
 
 def rate(database: str, question: str) -> int:
