@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ragkit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from ragkit.contracts import IngestResult
+    from collections.abc import Sequence
+
     from ragkit.embedders import Embedders
 
 PART: Final = "ragkit_ingest"  # the core imports no part: it is loaded when something is added
+
+
+class IngestResult(Protocol):
+    """What an ingestion did, by number of documents; `ragkit_ingest.IngestReport` is one.
+
+    Each of the `failures` has a `uri`, the `stage` (read, parse, chunk, embed, store) and the
+    `reason`.
+    """
+
+    @property
+    def added(self) -> int: ...
+    @property
+    def updated(self) -> int: ...
+    @property
+    def unchanged(self) -> int: ...
+    @property
+    def failures(self) -> Sequence[Any]: ...
 
 
 class Adding:

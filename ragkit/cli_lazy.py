@@ -51,6 +51,16 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
             _localise(command)
             return command
 
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            try:
+                return super().resolve_command(ctx, args)
+            except _USAGE_ERROR as error:
+                from difflib import get_close_matches
+
+                for close in get_close_matches(args[0], self.list_commands(ctx), 1):
+                    error.message += f" Did you mean {close}?"  # type: ignore[attr-defined]
+                raise
+
         def invoke(self, ctx: Any) -> Any:
             try:
                 return super().invoke(ctx)

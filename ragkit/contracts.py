@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from ragkit.postings import Postings
 from ragkit.types import (
@@ -329,29 +328,3 @@ class Generator(Protocol):
         be ignored. Raises ModelServerError, IncompleteAnswerError once text has come.
         """
         ...
-
-
-@runtime_checkable
-class Versioned(Protocol):
-    """A store that keeps old versions of documents."""
-
-    def as_of(self, moment: datetime) -> Store:
-        """Return the store whose snapshots find what was current at a moment."""
-        ...
-
-
-class IngestResult(Protocol):
-    """What an ingestion did, by number of documents; `ragkit_ingest.IngestReport` is one.
-
-    Each of the `failures` has a `uri`, the `stage` (read, parse, chunk, embed, store) and the
-    `reason`.
-    """
-
-    @property
-    def added(self) -> int: ...
-    @property
-    def updated(self) -> int: ...
-    @property
-    def unchanged(self) -> int: ...
-    @property
-    def failures(self) -> Sequence[Any]: ...

@@ -19,9 +19,10 @@ from ragkit.answer.greeting import greeting, is_greeting
 from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
-from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store, Versioned
+from ragkit.contracts import Embedder, Generator, Refinement, Reranker, Store
 from ragkit.errors import UsageError
 from ragkit.filters import Filter, parse
+from ragkit.moments import Versioned
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.types import Answer, Decoding, Draft, Found, Hit, Mode, Query, Reasoning, Turn

@@ -1,8 +1,14 @@
-"""A moment as people write it: a day, or a time with a zone or without one."""
+"""A moment as people write it: a day, or a time with a zone; and stores that can go back to it."""
+
+from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ragkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragkit.contracts import Store
 
 
 def moment(text: str | None) -> datetime | None:
@@ -26,3 +32,12 @@ def moment(text: str | None) -> datetime | None:
             f"{text[:40]!r} is no time: write it as 2026-01-31 or 2026-01-31T15:00+01:00"
         ) from error
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A store that keeps old versions of documents."""
+
+    def as_of(self, moment: datetime) -> Store:
+        """Return the store whose snapshots find what was current at a moment."""
+        ...

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 Language = Literal["en", "zh"]
 
+_MAX_MESSAGE_CHARS: Final = 1000  # bounds the time of matching; arbitrary
 _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts
 
 
@@ -43,7 +44,7 @@ def say(text: str, /, **values: object) -> str:
 
 def sentence(message: str) -> str:
     """Return a finished message in the user's language, if it is one that is known there."""
-    if language() == "en":
+    if language() == "en" or len(message) > _MAX_MESSAGE_CHARS:
         return message
     from ragkit.words_zh import MESSAGES, TEXTS
 

@@ -19,6 +19,11 @@ TEXTS: Final[Mapping[str, str]] = {
     # The summary of `ragkit ingest`.
     "Added: {documents}": "新增：{documents}",
     "Added: nothing": "新增：无",
+    "to have them written: start a model server and set RAGKIT_LLM_URL, to Ollama for example"
+    " http://127.0.0.1:11434/v1": (
+        "如需由语言模型撰写回答：启动模型服务并设置 RAGKIT_LLM_URL，"
+        "例如 Ollama 的 http://127.0.0.1:11434/v1"
+    ),
     "Updated: {documents}": "更新：{documents}",
     "Unchanged: {documents}": "未变：{documents}",
     "Deleted: {documents}": "删除：{documents}",
@@ -253,7 +258,11 @@ MESSAGES: Final[Mapping[str, str]] = {
         "没有选项 {option}；您是不是要写：{close}？"
     ),
     "No such option: {option}": "没有选项 {option}",
+    "No such command {command}. Did you mean {close}?": (
+        "没有命令 {command}。您是不是要写 {close}？"
+    ),
     "No such command {command}.": "没有命令 {command}。",
+    "the query {query} has no word: ask with at least one": "{query} 里没有可以查找的词。",
     "Missing argument {name}.": "缺少参数 {name}。",
     "Missing option {name}.": "缺少选项 {name}。",
     "Got unexpected extra argument ({name})": "多余的参数：{name}",

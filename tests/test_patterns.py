@@ -28,6 +28,7 @@ MOST: Final[Mapping[str, int]] = {
     "ragkit_ingest.parse.office.numberformats": 255,  # _MAX_CODE_CHARS
     "ragkit_ingest.parse.pdf.furniture._ALONE": 24,  # _MAX_COUNTER_CHARS
     "ragkit_ingest.parse.pdf.hyphens._TAIL": 100,  # a line's last characters
+    "ragkit_serve.ui.suggested_": 300,  # longer sentences are left out
 }
 # These read what ragkit's own dependencies ship, and no text of a user's.
 TRUSTED: Final = {
@@ -40,6 +41,7 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit.retrieve.infer": "a question's beginning, see test_text_growth.py",
     "ragkit.store.connect": "what the database server says",
     "ragkit.store.vectors.build": "names of tables",
+    "ragkit.words": "a message of at most _MAX_MESSAGE_CHARS, between escaped texts",
     "ragkit_eval.tasks.extract": "any: see test_extract_growth.py",
     "ragkit_eval.tasks.rendering": "options of a task's questions",
     "ragkit_eval.tasks.scorers.program": "any: the name of a function is all that is sought",
@@ -57,6 +59,7 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_serve.model.plan.size": "names of a model's layers",
     "ragkit_serve.model.serve.log": "lines of the model server's log",
     "ragkit_serve.ui.markdown": "any: an escaped text, and one class of characters",
+    "ragkit_serve.ui.suggested_en": "any: the escaped word is all that is sought",
 }
 
 

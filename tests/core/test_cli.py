@@ -128,6 +128,12 @@ def test_help_lists_no_older_name_and_each_still_works(ragkit: Commands) -> None
         assert "Usage: ragkit" in ragkit(name, "--help").stdout
 
 
+def test_a_mistyped_command_is_told_which_one_is_near(ragkit: Commands) -> None:
+    assert "Did you mean ingest?" in ragkit("ingset", "x", code=2).stderr
+    assert "Did you mean" not in ragkit("xyzzy", code=2).stderr
+    assert "您是不是要写 ingest？" in ragkit("ingset", code=2, LC_ALL="zh_CN.UTF-8").stderr
+
+
 def test_documents_are_listed_and_deleted(ragkit: Commands) -> None:
     (ragkit.folder / "extra.txt").write_text("Something else entirely.")
     ragkit("ingest", "extra.txt", "--collection", "extra")

@@ -29,7 +29,7 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
 def test_the_tables_list_every_command(name: str) -> None:
     rows = re.findall(r"^\| (`ragkit .*?) \|", (ROOT / name).read_text("utf-8"), re.MULTILINE)
     listed = list(dict.fromkeys(re.findall(r"`ragkit (\w+)", " ".join(rows))))
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(listed) == sorted(name for name, entry in COMMANDS.items() if entry.heading)
     if name in READMES:
         assert sorted(listed[:8]) == sorted(FIRST_COMMANDS)
 

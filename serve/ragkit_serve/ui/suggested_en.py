@@ -15,31 +15,34 @@ _SUBJECT: Final = (
     r"(?P<subject>(?:The|A|An|Each|Every|All|Our|[A-Z][\w'’-]+)(?: (?!and\b|or\b|but\b|that\b"
     r"|which\b|who\b|if\b|when\b|is\b|are\b|has\b|have\b)[\w'’()/-]+){0,6}?)"
 )
-_FIGURES: Final = tuple(
-    (re.compile(pattern), question)
-    for pattern, question in (
-        (
+_FIGURES: Final = (
+    (
+        re.compile(
             rf"{_SUBJECT} (?P<verb>is|are) {_ABOUT}{_NUMBER} (?:[a-z]+ ){{1,3}}"
-            r"(?P<how>long|high|wide|deep|tall|thick|heavy|old|large)\b",
-            "How {how} {verb} {subject}?",
+            r"(?P<how>long|high|wide|deep|tall|thick|heavy|old|large)\b"
         ),
-        (rf"{_SUBJECT} (?P<verb>costs?) [^.]*\d", "How much {do} {subject} cost?"),
-        (rf"{_SUBJECT} (?P<verb>lasts?) [^.]*{_NUMBER}", "How long {do} {subject} last?"),
-        (
+        "How {how} {verb} {subject}?",
+    ),
+    (re.compile(rf"{_SUBJECT} (?P<verb>costs?) [^.]*\d"), "How much {do} {subject} cost?"),
+    (re.compile(rf"{_SUBJECT} (?P<verb>lasts?) [^.]*{_NUMBER}"), "How long {do} {subject} last?"),
+    (
+        re.compile(
             rf"{_SUBJECT} (?P<verb>opens|closes|ends|starts|begins|expires|open|close|end|start"
-            r"|begin|expire) (?:at|on|in|after) [^.]*\d",
-            "When {do} {subject} {base}?",
+            r"|begin|expire) (?:at|on|in|after) [^.]*\d"
         ),
-        (
+        "When {do} {subject} {base}?",
+    ),
+    (
+        re.compile(
             rf"{_SUBJECT} (?P<verb>has|have) {_ABOUT}{_NUMBER} "
-            r"(?P<things>[a-z]+s(?: of (?:[a-z]+ )?[a-z]+)?)\b",
-            "How many {things} {do} {subject} have?",
+            r"(?P<things>[a-z]+s(?: of (?:[a-z]+ )?[a-z]+)?)\b"
         ),
-        (
-            rf"{_SUBJECT} (?P<verb>[a-z]{{3,}}s) {_ABOUT}{_NUMBER} (?P<things>[a-z]+s)\b",
-            "How many {things} {do} {subject} {base}?",
-        ),
-    )
+        "How many {things} {do} {subject} have?",
+    ),
+    (
+        re.compile(rf"{_SUBJECT} (?P<verb>[a-z]{{3,}}s) {_ABOUT}{_NUMBER} (?P<things>[a-z]+s)\b"),
+        "How many {things} {do} {subject} {base}?",
+    ),
 )
 _DEFINITION: Final = re.compile(
     rf"(?!The |All |Each |Every |Our ){_SUBJECT} (?P<verb>is|are) (?:a|an) (?!few\b|lot\b)[a-z]"

@@ -32,6 +32,7 @@ EN: Final[Mapping[str, str]] = {
     "collection_rename": "Rename this collection",
     "collection_delete": "Delete this collection",
     "collection_name": "Name of the collection",
+    "collection_taken": "there is a collection “{name}” already. Choose another name.",
     "collection_delete_sure": "Delete the collection “{name}” with its {count} documents? This"
     " cannot be undone.",
     "collection_delete_one": "Delete the collection “{name}” with its 1 document? This cannot be"
@@ -88,6 +89,7 @@ ZH: Final[Mapping[str, str]] = {
     "collection_rename": "重命名这个文档集",
     "collection_delete": "删除这个文档集",
     "collection_name": "文档集的名称",
+    "collection_taken": "已有名为“{name}”的文档集，请换一个名称。",
     "collection_delete_sure": "删除文档集“{name}”及其中的 {count} 个文档？删除后无法恢复。",
     "collection_delete_one": "删除文档集“{name}”及其中的 1 个文档？删除后无法恢复。",
     "answered_by": "回答由 {model} 根据您的文档撰写。",

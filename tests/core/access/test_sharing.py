@@ -56,6 +56,10 @@ def test_a_name_that_is_taken_cannot_be_used(place: Place) -> None:
     with pytest.raises(UsageError, match="choose another name"):
         place.store(ADA).create_collection("closed")
     assert place.store(HR).create_collection("closed").documents == 1
+    with pytest.raises(UsageError, match="choose another name"):
+        place.store(ADA).rename_collection("open", "closed")
+    with pytest.raises(NotFoundError, match="There is no collection"):
+        place.store(ADA).rename_collection("closed", "mine")
 
 
 def test_a_document_keeps_owner_and_readers_when_it_is_taken_in_again(place: Place) -> None:

@@ -204,7 +204,7 @@ def test_a_cutoff_is_fitted_on_the_rerankers_score_and_then_drops_passages(
         refused = kb.ask("Why did unthing buy xything?")
         assert refused.refused
         assert f"no passage reaches the reranker's cut-off {least:.3f}" in refused.reason
-        assert f"重排序得分的界限{least:.3f}" in kb.ask("为什么买了它？").reason
+        assert f"重排序的分数线 {least:.3f}" in kb.ask("为什么买了它？").reason
         assert not kb.ask("Where is the thingaa kept?").refused
         free = kb.adapted(refusal_threshold=0)
         assert len(free.search("Why did unthing buy xything?", k=5)) == 5

@@ -130,7 +130,7 @@ def test_an_unknown_metric_is_refused_before_anything_is_asked() -> None:
 
 
 def test_a_run_keeps_all_that_scores_are_made_of(kb: KnowledgeBase, tmp_path: Path) -> None:
-    blank = Question("blank", "???", answers=("x",))
+    blank = Question("blank", " ", answers=("x",))
     task = task_of(kb, HOLIDAY, CHINESE, UNKNOWN, blank)
     out = tmp_path / "run.jsonl"
     run = run_task(task, knowledge_ask(kb), model_of(kb), out, concurrency=3)

@@ -77,7 +77,8 @@ def test_a_long_question_makes_a_title_of_one_line() -> None:
     history = f"<chat_history>\nUSER: {'very ' * 100}long?\n</chat_history>"
     task = read_task([Message(role="user", content=wanting('{"title": ""}', history))])
     assert task is not None
-    assert len(json.loads(task.plain())["title"]) == 80
+    title = json.loads(task.plain())["title"]
+    assert title == "very " * 14 + "very…"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,9 @@ def test_a_newcomer_drops_a_file_and_asks_what_is_suggested(
         turn = answered(page)
         assert turn.locator(".rk-refusal").count() == 0
         assert turn.locator(".rk-source").count() > 0
+        assert page.locator("#rk-arriving").is_hidden(), "a question has been asked since"
+        page.evaluate(DROP, ["#rk-transcript", [[name, text]]])
+        shows(page, "#rk-arriving", words["state_done"])
         page.click(".rk-dismiss")
         assert page.locator("#rk-arriving").is_hidden()
 
@@ -126,7 +129,11 @@ def test_a_name_that_is_taken_is_said_beside_the_picker(open_page: Any, site: An
     page.once("dialog", lambda dialog: dialog.accept("default"))
     page.click("#rk-collection-more")
     page.click("#rk-menu [data-do=collection_rename]")
-    shows(page, "#rk-choices", "choose another name")
+    shows(page, "#rk-choices", EN["collection_taken"].format(name="default"))
+    page.once("dialog", lambda dialog: dialog.accept("taken"))
+    page.click("#rk-collection-more")
+    page.click("#rk-menu [data-do=collection_new]")
+    shows(page, "#rk-choices", EN["collection_taken"].format(name="taken"))
     store.delete_collection("taken")
 
 

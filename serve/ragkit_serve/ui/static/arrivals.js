@@ -58,14 +58,17 @@ function add(added) {
   if (added.length) addFiles(added);
 }
 
+// Show the files that have ended no longer.
+export function hideEnded() {
+  dismissed = new Set(files.filter(({ state }) => !GOING.has(state)));
+  draw();
+}
+
 function draw() {
   const shown = files.filter((file) => !dismissed.has(file));
   const rows = shown.length > MAX_SHOWN ? [counted(shown), ...shown.filter(({ state }) => state === "failed").map(row)] : shown.map(row);
   const close = make("button", { type: "button", class: "rk-dismiss", "aria-label": words.dismiss, title: words.dismiss }, "✕");
-  close.addEventListener("click", () => {
-    dismissed = new Set(files.filter(({ state }) => !GOING.has(state)));
-    draw();
-  });
+  close.addEventListener("click", hideEnded);
   const ended = shown.some(({ state }) => !GOING.has(state));
   $("#rk-arriving").replaceChildren(...(rows.length ? [make("ul", {}, ...rows), ...(ended ? [close] : [])] : []));
 }

@@ -69,6 +69,7 @@ function choices(place, me, changed) {
 async function create(changed) {
   const name = prompt(words.collection_name)?.trim();
   if (!name) return;
+  check(name);
   await call("/v1/collections", "POST", { id: name });
   await choose(name, changed);
 }
@@ -76,8 +77,14 @@ async function create(changed) {
 async function rename(name, changed) {
   const other = prompt(words.collection_name, name)?.trim();
   if (!other || other === name) return;
+  check(other);
   await call(`/v1/collections/${encodeURIComponent(name)}`, "PATCH", { id: other });
   await choose(other, changed);
+}
+
+// The server would take the name of one that is there as that one.
+function check(name) {
+  if (known.has(name)) throw new Error(say("collection_taken", { name }));
 }
 
 async function remove(name, changed) {

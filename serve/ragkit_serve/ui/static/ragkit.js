@@ -2,7 +2,7 @@
 // empty columns, each tab by a file of its own.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
-import { drawArrivals } from "./arrivals.js";
+import { drawArrivals, hideEnded } from "./arrivals.js";
 import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
@@ -63,6 +63,7 @@ async function ask(question, replaced = null) {
     replaced = null;
   }
   $(".rk-welcome")?.remove();
+  hideEnded();
   const text = make("div", { class: "rk-text" }, make("p", { class: "rk-working" }, words.working));
   const answer = make("div", { class: "rk-answer" }, text);
   const article = make("article", { class: "rk-turn" }, make("div", { class: "rk-question" }, question), answer);

@@ -41,7 +41,8 @@ async function refusal(answer) {
   if (answer.status === 401) location.reload(); // the log-in page
   const { error } = await answer.json().catch(() => ({})); // a proxy may say it in HTML
   const usual = { 413: words.error_too_large }[answer.status] ?? (answer.status < 500 ? `HTTP ${answer.status}` : words.no_server);
-  const failed = failure(error?.message ? error : { message: usual });
+  // The server lists all formats that it reads: too much for a line.
+  const failed = answer.status === 415 ? new Error(words.error_format) : failure(error?.message ? error : { message: usual });
   const wait = Number(answer.headers.get("retry-after"));
   return Object.assign(failed, { status: answer.status }, wait > 0 ? { retryAfter: wait } : {});
 }
