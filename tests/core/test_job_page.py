@@ -146,7 +146,7 @@ def test_a_small_window_shows_each_file_as_lines_with_the_names_of_the_figures(
     browser: Any, tmp_path: Path
 ) -> None:
     shown = opened(browser, tmp_path, "many", 380)
-    assert shown.page.locator("table.full tr").count() == 501
+    assert shown.page.locator("table.full").last.locator("tr").count() == 501
     assert not shown.page.locator("table.full th").first.is_visible()
     cell = "document.querySelectorAll('table.full td[data-of]')[1]"
     label = f"getComputedStyle({cell}, '::before').content"

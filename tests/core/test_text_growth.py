@@ -201,4 +201,5 @@ def test_a_quadratic_function_would_be_noticed() -> None:
     def quadratic(text: str) -> int:
         return sum(text.count(".", place) for place in range(len(text)) if text[place] == ".")
 
-    assert slow_text(quadratic, UNITS).startswith("'.'")
+    slow = slow_text(quadratic, UNITS)
+    assert slow.startswith(("'.'", "'. '")), slow  # a busy machine may hide the first of both

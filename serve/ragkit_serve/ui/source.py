@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError
+from ragkit.store.sources import PREFIX
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation, Span
 from ragkit_serve.api.pages import MAX_MARKED
@@ -87,7 +88,7 @@ def _panel(
     noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
     return (
         f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'
-        f'<p class="rk-place">{escape(" · ".join(places))}<br>{plain(first.uri)}</p>'
+        f'<p class="rk-place">{escape(" · ".join(places))}<br>{plain(first.uri.removeprefix(PREFIX))}</p>'
         f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'
         f'<div class="rk-beside">{figure}<div class="rk-passage">{passage}</div></div>'
     )

@@ -78,7 +78,7 @@ def test_one_signs_on_asks_and_logs_out(
     [
         (
             "en-GB",
-            "Your organisation's log-in failed. Try again.",
+            "The log-in with your organisation's account failed. Try again.",
             "Log in with your organisation's account",
         ),
         ("zh-CN", "组织账号登录失败，请重试。", "使用组织账号登录"),

@@ -13,7 +13,8 @@ const POLL_MS = 2000; // between two looks at files on their way
 const COLUMNS = ["name", "type", "size", "date", "state"];
 const LATEST_FIRST = new Set(["size", "date"]); // the columns that first fall
 const UNDER_WAY = new Set(["queued", "running"]);
-const list = { sort: "date", descending: true, pages: 1, files: [], matched: 0, all: 0, drawn: "", request: null, timer: 0 };
+// `note` is what was deleted last; it stands beside the count until something else is done.
+const list = { sort: "date", descending: true, pages: 1, files: [], matched: 0, all: 0, drawn: "", note: "", request: null, timer: 0 };
 const selected = new Map(); // files by key
 
 const keyOf = ({ id, job }) => (id === null ? `job-${job}` : `document-${id}`);
@@ -96,12 +97,12 @@ async function fetchFiles(pages, signal) {
 }
 
 function draw() {
-  const state = JSON.stringify([list.files, list.matched, list.all, list.sort, list.descending, $("#rk-part").value, [...selected.keys()]]);
+  const state = JSON.stringify([list.files, list.matched, list.all, list.sort, list.descending, list.note, $("#rk-part").value, [...selected.keys()]]);
   if (state === list.drawn) return; // what is focused and marked stays
   list.drawn = state;
   const focused = document.activeElement?.dataset.focus;
   $("#rk-listed").replaceChildren(list.files.length ? filesTable() : nothing());
-  $("#rk-counted").textContent = list.all ? counted() : "";
+  $("#rk-counted").textContent = [list.note, list.all ? counted() : ""].filter(Boolean).join(" ");
   $(".rk-find", place()).hidden = !list.all;
   $("#rk-more").hidden = list.files.length >= list.matched;
   drawSelected();
@@ -192,6 +193,7 @@ function onRow(event) {
 function sortBy(column) {
   list.descending = column === list.sort ? !list.descending : LATEST_FIRST.has(column);
   list.sort = column;
+  list.note = "";
   return guarded(place(), () => load(1));
 }
 
@@ -208,6 +210,7 @@ function showList(file) {
 // Selecting and deleting
 
 function select(files, on) {
+  list.note = "";
   for (const file of files) {
     if (on) selected.set(keyOf(file), file);
     else selected.delete(keyOf(file));
@@ -235,6 +238,7 @@ async function removeFiles(files) {
 
 async function deleteAll(files) {
   const failures = [];
+  list.note = "";
   for (const [n, file] of files.entries()) {
     if (files.length > 1) $("#rk-counted").textContent = say("deleting", { n: count(n + 1), count: count(files.length) });
     const path = file.id === null ? `/v1/jobs/${file.job}` : `/v1/documents/${file.id}`;
@@ -248,7 +252,7 @@ async function deleteAll(files) {
   }
   closeDocument();
   list.drawn = "";
-  await load(list.pages);
+  if (!failures.length && files.every((file) => file.id !== null)) list.note = say("files_deleted", { count: count(files.length) });
+  await load(list.pages).catch((error) => { if (error.name !== "AbortError") throw error; }); // another one draws the list
   if (failures.length) throw new Error(failures.join("\n"));
-  if (files.every((file) => file.id !== null)) $("#rk-counted").textContent = `${say("files_deleted", { count: count(files.length) })} ${counted()}`;
 }
