@@ -166,6 +166,7 @@ def test_an_answer_is_stopped_and_the_question_comes_back(open_page: Any, site: 
         time.sleep(0.02)
     assert len(site.stub.disconnects) == before + 1, "the model was let go"
     page.reload()
+    ready(page)
     page.wait_for_selector(".rk-empty")
     site.says = lambda _: ABOUT_LEAVE
     ask(page, LEAVE)
