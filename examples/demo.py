@@ -107,7 +107,6 @@ def run(command: Command, environment: Mapping[str, str]) -> tuple[str, bool]:
         cwd=EXAMPLES,
         env=dict(environment),
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
         encoding="utf-8",
     )
     correct = done.returncode == 0 and _squeeze(command.expected) in _squeeze(done.stdout)

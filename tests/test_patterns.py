@@ -30,8 +30,9 @@ MOST: Final[Mapping[str, int]] = {
     "ragkit_ingest.parse.pdf.hyphens._TAIL": 100,  # a line's last characters
     "ragkit_serve.ui.suggested_": 300,  # longer sentences are left out
 }
-# These read what ragkit's own dependencies ship, and no text of a user's.
+# These read what ragkit or its dependencies ship, and no text of a user's.
 TRUSTED: Final = {
+    "ragkit.cli_help",  # the help that ragkit's own commands are written with
     "ragkit_serve.ui.frontend",  # the page that Gradio ships
     "ragkit_eval.tasks.prefixes._REASONING",  # the prompts that BIG-Bench Hard ships
 }

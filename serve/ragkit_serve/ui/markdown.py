@@ -77,6 +77,11 @@ def _is_item(line: str) -> bool:
     return _ITEM.match(line) is not None
 
 
+def _without_mark(line: str) -> str:
+    mark = _ITEM.match(line)
+    return line[mark.end() :] if mark else line
+
+
 def plain(text: str) -> str:
     """Escape a text that is no Markdown; its line breaks stay."""
     return escape(_UNWANTED.sub("\ufffd", text))
@@ -124,7 +129,7 @@ class _Rendering:
         self.parts.append("<ul>")
         for line in lines:
             self.parts.append("<li>")
-            self._text(_ITEM.sub("", line))
+            self._text(_without_mark(line))
             self.parts.append("</li>")
         self.parts.append("</ul>")
 
