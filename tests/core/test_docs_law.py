@@ -59,6 +59,8 @@ def test_the_commands_of_the_page_on_law_run(ragkit: Commands, fresh_database: s
         words = [ids.get(word, word) for word in shlex.split(line)[1:]]
         if line == "ragkit ingest people --sync":
             (ragkit.folder / "people" / "staff.md").unlink()
+        if "delete" in words:
+            words.append("--yes")  # there is no terminal to ask at
         printed.setdefault(line, []).append(ragkit(*words).stdout)
     first, last = printed[used[0]]
     assert "Maria Lopez" in first
