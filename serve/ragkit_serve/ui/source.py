@@ -88,7 +88,8 @@ def _panel(
     noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
     return (
         f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'
-        f'<p class="rk-place">{escape(" · ".join(places))}<br>{plain(first.uri.removeprefix(PREFIX))}</p>'
+        f'<p class="rk-place">{escape(" · ".join(places))}<br>'
+        f"{plain(first.uri.removeprefix(PREFIX))}</p>"
         f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'
         f'<div class="rk-beside">{figure}<div class="rk-passage">{passage}</div></div>'
     )

@@ -36,7 +36,8 @@ MAX_S: Final = 8.0
 MAX_KEPT: Final = 256
 
 _ASKED: Final = re.compile(
-    r"(?:[#>*•\s-]|\d{1,9}[.)、](?=\s)|(?:Q|问题?)\d{0,3} ?[.:：、])*+(?P<question>[^?？]{4,90}[?？])[\s*]*+"
+    r"(?:[#>*•\s-]|\d{1,9}[.)、](?=\s)|(?:Q|问题?)\d{0,3} ?[.:：、])*+"
+    r"(?P<question>[^?？]{4,90}[?？])[\s*]*+"
 )
 _HEADING: Final = re.compile(r"#{1,6}[ \t]++(?P<heading>.{2,60}?)[ \t#]*+")
 _NO_PROSE: Final = ("#", "|", ">", "```", "~~~")
