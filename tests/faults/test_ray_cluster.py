@@ -114,11 +114,10 @@ TELLING = """
 import io, os, time
 from contextlib import redirect_stderr
 
-from ragkit.settings import Settings
 from ragkit_ingest.beyond.cluster import joined
 
 told = io.StringIO()
-with redirect_stderr(told), joined(Settings()):
+with redirect_stderr(told), joined():
     import ray
 
     @ray.remote(max_retries=3, num_cpus=0)
