@@ -71,5 +71,6 @@ def _print_tables(rows: Iterable[Row]) -> None:
         if table != printed:
             typer.echo(f"\n[{table}]")
             printed = table
-        text = (TABLES[table][name].default or say("none")) if value is None else str(value)
+        default = TABLES[table][name].default or "none"
+        text = say(default) if value is None else str(value)
         typer.echo(printable_line(f"{key:{width}}  {text}  ({say(origin)})"))

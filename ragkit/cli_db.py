@@ -209,7 +209,9 @@ def _print(found: dict[str, Any], json: bool) -> None:
         render.print_json(found)
         return
     shown = {name: value for name, value in found.items() if value is not None}
+    shown["started"] = shown.pop("running")
     shown["size"] = f"{shown.pop('size_bytes') / 1e6:.1f} MB"
+    shown["kind"] = say(shown["kind"])
     rows = [[say(name.replace("_", " ")), _text(value)] for name, value in shown.items()]
     render.print_table([say("database"), ""], rows, empty="")
 
@@ -219,4 +221,4 @@ def _text(value: object) -> str:
         return say("yes") if value else say("no")
     if isinstance(value, dict):
         return str(value["said"])
-    return say(value) if isinstance(value, str) else str(value)
+    return str(value)

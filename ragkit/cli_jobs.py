@@ -90,7 +90,9 @@ def show(
     figures = told.pop("figures")
     for name, value in (told | figures).items():
         if value not in (None, "", {}):
-            line = say("{name}: {value}", name=say(name.replace("_", " ")), value=_plain(value))
+            line = say(
+                "{name}: {value}", name=say(name.replace("_", " ")), value=_plain(name, value)
+            )
             typer.echo(render.printable_line(line))
 
 
@@ -206,11 +208,13 @@ def _tell(key: str, text: str, jobs: list[int], *, json: bool) -> None:
         typer.echo(say(text, jobs=counted(len(jobs), "job")))
 
 
-def _plain(value: object) -> str:
+def _plain(name: str, value: object) -> str:
     """Write a figure, or several by name, for people to read."""
     if isinstance(value, Mapping):
         return ", ".join(f"{say(str(name))} {part}" for name, part in value.items())
-    return sentence(say(value)) if isinstance(value, str) else str(value)
+    if name in {"state", "stage"}:
+        return say(str(value))
+    return sentence(str(value)) if name == "reason" else str(value)
 
 
 def _as_json(job: "LedgerJob") -> dict[str, Any]:

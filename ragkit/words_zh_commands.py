@@ -115,6 +115,25 @@ COMMANDS: Final[Mapping[str, str]] = {
     ),
     "Warning: {variable} is not a setting of ragkit.": "注意：ragkit 没有设置项 {variable}。",
     "Did you mean {name}?": "您是不是要写 {name}？",
+    "any number": "不限",
+    "by the context and the device": "按上下文和设备",
+    "by the number of cores": "按处理器核数",
+    "chosen by the machine": "按本机选择",
+    "its own address": "本机地址",
+    "just under the model's limit": "略低于模型的上限",
+    "none: by words": "无，按词表判断",
+    "none: embedded": "无，用内置数据库",
+    "none: no groups": "无",
+    "none: no single sign-on": "无，不用单点登录",
+    "none: quoted sentences": "无，直接引用文档中的句子",
+    "none: the same": "无，与上相同",
+    "none: the tenant and principal above": "无，按上面的租户和用户",
+    "ragkit's own": "ragkit 自带的",
+    "the model's own": "模型自带的",
+    "the server's": "由服务器决定",
+    "the server's only model": "服务器上唯一的模型",
+    "this environment": "当前环境",
+    "what the server says, else 4096": "由服务器告知，否则 4096",
     # ragkit documents, collections, share
     "Document {number}: version {old} is restored, as version {new}.": (
         "文档 {number}：已恢复版本 {old}，成为版本 {new}。"
@@ -149,6 +168,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     # ragkit db
     "folder": "文件夹",
     "size": "大小",
+    "started": "已启动",
     "keep running": "保持运行",
     "pid": "进程号",
     "url": "地址",

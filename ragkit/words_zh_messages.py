@@ -224,8 +224,9 @@ MESSAGES: Final[Mapping[str, str]] = {
     "give the key one name, such as `ragkit keys create laptop`": (
         "请给密钥起一个名称，例如 `ragkit keys create laptop`"
     ),
-    "there is no command {name}: did you mean {close}?": "没有命令 {name}：您是不是要写 {close}？",
-    "there is no command {name}: /help lists them": "没有命令 {name}：输入 /help 可查看",
+    "there is no command {name}: {reason}": "没有命令 {name}：{reason}",
+    "did you mean {close}?": "您是不是要写 {close}？",
+    "/help lists them": "输入 /help 可查看",
     "{name} takes no arguments: type it alone": "{name} 后面不写内容：请单独输入",
     "/export needs a file: write /export answers.md, or answers.json": (
         "/export 后面要写文件名：例如 /export answers.md 或 answers.json"
@@ -264,6 +265,13 @@ MESSAGES: Final[Mapping[str, str]] = {
     "-o {text} is no option: write NAME=VALUE with one of {names}": (
         "-o {text} 不是选项：请写 名称=值，名称可用 {names}"
     ),
+    "-o {text}: {name} is {reason}": "-o {text}：{name} 应是{reason}",
+    "a whole number of at least {low}": "不小于 {low} 的整数",
+    "a whole number from {low} to {high}": "{low} 到 {high} 的整数",
+    "a number of at least {low}": "不小于 {low} 的数",
+    "a number from {low} to {high}": "{low} 到 {high} 的数",
+    "{file} is no JSON schema: it must hold an object": "{file} 不是 JSON schema：其中应是一个对象",
+    "{file} is not JSON: {reason}": "{file} 不是 JSON：{reason}",
     "give json_schema or regex, not both": "json_schema 和 regex 只能给出一个",
     "there is no reranker to use: set RAGKIT_RERANKER, such as to cosine": (
         "没有可用的重排模型：请设置 RAGKIT_RERANKER，例如 cosine"
@@ -277,9 +285,20 @@ MESSAGES: Final[Mapping[str, str]] = {
     'the filter is empty: write one as language = "en"': (
         '过滤条件是空的：请写作 language = "zh" 这样的形式'
     ),
-    "the filter, character {number}, {place}: {reason}": (
-        "过滤条件第 {number} 个字符，{place}：{reason}"
+    "the filter, character {number}, at its end, after {text}: {reason}": (
+        "过滤条件第 {number} 个字符（末尾，在 {text} 之后）：{reason}"
     ),
+    "the filter, character {number}, at {text}: {reason}": (
+        "过滤条件第 {number} 个字符（{text} 处）：{reason}"
+    ),
+    "expected 'and', 'or' or the end": "这里应是 and、or 或结束",
+    "expected 'and', 'or' or ')'": "这里应是 and、or 或 )",
+    "expected =, !=, <, <=, >, >=, in, contains or exists": (
+        "这里应是 =、!=、<、<=、>、>=、in、contains 或 exists"
+    ),
+    "expected a field, or one in quotes": "这里应是字段名，可加引号",
+    "expected a number, a date, or a text in quotes": "这里应是数字、日期或加引号的文字",
+    "the text in quotes has no end": "加引号的文字没有结束的引号",
     "k is {number}: ask for 1 to {most} passages": "k 是 {number}：请写 1 到 {most}",
     "the query has {number} characters: ask with at most {most}": (
         "问题有 {number} 个字符：最多 {most} 个"
@@ -310,6 +329,11 @@ MESSAGES: Final[Mapping[str, str]] = {
     # What Typer says of a value.
     "{value} is not in the range {range}.": "{value} 不在范围 {range} 内。",
     "{value} is not a valid integer.": "{value} 不是整数。",
+    "Input should be a valid integer, unable to parse string as an integer": "应是整数",
+    "Input should be a valid number, unable to parse string as a number": "应是数字",
+    "Input should be less than or equal to {number}": "应不大于 {number}",
+    "Input should be greater than or equal to {number}": "应不小于 {number}",
+    "Input should be {choices}": "应是 {choices}",
     "{value} is not a valid float.": "{value} 不是数字。",
     "{value} is not a valid {kind}.": "{value} 不是 {kind}。",
     "{value} is not one of {choices}.": "{value} 不在 {choices} 之中。",

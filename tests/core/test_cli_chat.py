@@ -118,7 +118,8 @@ def test_it_begins_a_new_conversation_or_continues_one(mine: Conversations) -> N
     out, err = chat(ask, "--continue", code=2)
     assert (out, err) == (
         "",
-        "there is no conversation about collection 'default' yet: leave --continue out to begin one",
+        "there is no conversation about collection 'default' yet:"
+        " leave --continue out to begin one",
     )
     chat(ask)
     chat(ask, "--continue")
