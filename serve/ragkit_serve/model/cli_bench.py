@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ragkit_serve.model.bench.measure import Baseline
     from ragkit_serve.model.bench.record import Record
 
+_PREFIX_PART = 6  # of a prompt's tokens, those that all prompts share are one part; arbitrary
+_SEED = 0  # of the generated prompts and the arrival times
+
 
 def bench(
     url: Annotated[
@@ -39,12 +42,6 @@ def bench(
     requests: Annotated[
         int, typer.Option(min=1, max=100_000, help="Number of requests at each level.")
     ] = 64,
-    prefix_tokens: Annotated[
-        int,
-        typer.Option(
-            min=0, max=1_000_000, help="Approximate number of tokens that all prompts share."
-        ),
-    ] = 256,
     prompt_tokens: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Approximate number of tokens of a prompt.")
     ] = 1536,
@@ -59,9 +56,6 @@ def bench(
         typer.Option("--ignore-eos", help="Generate exactly --answer-tokens (vLLM, llama.cpp)."),
     ] = False,
     language: Annotated[Literal["en", "zh", "both"], typer.Option()] = "both",
-    seed: Annotated[
-        int, typer.Option(help="Random seed of the generated prompts and the arrival times.")
-    ] = 0,
     prompts: Annotated[
         Path | None,
         typer.Option(
@@ -115,11 +109,11 @@ def bench(
     levels = parse_levels(concurrency) if rate is None else parse_rates(rate)
     shape = Shape(
         requests=requests,
-        prefix_tokens=prefix_tokens,
+        prefix_tokens=prompt_tokens // _PREFIX_PART,
         prompt_tokens=prompt_tokens,
         questions=questions,
         languages=("en", "zh") if language == "both" else (language,),
-        seed=seed,
+        seed=_SEED,
     )
     asked, about = _prompts(prompts, shape)
     beside = _baseline(baseline, baseline_requests)
@@ -131,7 +125,7 @@ def bench(
             target=target,
             levels=levels,
             baseline=beside,
-            seed=seed,
+            seed=_SEED,
             watch=watch,
         )
     write(record, output)

@@ -15,7 +15,7 @@ from ragkit.cli import app
 from ragkit.errors import ModelServerError, RagkitError, UsageError
 from ragkit_serve.stub import Fault, Reply, StubServer
 
-SMALL = "--requests 6 --prefix-tokens 30 --prompt-tokens 200 --concurrency 1,3".split()
+SMALL = "--requests 6 --prompt-tokens 200 --concurrency 1,3".split()
 
 
 @pytest.fixture(autouse=True)
