@@ -26,7 +26,9 @@ def calibrate(
             help='JSON lines: {"question": ..., "answerable": true}, or with "answers": [...].'
         ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Collection to calibrate.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to calibrate.")
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="Search mode to calibrate.")] = "hybrid",
     max_false_refusals: Annotated[
         float,

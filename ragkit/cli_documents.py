@@ -36,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 CollectionOption = Annotated[
-    str | None, typer.Option(help="Collection of the document or documents.")
+    str | None, typer.Option("--collection", "-c", help="Collection of the document or documents.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DocumentArgument = Annotated[

@@ -25,7 +25,9 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-CollectionOption = Annotated[str | None, typer.Option(help="Only jobs of this collection.")]
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", help="Only jobs of this collection.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobsArgument = Annotated[
     list[int] | None,

@@ -24,7 +24,9 @@ def recall(
             "(default: stored passages)."
         ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="Collection whose index to use.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection whose index to use.")
+    ] = None,
     where: Where = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to find.")] = 10,
     sample: Annotated[

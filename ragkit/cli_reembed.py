@@ -29,7 +29,9 @@ def reembed(
     dimension: Annotated[
         int | None, typer.Option(min=1, help="Number of leading dimensions to keep.")
     ] = None,
-    collection: Annotated[str | None, typer.Option("--collection", "-c")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to move.")
+    ] = None,
     questions: Annotated[
         Path | None, typer.Option(help="Labelled questions for the comparison, as JSON lines.")
     ] = None,

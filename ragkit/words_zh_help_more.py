@@ -158,6 +158,7 @@ MORE: Final[Mapping[str, str]] = {
         "型。命令中断后，再次运行即可继续。"
     ),
     "Name or folder of the new model.": "新模型的名称或文件夹。",
+    "Collection to move.": "要更换模型的文档集。",
     "Number of leading dimensions to keep.": "只保留前多少维。",
     "Labelled questions for the comparison, as JSON lines.": (
         "用于比较的带标注问题，每行一个 JSON。"

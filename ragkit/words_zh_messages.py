@@ -22,6 +22,9 @@ MESSAGES: Final[Mapping[str, str]] = {
         "或改用其他文档集。"
     ),
     "There is no file or folder {name}: check the path.": "没有文件或文件夹 {name}：请检查路径。",
+    "There is no document {name}, but {others}: `ragkit documents list` shows them all.": (
+        "没有文档 {name}，名称相近的有 {others}：`ragkit documents list` 可列出全部文档。"
+    ),
     "There is no document {name}: `ragkit documents list` shows them all.": (
         "没有文档 {name}：`ragkit documents list` 可列出全部文档。"
     ),

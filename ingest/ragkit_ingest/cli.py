@@ -39,7 +39,9 @@ def ingest(
             help="Files, folders or URLs; - reads standard input.",
         ),
     ],
-    collection: Annotated[str | None, typer.Option(help="Collection to read into.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to read into.")
+    ] = None,
     include: Annotated[
         list[str] | None,
         typer.Option(
