@@ -36,6 +36,23 @@ COMMANDS: Final[Mapping[str, str]] = {
     "Saved {turns} to {file}.": "已把 {turns}保存到 {file}。",
     "Delete this conversation ({turns})?": "删除这个对话（{turns}）？",
     "Deleted. The next question begins a new conversation.": "已删除。下一个问题会新开对话。",
+    "/again        answer the last question again and replace its answer\n"
+    "/again TEXT   replace the last question by this one\n"
+    "/new          begin a new conversation\n"
+    "/history      show this conversation\n"
+    "/sources      show the sources of the last answer in full\n"
+    "/export FILE  save this conversation to a new file: Markdown, or JSON for *.json\n"
+    "/delete       delete this conversation\n"
+    "/quit         quit (also Ctrl-D); Ctrl-C cancels an answer": (
+        "/again        重新回答上一个问题，替换原来的回答\n"
+        "/again 问题   用这个问题替换上一个问题\n"
+        "/new          新开对话\n"
+        "/history      显示这个对话\n"
+        "/sources      完整显示上一个回答的出处\n"
+        "/export 文件  把这个对话存为新文件：Markdown，或 *.json 存为 JSON\n"
+        "/delete       删除这个对话\n"
+        "/quit         退出（也可按 Ctrl-D）；按 Ctrl-C 取消回答"
+    ),
     # ragkit conversations
     "id": "编号",
     "collection": "文档集",

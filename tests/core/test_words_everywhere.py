@@ -62,10 +62,19 @@ def literal(node: ast.expr) -> str:
 def test_every_text_of_a_command_has_its_chinese(path: Path) -> None:
     source = ast.parse(path.read_text("utf-8"))
     texts = {text for node in ast.walk(source) if (text := _text(node))}
+    constants = {
+        ast.unparse(target): literal(node.value)
+        for node in source.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    }
     missing = [
         text
         for name, call in calls(path)
-        if name == "say" and call.args and (text := literal(call.args[0])) and text not in TEXTS
+        if name == "say"
+        and call.args
+        and (text := literal(call.args[0]) or constants.get(ast.unparse(call.args[0]), ""))
+        and text not in TEXTS
     ]
     missing += [
         text
@@ -120,11 +129,10 @@ def test_every_help_is_in_chinese() -> None:
 def _helps(command: Any, context: Any) -> Iterator[str]:
     if command.help:
         yield command.help
-    hidden = ("hidden",)
     yield from (
         parameter.help
         for parameter in command.params
-        if getattr(parameter, "help", None) and not any(getattr(parameter, n, 0) for n in hidden)
+        if getattr(parameter, "help", None) and not parameter.hidden
     )
     if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
