@@ -84,10 +84,9 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
 
 
 def _localise(command: Any) -> None:
-    if language() != "en":
-        from ragkit.cli_help import localise
+    from ragkit.cli_help import localise
 
-        localise(command)
+    localise(command)
 
 
 def _explained(error: Any) -> str:
