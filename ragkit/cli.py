@@ -18,27 +18,31 @@ COMMANDS = {
         "Read files and folders, so that questions can be answered from them.",
     ),
     "ask": Entry("ragkit.cli_ask:ask", "Answer a question with citations, or say that it cannot."),
-    "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is kept."),
+    "chat": Entry("ragkit.cli_chat:chat", "Talk with your documents; the conversation is saved."),
     "search": Entry("ragkit.cli_search:search", "Find passages by meaning and by words."),
     "serve": Entry(
         "ragkit_serve.cli_serve:serve", "Serve the chat page and the OpenAI-compatible API."
     ),
     "documents": Entry("ragkit.cli_documents:app", "List, show, restore and delete documents."),
-    "doctor": Entry("ragkit.cli_doctor:doctor", "Check everything and name the remedies."),
-    "config": Entry("ragkit.cli_config:config", "Print each setting and where it came from."),
+    "doctor": Entry("ragkit.cli_doctor:doctor", "Check the installation and suggest remedies."),
+    "config": Entry(
+        "ragkit.cli_config:config", "Show the settings and where each value comes from."
+    ),
     "collections": Entry(
         "ragkit.cli_collections:app",
-        "List, create and delete collections; set their metadata keys and options.",
+        "List, create, rename and delete collections; set their metadata keys and options.",
         _MORE,
     ),
-    "share": Entry("ragkit.cli_share:share", "Say who may read a collection or a document.", _MORE),
+    "share": Entry(
+        "ragkit.cli_share:share", "Choose who may read a collection or a document.", _MORE
+    ),
     "conversations": Entry(
         "ragkit.cli_conversations:app",
         "List, show, rename and delete conversations; list the ratings of answers.",
         _MORE,
     ),
     "jobs": Entry(
-        "ragkit.cli_jobs:app", "List, show, retry and cancel the jobs of ingestion.", _MORE
+        "ragkit.cli_jobs:app", "List, show, retry, cancel and report ingestion jobs.", _MORE
     ),
     "worker": Entry(
         "ragkit_ingest.cli_worker:worker", "Read queued and uploaded files as they arrive.", _MORE
@@ -49,7 +53,7 @@ COMMANDS = {
         _MORE,
     ),
     "eval": Entry(
-        "ragkit_eval.cli:app", "Measure models, indexes and answers; compare runs soundly.", _MORE
+        "ragkit_eval.cli:app", "Evaluate models, indexes and answers, and compare runs.", _MORE
     ),
     "model": Entry(
         "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models.", _MORE
@@ -60,7 +64,7 @@ COMMANDS = {
     "keys": Entry("ragkit.cli_keys:app", "Create, list and revoke access keys.", _MORE),
     "db": Entry(
         "ragkit.cli_db:app",
-        "Look after the database: its state, its tables and roles, backups.",
+        "Manage the database: status, tables and roles, backups.",
         _MORE,
     ),
     # Older names.

@@ -13,7 +13,8 @@ AsOf = Annotated[
     typer.Option(
         "--as-of",
         metavar="TIME",
-        help="What was current then, of versions that were kept: 2026-01-31, which is the end of"
-        " that day in UTC, or 2026-01-31T15:00+01:00.",
+        help="Use the versions that were current at this time, if old "
+        "versions are kept: 2026-01-31 (the end of that day, UTC) or "
+        "2026-01-31T15:00+01:00.",
     ),
 ]

@@ -21,10 +21,14 @@ def ask(
     ],
     collection: AnswersFrom = None,
     k: Annotated[
-        int | None, typer.Option("-k", help="How many passages to answer from; 5 unless told.")
+        int | None, typer.Option("-k", help="Number of passages to answer from (default: 5).")
     ] = None,
     mode: Annotated[
-        Mode | None, typer.Option(help="By meaning and words, which is usual, or by one alone.")
+        Mode | None,
+        typer.Option(
+            help="Search mode: by meaning and by words (hybrid), by meaning "
+            "(dense) or by words (lexical) (default: hybrid)."
+        ),
     ] = None,
     where: Where = None,
     as_of: AsOf = None,
@@ -32,14 +36,15 @@ def ask(
     show_reasoning: Annotated[
         bool,
         typer.Option(
-            "--show-reasoning", help="Print a thinking model's reasoning, to standard error."
+            "--show-reasoning", help="Print the reasoning of a thinking model to standard error."
         ),
     ] = False,
     option: DecodingOptions = None,
     why: Annotated[
         str | None,
         typer.Option(
-            metavar="DOCUMENT", help="Tell which stage lost this document, instead of the answer."
+            metavar="DOCUMENT",
+            help="Instead of answering, explain why this document is not among the sources.",
         ),
     ] = None,
     agent: Annotated[
@@ -49,7 +54,7 @@ def ask(
     max_steps: Annotated[
         int | None,
         typer.Option(
-            min=1, max=50, help="Calls of the model with --agent, at most; 6 unless told."
+            min=1, max=50, help="Maximum number of model calls with --agent (default: 6)."
         ),
     ] = None,
 ) -> None:

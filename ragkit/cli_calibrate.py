@@ -26,20 +26,25 @@ def calibrate(
             help='JSON lines: {"question": ..., "answerable": true}, or with "answers": [...].'
         ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="The collection to fit for.")] = None,
-    mode: Annotated[Mode, typer.Option(help="The mode of search to fit for.")] = "hybrid",
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to calibrate.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="Search mode to calibrate.")] = "hybrid",
     max_false_refusals: Annotated[
-        float, typer.Option(min=0, max=1, help="Most answerable questions that may be refused.")
+        float,
+        typer.Option(
+            min=0, max=1, help="Largest share of answerable questions that may be refused."
+        ),
     ] = 0.05,
     cutoff: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Refuse below this score instead.")
+        float | None, typer.Option(min=0, max=1, help="Set this cut-off instead of fitting one.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print, but keep nothing.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curve into this file.")] = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Show what is fitted, and fit none.")
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the result without saving it.")
     ] = False,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget what is fitted.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve to this file.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the stored cut-offs.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Delete the stored cut-offs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit when to refuse, from labelled questions, for this collection and embedding model."""

@@ -14,51 +14,54 @@ import typer
 from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_collection import AnswersFrom
 from ragkit.cli_where import Where, check_where
+from ragkit.words import counted, say, sentence
 
 if TYPE_CHECKING:
     from ragkit.conversation import Conversation
+    from ragkit.store.conversations import StoredConversation
 
 PROMPT: Final = "> "
 PARTIAL: Final = 3  # the exit code when some questions of a pipe failed
 HELP: Final = """\
-/again        answer the last question again, in the place of its answer
-/again TEXT   ask this in the place of the last question
-/new          begin another conversation
-/history      print this conversation
-/sources      print what the last answer cites, whole
-/export FILE  write this conversation to a new file: Markdown, or JSON for *.json
+/again        answer the last question again and replace its answer
+/again TEXT   replace the last question by this one
+/new          begin a new conversation
+/history      show this conversation
+/sources      show the sources of the last answer in full
+/export FILE  save this conversation to a new file: Markdown, or JSON for *.json
 /delete       delete this conversation
-/quit         end (Ctrl-D); Ctrl-C cancels an answer"""
+/quit         quit (also Ctrl-D); Ctrl-C cancels an answer"""
 
 
 def chat(
-    conversation: Annotated[
-        str | None, typer.Option(metavar="ID", help="The conversation to go on with.")
-    ] = None,
     collection: AnswersFrom = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="Begin a new one instead of going on with the latest.")
+    resume: Annotated[
+        bool, typer.Option("--continue", help="Continue the latest conversation.")
     ] = False,
+    conversation: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Continue the conversation with this id."),
+    ] = None,
     where: Where = None,
     as_of: AsOf = None,
     show_reasoning: Annotated[
         bool,
         typer.Option(
-            "--show-reasoning", help="Print a thinking model's reasoning, to standard error."
+            "--show-reasoning", help="Print the reasoning of a thinking model to standard error."
         ),
     ] = False,
 ) -> None:
-    """Talk with your documents. The conversation is kept; /help lists what can be typed."""
+    """Talk with your documents. The conversation is saved; type /help for the commands."""
     from ragkit.conversation import Conversation
     from ragkit.errors import UsageError
     from ragkit.settings import load_settings
 
-    if conversation is not None and new:
-        raise UsageError("--conversation and --new exclude each other: give one of them")
+    if conversation is not None and resume:
+        raise UsageError("give --continue or --conversation ID, not both")
     then = moment(as_of)
     settings = load_settings()
     with Conversation.open(settings, id=conversation, collection=collection) as opened:
-        talk = opened if new or conversation is not None else _latest(opened)
+        talk = _latest(opened) if resume else opened
         if where is not None or then is not None:
             talk = copy(talk)  # the one that was opened closes its database
             talk.kb = talk.kb.adapted(where=where, as_of=then)
@@ -75,11 +78,21 @@ def chat(
 
 
 def _latest(opened: Conversation) -> Conversation:
-    """Return the latest conversation about the same collection, or else the new one."""
-    for stored in opened.conversations.all():
-        if stored.collection == opened.kb.collection:
-            return opened.another(stored.id)
-    return opened
+    """Return the latest conversation about the same collection. Raises UsageError without one."""
+    from ragkit.errors import UsageError
+
+    stored = _latest_stored(opened)
+    if stored is None:
+        raise UsageError(
+            f"there is no conversation about collection {opened.kb.collection!r} yet: leave"
+            " --continue out to begin one"
+        )
+    return opened.another(stored.id)
+
+
+def _latest_stored(talk: Conversation) -> StoredConversation | None:
+    stored = talk.conversations.all()
+    return next((item for item in stored if item.collection == talk.kb.collection), None)
 
 
 def _lines(chatting: _Chat) -> Iterator[str]:
@@ -117,21 +130,31 @@ class _Chat:
             "/sources": self._sources,
             "/export": self._export,
             "/delete": self._delete,
-            "/help": lambda _: typer.echo(HELP),
+            "/help": lambda _: typer.echo(say(HELP)),
         }
 
     def greet(self) -> None:
         if not self.interactive:
             return
+        typer.echo(self._beginning())
+        text = "Collection {name!r}. /help lists the commands, Ctrl-D quits."
+        typer.echo(say(text, name=self.talk.kb.collection))
+
+    def _beginning(self) -> str:
+        """Say whether this conversation is a new one, and how to have the other."""
         turns = self.talk.turns()
         if turns:
-            title = _printable(" ".join(turns[0].question.split()))[:60]
-            typer.echo(
-                f"Going on with {str(self.talk.id)[:8]}, “{title}”, {len(turns)} turns so far."
-            )
-        typer.echo(
-            f"Collection {self.talk.kb.collection!r}. /help lists the commands, Ctrl-D ends."
-        )
+            text = "Continuing “{title}” ({turns}, last on {date})."
+            stored = self.talk.conversations.get(self.talk.id)
+            shown = {"turns": counted(len(turns), "question")}
+        else:
+            latest = _latest_stored(self.talk)
+            if latest is None:
+                return say("A new conversation.")
+            text = "A new conversation. `ragkit chat --continue` resumes “{title}” of {date}."
+            stored, shown = latest, {}
+        title = _printable(" ".join(stored.title.split()))[:60]
+        return say(text, title=title, date=f"{stored.updated_at:%Y-%m-%d}", **shown)
 
     def remember(self) -> None:
         """Let the arrow keys bring back the conversation's questions."""
@@ -156,9 +179,9 @@ class _Chat:
                 self._ask(typed)
         except RagkitError as error:
             self.failed += 1
-            typer.echo(f"ragkit: {' '.join(str(error).split())}", err=True)
+            typer.echo(f"ragkit: {sentence(' '.join(str(error).split()))}", err=True)
         except KeyboardInterrupt:
-            typer.echo("\nCancelled; nothing of it was kept.", err=True)
+            typer.echo("\n" + say("Cancelled: this question and answer are not saved."), err=True)
         return True
 
     def _ask(self, question: str, *, replace_last: bool = False) -> None:
@@ -195,10 +218,10 @@ class _Chat:
         known = [*self._commands, "/quit"]
         if command not in known:
             close = get_close_matches(command, known, n=1)
-            remedy = f"did you mean {close[0]}?" if close else "/help lists those there are"
+            remedy = f"did you mean {close[0]}?" if close else "/help lists them"
             raise UsageError(f"there is no command {command[:40]!r}: {remedy}")
         if rest and command not in {"/export", "/again"}:
-            raise UsageError(f"{command} takes nothing: write it alone")
+            raise UsageError(f"{command} takes no arguments: type it alone")
         self._commands[command](rest.strip())
 
     def _again(self, question: str) -> None:
@@ -207,7 +230,7 @@ class _Chat:
 
     def _new(self, _: str) -> None:
         self.talk = self.talk.another()
-        typer.echo("A new conversation.")
+        typer.echo(say("A new conversation."))
 
     def _history(self, _: str) -> None:
         from ragkit.conversation.screen import print_turns
@@ -221,7 +244,7 @@ class _Chat:
         if turns:
             print_sources(turns[-1])
         else:
-            typer.echo("Nothing has been asked yet.")
+            typer.echo(say("Nothing has been asked yet."))
 
     def _export(self, file: str) -> None:
         from ragkit.conversation.export import write
@@ -233,15 +256,18 @@ class _Chat:
         if not turns:
             raise UsageError("there is nothing to export yet: ask something first")
         write(Path(file).expanduser(), self.talk.conversations.get(self.talk.id), turns)
-        typer.echo(f"Wrote {len(turns)} turns to {file}.")
+        typer.echo(
+            say("Saved {turns} to {file}.", turns=counted(len(turns), "question"), file=file)
+        )
 
     def _delete(self, _: str) -> None:
         turns = self.talk.turns()
-        if turns and self.interactive and not typer.confirm(f"Delete {len(turns)} turns?"):
+        question = say("Delete this conversation ({turns})?", turns=counted(len(turns), "question"))
+        if turns and self.interactive and not typer.confirm(question):
             return
         if turns:
             self.talk.delete()
-        typer.echo("Deleted; the next question begins a new conversation.")
+        typer.echo(say("Deleted. The next question begins a new conversation."))
 
 
 def _printable(text: str) -> str:

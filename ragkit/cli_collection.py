@@ -5,8 +5,6 @@ from typing import Annotated
 import typer
 
 AnswersFrom = Annotated[
-    str | None, typer.Option("--collection", "-c", help="The collection to answer from.")
+    str | None, typer.Option("--collection", "-c", help="Collection to answer from.")
 ]
-SearchesIn = Annotated[
-    str | None, typer.Option("--collection", "-c", help="The collection to search.")
-]
+SearchesIn = Annotated[str | None, typer.Option("--collection", "-c", help="Collection to search.")]

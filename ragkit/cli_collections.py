@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from ragkit.filters import KeyType
 
 app = typer.Typer(
-    help="List, create and delete collections.",
+    help="List, create, rename and delete collections; set their metadata keys and options.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-NameArgument = Annotated[str, typer.Argument(help="The collection's name.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the collection.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
 def list_(json: JsonOption = False) -> None:
-    """List the collections with what is in them and who may read them."""
+    """List the collections, their sizes and who may read them."""
     from ragkit.store.open import open_database
     from ragkit.store.sharing import Shares, Sharing
 
@@ -52,7 +52,7 @@ def list_(json: JsonOption = False) -> None:
 
 @app.command()
 def create(name: NameArgument, json: JsonOption = False) -> None:
-    """Create a collection; one that exists stays as it is."""
+    """Create a collection; an existing one is left unchanged."""
     from ragkit.store.open import open_database
 
     settings = load_settings()
@@ -62,17 +62,35 @@ def create(name: NameArgument, json: JsonOption = False) -> None:
         render.print_json(asdict(created))
     else:
         documents = counted(created.documents, "document")
-        text = "Collection {name!r} is there, with {documents}."
+        text = "Collection {name!r} is ready, with {documents}."
         typer.echo(say(text, name=created.name, documents=documents))
+
+
+@app.command()
+def rename(
+    name: NameArgument,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name.")],
+    json: JsonOption = False,
+) -> None:
+    """Rename a collection; documents, conversations and access keys keep referring to it."""
+    from ragkit.store.open import open_database
+
+    settings = load_settings()
+    with open_database(settings) as database:
+        database.store(settings.tenant).rename_collection(name, new)
+    if json:
+        render.print_json({"renamed": name, "name": new})
+    else:
+        typer.echo(say("Collection {name!r} is now called {new!r}.", name=name, new=new))
 
 
 @app.command()
 def delete(
     name: NameArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Delete a collection and every document in it."""
+    """Delete a collection and all its documents."""
     from ragkit.store.open import open_database
 
     settings = load_settings()
@@ -99,15 +117,15 @@ def declare(
         list[str] | None,
         typer.Argument(
             metavar="KEY[:text|number|date]...",
-            help="Metadata keys that filters compare; text unless told.",
+            help="Metadata keys used in filters (default type: text).",
         ),
     ] = None,
     forget: Annotated[
-        list[str] | None, typer.Option(help="A key to declare no more; several one by one.")
+        list[str] | None, typer.Option(help="Key to remove from the declared ones (repeatable).")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Declare metadata keys, so that filters on them use an index; list those declared."""
+    """Declare metadata keys so that filters on them use an index, or list the declared keys."""
     from ragkit.store.metadata import MetadataKeys
     from ragkit.store.open import open_database
 
@@ -127,8 +145,9 @@ def declare(
         render.print_json({"collection": name, "keys": [asdict(one) for one in found]})
         return
     rows = [[one.key, one.type, str(one.documents), str(one.others)] for one in found]
-    columns = ["key", "type", "documents", "of another type"]
-    render.print_table(columns, rows, empty=f"Collection {name!r} declares no keys.")
+    columns = [say(column) for column in ("key", "type", "documents", "of another type")]
+    empty = say("Collection {name!r} has no declared keys.", name=name)
+    render.print_table(columns, rows, empty=empty)
 
 
 @app.command()
@@ -136,18 +155,18 @@ def options(
     name: NameArgument,
     changes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE...", help="How its files become passages."),
+        typer.Argument(metavar="KEY=VALUE...", help="Options for reading and splitting files."),
     ] = None,
     unset: Annotated[
         list[str] | None,
-        typer.Option(help="An option to leave to the settings again; several one by one."),
+        typer.Option(help="Option to reset to the value in the settings (repeatable)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Choose how a collection's files are read and split; show its options, its own marked.
+    """Set or show how the files of a collection are read and split.
 
-    They win over the settings. Files that are there already are made anew at the next `ragkit
-    ingest`.
+    Options of a collection take precedence over the settings. Stored files are processed again
+    at the next `ragkit ingest`.
     """
     from ragkit import ingest_options
     from ragkit.store.open import open_database
@@ -167,10 +186,10 @@ def options(
         render.print_json({"collection": name, "own": own, "options": every})
         return
     rows = [
-        [key, "" if value is None else str(value), "its own" if key in own else ""]
+        [key, "" if value is None else str(value), say("set here") if key in own else ""]
         for key, value in every.items()
     ]
-    render.print_table(["option", "value", ""], rows, empty="")
+    render.print_table([say("option"), say("value"), ""], rows, empty="")
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -179,7 +198,7 @@ def _option(text: str) -> tuple[str, str]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise UsageError(f"{text!r} sets nothing: write KEY=VALUE, such as splitter=structural")
+        raise UsageError(f"{text!r} is no option: write KEY=VALUE, such as splitter=structural")
     return key, value
 
 
@@ -191,7 +210,7 @@ def _check_unset(unset: "Sequence[str]", new: "Mapping[str, object]") -> None:
         if key not in NAMES:
             raise UsageError(f"There is no option {key!r}: these are {', '.join(NAMES)}.")
         if key in new:
-            raise UsageError(f"{key!r} is set and unset at once: do one of both")
+            raise UsageError(f"{key!r} is set and unset at once: give one of both")
 
 
 def _declared(text: str) -> "tuple[str, KeyType]":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit.words import say
+
 if TYPE_CHECKING:
     from ragkit.settings_origins import TracedSettings
 
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 
 def config(
     all: Annotated[
-        bool, typer.Option("--all", help="Print the settings at their defaults, too.")
+        bool, typer.Option("--all", help="Show the settings that have their default values, too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the settings that are set and the usual ones; secrets are masked."""
+    """Show the settings that are set and the most common ones; secrets are masked."""
     from ragkit.settings_origins import trace_settings
     from ragkit.settings_reference import USUAL
 
@@ -35,13 +37,12 @@ def config(
     shown = [row for row in rows if all or row[2] != "default" or row[0] in USUAL]
     _print_tables(shown)
     if len(shown) < len(rows):
-        typer.echo(
-            f"\n{len(rows) - len(shown)} more settings have their defaults:"
-            " `ragkit config --all` prints them."
-        )
+        text = "{number} more settings have their default values: `ragkit config --all` shows them."
+        typer.echo("\n" + say(text, number=len(rows) - len(shown)))
     for variable, close in traced.unknown.items():
-        meant = f": did you mean {close}?" if close else "."
-        typer.echo(f"Warning: {variable} is not a setting of ragkit{meant}", err=True)
+        text = "Warning: {variable} is not a setting of ragkit."
+        meant = " " + say("Did you mean {name}?", name=close) if close else ""
+        typer.echo(say(text, variable=variable) + meant, err=True)
 
 
 def describe(traced: TracedSettings) -> list[Row]:
@@ -70,5 +71,6 @@ def _print_tables(rows: Iterable[Row]) -> None:
         if table != printed:
             typer.echo(f"\n[{table}]")
             printed = table
-        text = (TABLES[table][name].default or "none") if value is None else str(value)
-        typer.echo(printable_line(f"{key:{width}}  {text}  ({origin})"))
+        default = TABLES[table][name].default or "none"
+        text = say(default) if value is None else str(value)
+        typer.echo(printable_line(f"{key:{width}}  {text}  ({say(origin)})"))

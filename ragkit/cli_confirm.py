@@ -13,6 +13,11 @@ def confirm(question: str) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
         text = "{question} There is no terminal to ask at: nothing was done; add --yes."
         raise UsageError(say(text, question=question))
-    if not typer.confirm(question, err=True):
+    try:
+        confirmed = typer.confirm(question, err=True)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        confirmed = False
+        typer.echo("", err=True)
+    if not confirmed:
         typer.echo(say("Nothing was done."), err=True)
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ from ragkit import render
 from ragkit.cli_confirm import confirm
 from ragkit.cli_feedback import feedback
 from ragkit.settings import load_settings
+from ragkit.words import counted, say
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import Conversations
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 IdArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="The conversation's id, or its first characters.")
+    str, typer.Argument(metavar="ID", help="Id of the conversation, or its first characters.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -32,7 +33,7 @@ app.command()(feedback)
 
 @app.command("list")
 def list_(json: JsonOption = False) -> None:
-    """List your conversations, the latest first."""
+    """List your conversations, newest first."""
     from ragkit.conversation.export import listed
 
     with _mine() as mine:
@@ -40,26 +41,28 @@ def list_(json: JsonOption = False) -> None:
     if json:
         render.print_json({"conversations": found})
         return
-    columns = ["id", "title", "collection", "turns", "updated_at"]
-    rows = [[str(one[column]) for column in columns] for one in found]
-    render.print_table(columns, rows, empty="There are no conversations yet.")
+    columns = {"id": "id", "title": "title", "collection": "collection", "questions": "turns"}
+    columns["last used"] = "updated_at"
+    rows = [[str(item[field]) for field in columns.values()] for item in found]
+    heads = [say(column) for column in columns]
+    render.print_table(heads, rows, empty=say("There are no conversations yet."))
 
 
 @app.command()
 def show(
     id: IdArgument,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown, citations included.")
+        bool, typer.Option("--markdown", help="Print Markdown with citations.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, citations included.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON with citations.")] = False,
 ) -> None:
-    """Print a conversation's questions and answers."""
+    """Print the questions and answers of a conversation."""
     from ragkit.conversation.export import to_json, to_markdown
     from ragkit.conversation.screen import print_turns
     from ragkit.errors import UsageError
 
     if markdown and json:
-        raise UsageError("--json and --markdown exclude each other: give one of them")
+        raise UsageError("give --json or --markdown, not both")
     with _mine() as mine:
         stored = mine.get(mine.find(id))
         turns = mine.turns(stored.id)
@@ -69,17 +72,18 @@ def show(
     if markdown:
         typer.echo(to_markdown(stored, turns), nl=False)
         return
-    typer.echo(f"{render.printable(stored.title)}\n{stored.id}, collection {stored.collection!r}\n")
+    line = say("{id}, collection {name!r}", id=stored.id, name=stored.collection)
+    typer.echo(f"{render.printable(stored.title)}\n{line}\n")
     print_turns(turns)
 
 
 @app.command()
 def rename(
     id: IdArgument,
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="What to call it.")],
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="New title.")],
     json: JsonOption = False,
 ) -> None:
-    """Give a conversation another title."""
+    """Change the title of a conversation."""
     from ragkit.conversation.export import listed
 
     with _mine() as mine:
@@ -89,31 +93,36 @@ def rename(
     if json:
         render.print_json(listed(stored))
     else:
-        typer.echo(f"{stored.id} is now called {render.printable(stored.title)!r}.")
+        text = "Conversation {id} is now called “{title}”."
+        title = render.printable_line(stored.title)
+        typer.echo(say(text, id=str(stored.id)[:8], title=title))
 
 
 @app.command()
 def delete(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID...", help="The conversations' ids, or their first characters."),
+        typer.Argument(
+            metavar="ID...", help="Ids of the conversations, or their first characters."
+        ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Delete every one of yours.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Delete all your conversations.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Delete conversations with everything in them."""
     from ragkit.errors import UsageError
 
     if bool(ids) == all_:
-        raise UsageError("nothing was deleted: give conversations' ids, or --all")
+        raise UsageError("name the conversations to delete by their ids, or give --all")
     with _mine() as mine:
         found = (
             [stored.id for stored in mine.all()] if all_ else [mine.find(id) for id in ids or ()]
         )
         found = list(dict.fromkeys(found))
         if all_ and found and not yes:
-            confirm(f"Delete all your {len(found)} conversations?")
+            question = "Delete all your conversations ({number})?"
+            confirm(say(question, number=counted(len(found), "conversation")))
         if all_:
             mine.delete_all()
         for number in () if all_ else found:
@@ -121,7 +130,7 @@ def delete(
     if json:
         render.print_json({"deleted": [str(number) for number in found]})
     else:
-        typer.echo(f"Deleted {len(found)} conversation{'s' * (len(found) != 1)}.")
+        typer.echo(say("Deleted: {documents}", documents=counted(len(found), "conversation")))
 
 
 @contextmanager

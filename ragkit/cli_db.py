@@ -13,6 +13,7 @@ import typer
 from ragkit import render
 from ragkit.errors import UsageError
 from ragkit.settings import Settings, load_settings
+from ragkit.words import counted, say, sentence
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ragkit.store.embedded import ServerStatus
 
 app = typer.Typer(
-    help="Look after the database: its state, its tables and roles, backups.",
+    help="Manage the database: status, tables and roles, backups.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -31,7 +32,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command()
 def status(json: JsonOption = False) -> None:
-    """Show the database's state, without starting it."""
+    """Show the state of the database without starting it."""
     from ragkit.store import embedded
 
     settings = load_settings()
@@ -43,7 +44,7 @@ def status(json: JsonOption = False) -> None:
 
 @app.command()
 def start(json: JsonOption = False) -> None:
-    """Start the embedded database, until `ragkit db stop`."""
+    """Start the embedded database; it runs until `ragkit db stop`."""
     from ragkit.store import embedded
 
     _print(_shape(embedded.start(_own(load_settings()).home)), json)
@@ -51,7 +52,7 @@ def start(json: JsonOption = False) -> None:
 
 @app.command()
 def stop(json: JsonOption = False) -> None:
-    """Stop the embedded database, cutting the connections of its users."""
+    """Stop the embedded database and close its connections."""
     from ragkit.store import embedded
 
     before = embedded.stop(_own(load_settings()).home)
@@ -59,19 +60,20 @@ def stop(json: JsonOption = False) -> None:
         cut = before.connections or 0
         render.print_json({"stopped": before.running, "connections_cut": cut})
     elif not before.running:
-        typer.echo(f"The embedded database in {before.folder} was not running.")
+        typer.echo(say("The embedded database in {folder} is not running.", folder=before.folder))
     else:
-        cut_text = f", cutting {before.connections} connections" if before.connections else ""
-        typer.echo(f"Stopped the embedded database in {before.folder}{cut_text}.")
+        typer.echo(say("Stopped the embedded database in {folder}.", folder=before.folder))
+        if before.connections:
+            typer.echo(say("Closed connections: {number}", number=before.connections))
 
 
 @app.command()
 def prepare(json: JsonOption = False) -> None:
-    """Bring the tables up to date, and grant rights.
+    """Bring the tables up to date and grant rights.
 
-    Programs run as RAGKIT_DATABASE_URL's role, which is made where it is not there; the tables
-    are those of RAGKIT_DATABASE_OWNER_URL's. With RAGKIT_TENANTS=on row-level security is put in
-    force.
+    Programs run as the role in RAGKIT_DATABASE_URL, which is created if necessary; the role in
+    RAGKIT_DATABASE_OWNER_URL owns the tables. With RAGKIT_TENANTS=on, row-level security is
+    enabled.
     """
     from ragkit.store.open import prepare_database
 
@@ -80,39 +82,39 @@ def prepare(json: JsonOption = False) -> None:
         render.print_json({"done": done})
     else:
         for line in done:
-            typer.echo(line)
+            typer.echo(sentence(line))
 
 
 @app.command()
 def backup(
-    folder: Annotated[Path, typer.Argument(help="A new folder, made for the backup.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to create for the backup.")],
     json: JsonOption = False,
 ) -> None:
-    """Save the whole database, while it is in use.
+    """Save the whole database, also while it is in use.
 
-    The folder also says what it holds and finds, which `restore` compares.
+    The backup includes row counts and search results, which `restore` compares.
     """
     from ragkit.store import backup as backups
 
     with _address() as url:
         found = backups.back_up(url, folder)
-    said = f"Saved {folder}", len(found.searches), "to compare with"
-    _print_content(found, *said, folder=folder, json=json)
+    done = say("Saved: {folder}", folder=folder)
+    _print_content(found, done, len(found.searches), folder=folder, json=json)
 
 
 @app.command()
 def restore(
-    folder: Annotated[Path, typer.Argument(help="A folder that `ragkit db backup` made.")],
+    folder: Annotated[Path, typer.Argument(help="Folder that `ragkit db backup` created.")],
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep rows that are not the saved ones, too.")
+        bool,
+        typer.Option("--keep", help="Keep the restored rows even if they differ from the backup."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Fill an empty database from a backup, and check it.
+    """Restore a backup into an empty database, and check it.
 
-    It is to hold and find the same. If it does not, the differences are named, and rows that are
-    not the saved ones are taken out again; the saved rows stay, even if searches find something
-    else in them.
+    Rows and search results must be the same as in the backup. If rows differ, the differences
+    are listed and the database is emptied again; if only search results differ, the rows stay.
     """
     from ragkit.store import backup as backups
 
@@ -120,8 +122,8 @@ def restore(
     with _address() as url:
         found = backups.restore(url, folder, keep=keep)
     both = len(saved.searches.keys() & found.searches.keys())
-    said = f"Restored {folder}", both, "compared"
-    _print_content(found, *said, folder=folder, json=json)
+    done = say("Restored: {folder}", folder=folder)
+    _print_content(found, done, both, folder=folder, json=json)
 
 
 @contextmanager
@@ -138,19 +140,17 @@ def _address() -> Iterator[str]:
         yield server.url
 
 
-def _print_content(
-    found: Content, done: str, searches: int, for_what: str, *, folder: Path, json: bool
-) -> None:
+def _print_content(found: Content, done: str, searches: int, *, folder: Path, json: bool) -> None:
     rows = {name: rows for name, (rows, _) in found.tables.items()}
     if json:
         shown = {"folder": str(folder), "tables": rows, "searches": searches}
         render.print_json(shown)
         return
-    counted = ", ".join(f"{rows.get(name, 0):,} {name}s" for name in ("document", "chunk"))
-    typer.echo(
-        f"{done}: {sum(rows.values()):,} rows of {len(rows)} tables, {counted};"
-        f" {searches} searches {for_what}."
-    )
+    documents = counted(rows.get("document", 0), "document")
+    passages = counted(rows.get("chunk", 0), "passage")
+    text = "{documents}, {passages}, {rows} rows in all; test searches: {searches}"
+    numbers = {"rows": sum(rows.values()), "searches": searches}
+    typer.echo(f"{done}\n" + say(text, documents=documents, passages=passages, **numbers))
 
 
 def _own(settings: Settings) -> Settings:
@@ -209,14 +209,16 @@ def _print(found: dict[str, Any], json: bool) -> None:
         render.print_json(found)
         return
     shown = {name: value for name, value in found.items() if value is not None}
+    shown["started"] = shown.pop("running")
     shown["size"] = f"{shown.pop('size_bytes') / 1e6:.1f} MB"
-    rows = [[name.replace("_", " "), _text(value)] for name, value in shown.items()]
-    render.print_table(["database", ""], rows, empty="")
+    shown["kind"] = say(shown["kind"])
+    rows = [[say(name.replace("_", " ")), _text(value)] for name, value in shown.items()]
+    render.print_table([say("database"), ""], rows, empty="")
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
     if isinstance(value, dict):
         return str(value["said"])
     return str(value)

@@ -46,8 +46,8 @@ DecodingOptions = Annotated[
         "--option",
         "-o",
         metavar="NAME=VALUE",
-        help="An option of the language model, such as temperature=0.7 or max_tokens=200; several"
-        " one by one.",
+        help="Option of the language model, such as temperature=0.7 or "
+        "max_tokens=200 (repeatable).",
     ),
 ]
 

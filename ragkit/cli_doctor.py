@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Check database, indexes, models and data; exit code 1 when something is wrong."""
+    """Check the database, indexes, models and data; exit code 1 if something is wrong."""
     from ragkit import render
     from ragkit.doctor import examine
     from ragkit.settings import load_settings

@@ -35,10 +35,12 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-CollectionOption = Annotated[str | None, typer.Option(help="The collection.")]
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", help="Collection of the document or documents.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DocumentArgument = Annotated[
-    str, typer.Argument(help="The document: its number, file name, title or path.")
+    str, typer.Argument(help="Document: its number, file name, title or path.")
 ]
 
 
@@ -83,7 +85,7 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
 def show(
     document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
 ) -> None:
-    """Print a document's stored text, the one that citations count in."""
+    """Print the stored text of a document, which the positions in citations refer to."""
     from ragkit.document_names import document_named
     from ragkit.store.open import open_database
 
@@ -108,7 +110,7 @@ def show(
 def versions(
     document: DocumentArgument, collection: CollectionOption = None, json: JsonOption = False
 ) -> None:
-    """List a document's versions: the current one, and the old ones that were kept."""
+    """List the versions of a document: the current one and the old ones that are kept."""
     from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
@@ -141,11 +143,13 @@ def versions(
 @app.command()
 def restore(
     document: DocumentArgument,
-    version: Annotated[int, typer.Option(help="The version, as `versions` lists it.")],
+    version: Annotated[
+        int, typer.Option(help="Version number, as listed by `ragkit documents versions`.")
+    ],
     collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make an old version of a document the current one again, as a new version."""
+    """Restore an old version of a document, as a new version."""
     from ragkit.document_names import document_named
     from ragkit.store.history import History
     from ragkit.store.open import open_database
@@ -157,24 +161,27 @@ def restore(
     if json:
         render.print_json(asdict(made))
     else:
-        typer.echo(f"Document {number} is as version {version} was: now version {made.version}.")
+        text = "Document {number}: version {old} is restored, as version {new}."
+        typer.echo(say(text, number=number, old=version, new=made.version))
 
 
 @app.command()
 def delete(
     documents: Annotated[
-        list[str], typer.Argument(help="The documents: their numbers, file names, titles or paths.")
+        list[str], typer.Argument(help="Documents: their numbers, file names, titles or paths.")
     ],
     collection: CollectionOption = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     copies: Annotated[
-        bool, typer.Option("--copies", help="Also where other files have the same content.")
+        bool,
+        typer.Option("--copies", help="Delete them even if other files have the same content."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Delete documents everywhere at once: text, vectors, words, old versions.
+    """Delete documents with their text, vectors, index entries and old versions.
 
-    A document whose content another file has as well stays for that file, unless --copies is given.
+    If another file has the same content, the document stays for that file unless you give
+    --copies.
     """
     from ragkit.document_names import document_named
     from ragkit.store.open import open_database

@@ -12,6 +12,7 @@ import typer
 
 from ragkit import render
 from ragkit.settings import load_settings
+from ragkit.words import counted, say
 
 if TYPE_CHECKING:
     from ragkit.store.feedback import Feedback, Rated, Rating
@@ -19,29 +20,38 @@ if TYPE_CHECKING:
 
 def feedback(
     rating: Annotated[
-        str | None, typer.Option("--rating", metavar="up|down", help="Only these. Default: both.")
+        str | None,
+        typer.Option(
+            "--rating", metavar="up|down", help="List only these ratings (default: both)."
+        ),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Only answers from this collection.")
+        str | None,
+        typer.Option("--collection", "-c", help="List only answers from this collection."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="List at most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Maximum number of ratings to list.")
+    ] = 50,
     export: Annotated[
-        bool, typer.Option("--export", help="Print all as items to evaluate with, one JSON a line.")
+        bool,
+        typer.Option(
+            "--export", help="Print all ratings as items for `ragkit eval`, as JSON lines."
+        ),
     ] = False,
     delete: Annotated[
         list[int] | None,
-        typer.Option(metavar="ID", help="Delete this rating; several one by one."),
+        typer.Option(metavar="ID", help="Delete this rating (repeatable)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the ratings that people gave to answers, the latest first; export or delete them.
+    """List, export or delete the ratings of answers, newest first.
 
-    A rating holds a copy of its question and answer, which is deleted with it.
+    A rating contains a copy of the question and the answer, which is deleted with the rating.
     """
     from ragkit.errors import UsageError
 
     if delete and (export or rating or collection):
-        raise UsageError("--delete goes with none of --export, --rating, --collection")
+        raise UsageError("--delete cannot be combined with --export, --rating or --collection")
     with _feedback() as ratings:
         if delete:
             _delete(ratings, delete, json=json)
@@ -59,7 +69,8 @@ def _list(ratings: Sequence[Rated], *, json: bool) -> None:
 
         render.print_json({"feedback": [rated_json(rated) for rated in ratings]})
         return
-    columns = ["id", "rating", "question", "answer", "comment", "collection", "by", "at"]
+    names = ("id", "rating", "question", "answer", "comment", "collection", "user", "date")
+    columns = [say(name) for name in names]
     rows = [
         [
             *(str(rated.id), rated.rating, _short(rated.question), _short(rated.answer)),
@@ -68,7 +79,7 @@ def _list(ratings: Sequence[Rated], *, json: bool) -> None:
         ]
         for rated in ratings
     ]
-    render.print_table(columns, rows, empty="Nobody has rated an answer yet.")
+    render.print_table(columns, rows, empty=say("There are no ratings yet."))
 
 
 def _export(ratings: Iterable[Rated], *, json: bool) -> None:
@@ -89,7 +100,7 @@ def _delete(ratings: Feedback, ids: Sequence[int], *, json: bool) -> None:
     if json:
         render.print_json({"deleted": list(ids)})
     else:
-        typer.echo(f"Deleted {len(ids)} rating{'s' * (len(ids) != 1)}.")
+        typer.echo(say("Deleted: {documents}", documents=counted(len(ids), "rating")))
 
 
 def _rating(text: str | None) -> Rating | None:

@@ -18,11 +18,15 @@ _CJK: Final = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u2018-\u201d"
 _WORDS: Final = re.compile(rf"\s+|\[[^\]]*\]|[{_CJK}]|[^\s{_CJK}]+")
 # What Typer writes behind an explanation.
 _EXTRA: Final = re.compile(r"  \[((?:[^\[\]]|\[[^\]]*\])+)\]$")
+_TYPE: Final = re.compile(r"<([^<>]+)>")
 _EXTRAS: Final = {"required": "必填", "default: ": "默认："}
 
 
 def localise(command: Any) -> None:
     """Have a command and those in it write their help in the user's language."""
+    command.context_class = _context_class(command.context_class)
+    for inner in getattr(command, "commands", {}).values():
+        localise(inner)
     if language() == "en":
         return
     if command.help and (text := translated(command.help)) != command.help:
@@ -30,9 +34,6 @@ def localise(command: Any) -> None:
     for parameter in command.params:
         if getattr(parameter, "help", None):
             parameter.help = translated(parameter.help)
-    command.context_class = _context_class(command.context_class)
-    for inner in getattr(command, "commands", {}).values():
-        localise(inner)
 
 
 def translated(text: str) -> str:
@@ -47,10 +48,43 @@ def _context_class(base: Any) -> Any:
     if getattr(base, "is_localised", False):
         return base
     formatter = _formatter_class(base.formatter_class)
+    if language() == "zh":
+        formatter = _chinese_class(formatter)
     return type("LocalContext", (base,), {"formatter_class": formatter, "is_localised": True})
 
 
 def _formatter_class(base: Any) -> Any:
+    class PlainFormatter(base):  # type: ignore[misc]  # typer has click in itself or beside itself
+        """Writes help with placeholders such as TEXT where Typer names Python's types."""
+
+        def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+            super().write_usage(prog, re.sub(r"{(\w+)}", r"\1", args), prefix)
+
+        def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **more: Any) -> None:
+            super().write_dl([(plain_types(name), text) for name, text in rows], *args, **more)
+
+    return PlainFormatter
+
+
+def plain_types(name: str) -> str:
+    """Write the types of Python in a name of the help as placeholders; an argument needs none.
+
+    >>> plain_types("-k <int range>"), plain_types("--mode <a|b>"), plain_types("NAME <str>")
+    ('-k N', '--mode a|b', 'NAME')
+    """
+    if not name.startswith("-"):
+        return _TYPE.sub("", name).rstrip()
+    return _TYPE.sub(lambda match: _placeholder(match[1]), name)
+
+
+def _placeholder(kind: str) -> str:
+    kind = kind.removeprefix("list[").removesuffix("]")
+    if kind.startswith(("int", "float")):
+        return "N"
+    return {"str": "TEXT", "path": "PATH", "Path": "PATH", "file": "FILE"}.get(kind, kind)
+
+
+def _chinese_class(base: Any) -> Any:
     class ChineseFormatter(base):  # type: ignore[misc]  # typer has click in itself or beside itself
         """Writes help with Chinese headings, and breaks lines between Chinese characters."""
 
@@ -68,6 +102,7 @@ def _formatter_class(base: Any) -> Any:
                     self.write(f"{indent}{line}".rstrip() + "\n")
 
         def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **more: Any) -> None:
+            rows = [(plain_types(name), text) for name, text in rows]
             widths = [columns(first) for first, _ in rows if columns(first) <= _MAX_FIRST]
             second = self.current_indent + max(widths, default=0) + 2
             for name, text in rows:

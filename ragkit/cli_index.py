@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ragkit.cli_lazy import Entry, lazy_group
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -25,8 +26,8 @@ _LINE_EVERY_S = 5.0  # arbitrary: where there is no terminal, a sign of life
 
 
 COMMANDS = {
-    "show": Entry("ragkit.cli_index:show", "Show a collection's vector index."),
-    "build": Entry("ragkit.cli_index:build", "Build the vector index anew, or another kind."),
+    "show": Entry("ragkit.cli_index:show", "Show the vector index of a collection."),
+    "build": Entry("ragkit.cli_index:build", "Rebuild the vector index, or change its kind."),
     "recall": Entry(
         "ragkit.cli_recall:recall", "Compare the vector index with exact search, and tune it."
     ),
@@ -42,7 +43,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", help="The collection to look at.")
+    str | None, typer.Option("--collection", "-c", help="Collection whose index to use.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -55,8 +56,8 @@ def _index() -> None:
 def show(collection: CollectionOption = None, json: JsonOption = False) -> None:
     """Show the vector index of a collection's embedding model.
 
-    Collections of the same model share it, those of other tenants too, whose vectors are not
-    counted.
+    Collections with the same model share the index, also across tenants; vectors of other
+    tenants are not counted.
     """
     with _opened(collection) as (name, settings, database, space):
         _print(name, settings, database, space, json=json)
@@ -66,19 +67,23 @@ def build(
     collection: CollectionOption = None,
     kind: Annotated[
         Literal["auto", "none", "hnsw", "ivfflat"] | None,
-        typer.Option(help="Build this kind; RAGKIT_VECTOR_INDEX is for new collections."),
+        typer.Option(
+            help="Kind of index to build; the setting RAGKIT_VECTOR_INDEX "
+            "applies to new collections."
+        ),
     ] = None,
     metric: Annotated[
-        Literal["cosine", "ip", "l2"] | None, typer.Option(help="Build it for this distance.")
+        Literal["cosine", "ip", "l2"] | None, typer.Option(help="Distance that the index uses.")
     ] = None,
     over: Annotated[
-        Literal["halfvec", "vector", "bit"] | None, typer.Option(help="Build it over this type.")
+        Literal["halfvec", "vector", "bit"] | None,
+        typer.Option(help="Vector type that the index stores."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Build the vector index of a collection's embedding model anew.
+    """Rebuild the vector index of a collection's embedding model.
 
-    Searches and writes go on meanwhile. Collections of the same model share the index.
+    Searches and writes continue meanwhile. Collections with the same model share the index.
     """
     from ragkit.store.vectors import build_index, relaid, state
 
@@ -102,7 +107,7 @@ def _opened(collection: str | None) -> Iterator[tuple[str, Settings, Database, E
     with open_database(settings) as database:
         space = database.store(settings.tenant).active_space(name)
         if space is None:
-            raise NotFoundError(f"There is nothing in collection {name!r}: ingest into it first.")
+            raise NotFoundError(f"Collection {name!r} has no documents: run `ragkit ingest` first.")
         yield name, settings, database, space
 
 
@@ -122,12 +127,12 @@ def _print(
     if json:
         render.print_json({"collection": name} | described)
         return
-    of_all = " of all tenants" if settings.tenants == "on" else ""
+    of_all = say(" of all tenants") if settings.tenants == "on" else ""
     rows = [
-        [key.replace("_", " ") + of_all * key.endswith("bytes"), str(value)]
+        [say(key.replace("_", " ")) + of_all * key.endswith("bytes"), str(value)]
         for key, value in described.items()
     ]
-    render.print_table(["vector index", ""], rows, empty="")
+    render.print_table([say("vector index"), ""], rows, empty="")
 
 
 def _state_json(found: State) -> dict[str, Any]:
@@ -176,7 +181,7 @@ def build_shown(display: Progress) -> Callable[[BuildProgress], None]:
         display.update(task, description=what, completed=done, total=total, visible=True)
         if display.disable and time.monotonic() - last >= _LINE_EVERY_S:
             last = time.monotonic()
-            of = f": {progress.done:,} of {progress.total:,}" if progress.total else ""
-            typer.echo(f"{progress.phase}{of}", err=True)
+            counts = f": {progress.done:,} / {progress.total:,}" if progress.total else ""
+            typer.echo(f"{progress.phase}{counts}", err=True)
 
     return show

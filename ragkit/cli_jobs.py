@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from ragkit.store.ledger import LedgerJob
 
 app = typer.Typer(
-    help="List, show, retry, cancel and report the jobs of ingestion.",
+    help="List, show, retry, cancel and report ingestion jobs.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-CollectionOption = Annotated[str | None, typer.Option(help="Only those of this collection.")]
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", help="Only jobs of this collection.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobsArgument = Annotated[list[int] | None, typer.Argument(metavar="JOB...", help="Their numbers.")]
+JobsArgument = Annotated[
+    list[int] | None,
+    typer.Argument(metavar="JOB...", help="Job numbers, as listed by `ragkit jobs list`."),
+]
 
 
 @app.command("list")
@@ -35,14 +40,18 @@ def list_(
     collection: CollectionOption = None,
     state: Annotated[
         str | None,
-        typer.Option(help="Only those queued, running, done, failed or cancelled."),
+        typer.Option(help="Only jobs in this state: queued, running, done, failed or cancelled."),
     ] = None,
-    run: Annotated[int | None, typer.Option(help="Only those of this run.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="So many at most.")] = 50,
-    before: Annotated[int | None, typer.Option(help="Only jobs of lower numbers.")] = None,
+    run: Annotated[int | None, typer.Option(help="Only jobs of this run.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Maximum number of jobs to list.")
+    ] = 50,
+    before: Annotated[
+        int | None, typer.Option(help="Only jobs with a lower number than this.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List jobs, the latest first: one for each file that was to be taken in."""
+    """List jobs, newest first; each job reads one file."""
     from ragkit.store.open import open_database
 
     settings = load_settings()
@@ -53,23 +62,24 @@ def list_(
     if json:
         render.print_json({"jobs": [_as_json(job) for job in found]})
         return
-    columns = ["job", "collection", "state", "attempts", "stage", "reason", "host", "uri"]
+    names = ("job", "collection", "state", "attempts", "stage", "reason", "host", "file")
+    columns = [say(name) for name in names]
     rows = [
         [
-            *(str(job.id), job.collection, job.state, str(job.attempts)),
-            *(job.stage, job.reason, job.host, job.uri),
+            *(str(job.id), job.collection, say(job.state), str(job.attempts)),
+            *(say(job.stage), sentence(job.reason), job.host, job.uri),
         ]
         for job in found
     ]
-    render.print_table(columns, rows, empty="There are no such jobs.")
+    render.print_table(columns, rows, empty=say("There are no jobs."))
 
 
 @app.command()
 def show(
-    job: Annotated[int, typer.Argument(help="The job's number, as listed.")],
+    job: Annotated[int, typer.Argument(help="Job number, as listed by `ragkit jobs list`.")],
     json: JsonOption = False,
 ) -> None:
-    """Show all that is known of a job: its file, who had it and when, why it failed."""
+    """Show the details of a job: its file, its state, when and where it ran, why it failed."""
     from ragkit.store.open import open_database
 
     settings = load_settings()
@@ -82,62 +92,70 @@ def show(
     figures = told.pop("figures")
     for name, value in (told | figures).items():
         if value not in (None, "", {}):
-            typer.echo(render.printable_line(f"{name}: {_plain(value)}"))
+            line = say(
+                "{name}: {value}", name=say(name.replace("_", " ")), value=_plain(name, value)
+            )
+            typer.echo(render.printable_line(line))
 
 
 @app.command()
 def retry(
     jobs: JobsArgument = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All that failed or were cancelled.")
+        bool, typer.Option("--all", help="Retry all failed and cancelled jobs.")
     ] = False,
     collection: CollectionOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Queue failed and cancelled jobs again, as if they had never been tried.
+    """Queue failed and cancelled jobs again.
 
-    The next `ragkit ingest` of their files takes them, or a worker that waits for jobs. An uploaded
-    file that failed is kept no more: it has to be sent again.
+    The next `ragkit ingest` of their files, or a running `ragkit worker`, picks them up. An
+    uploaded file is deleted when it fails: upload it again.
     """
     from ragkit.errors import UsageError
     from ragkit.store.open import open_database
 
     if every == bool(jobs) or (jobs and collection):
-        raise UsageError("name the jobs, or give --all, with or without --collection")
+        raise UsageError(
+            "name the jobs by their numbers, or give --all (with or without --collection)"
+        )
     settings = load_settings()
     with open_database(settings) as database:
         ledger = database.store(settings.tenant).job_ledger
         queued = ledger.retry_all(collection) if every else sorted(set(jobs or ()))
         if not every:
             ledger.retry(queued)
-    _tell("retried", "queued again", queued, json=json)
+    _tell("retried", "Queued again: {jobs}", queued, json=json)
 
 
 @app.command()
 def cancel(
-    jobs: Annotated[list[int], typer.Argument(metavar="JOB...", help="Their numbers.")],
+    jobs: Annotated[
+        list[int],
+        typer.Argument(metavar="JOB...", help="Job numbers, as listed by `ragkit jobs list`."),
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Cancel jobs that are queued or running; what a worker makes of them is not stored."""
+    """Cancel queued or running jobs; their results are not stored."""
     from ragkit.store.open import open_database
 
     settings = load_settings()
     numbers = sorted(set(jobs))
     with open_database(settings) as database:
         database.store(settings.tenant).job_ledger.cancel(numbers)
-    _tell("cancelled", "cancelled", numbers, json=json)
+    _tell("cancelled", "Cancelled: {jobs}", numbers, json=json)
 
 
 @app.command()
 def report(
-    run: Annotated[int | None, typer.Option(help="The run's number; the latest one.")] = None,
+    run: Annotated[int | None, typer.Option(help="Run number (default: the latest run).")] = None,
     collection: CollectionOption = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page of HTML to this file.")
+        Path | None, typer.Option(metavar="FILE", help="Write the report as HTML to this file.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Report what a run did: of each file its size, chunks, seconds by stage, what was left out."""
+    """Report what a run did: size, passages and time of each file, and what was left out."""
     from ragkit.job_page import page
     from ragkit.job_report import of_run
     from ragkit.store.open import open_database
@@ -150,8 +168,8 @@ def report(
     if json:
         render.print_json(found.as_json())
     elif html is not None:
-        many = "1 file" if len(found.files) == 1 else f"{len(found.files)} files"
-        typer.echo(f"Run {found.run}, {many}: {html}")
+        files = counted(len(found.files), "file")
+        typer.echo(say("Run {run}, {files}: {path}", run=found.run, files=files, path=html))
     else:
         _print_report(found)
 
@@ -170,32 +188,35 @@ def _write(file: Path, text: str) -> None:
 def _print_report(found: "JobReport") -> None:
     rows = [
         [
-            *(file.uri, file.state, f"{file.bytes / 1000:.1f}", str(file.chunks)),
+            *(file.uri, say(file.state), f"{file.bytes / 1000:.1f}", str(file.chunks)),
             *(f"{file.seconds.get(stage, 0.0):.3f}" for stage in STAGES),
-            file.reason or "; ".join(note_lines(file.notes)),
+            sentence(file.reason) or "; ".join(note_lines(file.notes)),
         ]
         for file in found.files
     ]
-    columns = ["file", "state", "KB", "chunks", *(f"{stage} s" for stage in STAGES), "notes"]
-    render.print_table(columns, rows, empty="Nothing had changed in this run.")
+    stages = [say("{stage} s", stage=say(stage)) for stage in STAGES]
+    columns = [say("file"), say("state"), "KB", say("passages"), *stages, say("notes")]
+    render.print_table(columns, rows, empty=say("No file had changed in this run."))
     if skipped := found.figures.get("skipped"):
         typer.echo("\n" + say("Skipped: {files}", files=counted(skipped, "file")))
     for file in found.figures.get("skipped_files", ()):
         typer.echo(render.printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
 
 
-def _tell(key: str, said: str, jobs: list[int], *, json: bool) -> None:
+def _tell(key: str, text: str, jobs: list[int], *, json: bool) -> None:
     if json:
         render.print_json({key: jobs})
     else:
-        typer.echo(f"{len(jobs)} job{'' if len(jobs) == 1 else 's'} {said}.")
+        typer.echo(say(text, jobs=counted(len(jobs), "job")))
 
 
-def _plain(value: object) -> str:
+def _plain(name: str, value: object) -> str:
     """Write a figure, or several by name, for people to read."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
-    return str(value)
+        return ", ".join(f"{say(str(name))} {part}" for name, part in value.items())
+    if name in {"state", "stage"}:
+        return say(str(value))
+    return sentence(str(value)) if name == "reason" else str(value)
 
 
 def _as_json(job: "LedgerJob") -> dict[str, Any]:

@@ -8,6 +8,7 @@ import typer
 
 from ragkit import render
 from ragkit.settings import load_settings
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from ragkit.store.keys import StoredKey
@@ -18,37 +19,51 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+_COLUMNS = (
+    *("id", "name", "tenant", "user", "groups", "scopes", "collections", "state"),
+    *("expires", "last used"),
+)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="What the key is for, to know it again.")],
-    tenant: Annotated[str | None, typer.Option(help="Default: RAGKIT_TENANT.")] = None,
+    name: Annotated[str | None, typer.Argument(help="What the key is for, such as laptop.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Tenant of the key (default: the setting RAGKIT_TENANT).")
+    ] = None,
     principal: Annotated[
-        str | None, typer.Option(help="Whose conversations. Default: RAGKIT_PRINCIPAL.")
+        str | None,
+        typer.Option(help="User that the key acts for (default: the setting RAGKIT_PRINCIPAL)."),
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, write, admin or metrics; give several one by one. Default: read."),
+        typer.Option(
+            help="What the key may do: read, write, admin or metrics (repeatable; default: read)."
+        ),
     ] = None,
     collection: Annotated[
         list[str] | None,
-        typer.Option(help="A collection it may use; give several one by one. Default: all."),
+        typer.Option(help="Collection that the key may use (repeatable; default: all)."),
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(help="A group whose documents it may read; give several one by one."),
+        typer.Option(help="Group whose documents the key may read (repeatable)."),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="90d|DATE", help="Default: when it is revoked.")
+        str | None,
+        typer.Option(
+            metavar="90d|DATE", help="When the key expires, as days or a date (default: never)."
+        ),
     ] = None,
+    name_option: Annotated[str | None, typer.Option("--name", hidden=True)] = None,
     json: JsonOption = False,
 ) -> None:
-    """Create a key and print it, this once: only its hash is kept."""
+    """Create a key and print it. It is shown only once: ragkit stores only its hash."""
     from ragkit import keys
     from ragkit.store.open import open_database
 
+    name = _name(name, name_option)
     settings = load_settings()
     expires_at = keys.expiry(expires) if expires is not None else None
     with open_database(settings) as database:
@@ -67,19 +82,16 @@ def create(
         render.print_json({"key": made.secret} | shown)
         return
     typer.echo(made.secret)
-    typer.echo(
-        f"Key {made.access.id}: keep it now, it is not shown again. `ragkit keys revoke"
-        f" {made.access.id}` ends it.",
-        err=True,
-    )
+    text = "Key {id}: save it now, it is not shown again. `ragkit keys revoke {id}` revokes it."
+    typer.echo(say(text, id=made.access.id), err=True)
 
 
 @app.command("list")
 def list_(
-    tenant: Annotated[str | None, typer.Option(help="Only this tenant's.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only keys of this tenant.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the keys of every tenant: what each may do, and whether it is valid."""
+    """List the keys of all tenants, what they may do and whether they are valid."""
     from ragkit import keys
     from ragkit.store.open import open_database
 
@@ -88,18 +100,18 @@ def list_(
     if json:
         render.print_json({"keys": [_key_json(key) for key in found]})
         return
-    columns = ["id", "name", "tenant", "principal", "groups", "scopes", "collections", "state"]
-    rows = [_row(key) for key in found]
-    columns += ["expires", "last used"]
-    render.print_table(columns, rows, empty="There are no keys yet.")
+    columns = [say(name) for name in _COLUMNS]
+    render.print_table(columns, [_row(key) for key in found], empty=say("There are no keys yet."))
 
 
 @app.command()
 def revoke(
-    number: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as listed.")],
+    number: Annotated[
+        int, typer.Argument(metavar="ID", help="Key number, as listed by `ragkit keys list`.")
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Make a key invalid at once."""
+    """Revoke a key at once."""
     from ragkit import keys
     from ragkit.store.open import open_database
 
@@ -108,7 +120,16 @@ def revoke(
     if json:
         render.print_json({"revoked": number})
     else:
-        typer.echo(f"Revoked key {number}.")
+        typer.echo(say("Revoked key {number}.", number=number))
+
+
+def _name(argument: str | None, option: str | None) -> str:
+    """Return the name that was given as an argument, or by --name as in older versions."""
+    from ragkit.errors import UsageError
+
+    if (argument is None) == (option is None):
+        raise UsageError("give the key one name, such as `ragkit keys create laptop`")
+    return argument or option or ""
 
 
 def _row(key: "StoredKey") -> list[str]:
@@ -119,10 +140,10 @@ def _row(key: "StoredKey") -> list[str]:
         key.principal,
         ", ".join(key.groups),
         " ".join(key.scopes),
-        "all" if key.collections is None else ", ".join(key.collections),
-        key.state,
-        _time(key.expires_at) or "never",
-        _time(key.last_used_at) or "never",
+        say("all") if key.collections is None else ", ".join(key.collections),
+        say(key.state),
+        _time(key.expires_at) or say("never"),
+        _time(key.last_used_at) or say("never"),
     ]
 
 

@@ -65,6 +65,7 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
             try:
                 return super().invoke(ctx)
             except _USAGE_ERROR as error:
+                error.message = error.message.replace("Value error, ", "")  # type: ignore[attr-defined]  # pydantic's
                 _tell_of_dashes(error)
                 if language() == "en" or type(error).__name__ == "NoArgsIsHelpError":
                     raise
@@ -83,10 +84,9 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
 
 
 def _localise(command: Any) -> None:
-    if language() != "en":
-        from ragkit.cli_help import localise
+    from ragkit.cli_help import localise
 
-        localise(command)
+    localise(command)
 
 
 def _explained(error: Any) -> str:

@@ -20,22 +20,27 @@ def recall(
     questions: Annotated[
         Path | None,
         typer.Argument(
-            help='One question a line, or JSON lines with "question"; without it stored passages.'
+            help='File with one question a line, or JSON lines with "question" '
+            "(default: stored passages)."
         ),
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="The collection to look at.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection whose index to use.")
+    ] = None,
     where: Where = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many are to be found.")] = 10,
-    sample: Annotated[int, typer.Option(min=1, help="How many stored passages to try.")] = 100,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to find.")] = 10,
+    sample: Annotated[
+        int, typer.Option(min=1, help="Number of stored passages to search with.")
+    ] = 100,
     target: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="The recall that is wanted.")
+        float | None, typer.Option(min=0.01, max=1, help="Recall to reach, such as 0.98.")
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--set", help="Search so hard from now on as --target needs.")
+        bool, typer.Option("--set", help="Save the search effort that --target needs.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare the vector index with exact search, on your own passages, questions and filters."""
+    """Compare the vector index with exact search on your passages, questions and filters."""
     if keep and target is None:
         raise typer.BadParameter("--set goes with --target, such as --target 0.98")
     from ragkit import render

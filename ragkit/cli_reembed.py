@@ -24,32 +24,37 @@ if TYPE_CHECKING:
 
 def reembed(
     to: Annotated[
-        str | None, typer.Option("--to", metavar="MODEL", help="A model's name or folder.")
+        str | None, typer.Option("--to", metavar="MODEL", help="Name or folder of the new model.")
     ] = None,
     dimension: Annotated[
-        int | None, typer.Option(min=1, help="Keep its first so many dimensions.")
+        int | None, typer.Option(min=1, help="Number of leading dimensions to keep.")
     ] = None,
-    collection: Annotated[str | None, typer.Option("--collection", "-c")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to move.")
+    ] = None,
     questions: Annotated[
-        Path | None, typer.Option(help="Labelled questions to compare with, as JSON lines.")
+        Path | None, typer.Option(help="Labelled questions for the comparison, as JSON lines.")
     ] = None,
     switch: Annotated[
-        bool, typer.Option("--switch", help="Search with the new model without being asked.")
+        bool, typer.Option("--switch", help="Switch to the new model without asking.")
     ] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Search with the model before again.")
+        bool, typer.Option("--rollback", help="Switch back to the previous model.")
     ] = False,
     drop: Annotated[
-        bool, typer.Option("--drop", help="Delete the vectors before, or those of --to MODEL.")
+        bool,
+        typer.Option("--drop", help="Delete the previous model's vectors, or those of --to MODEL."),
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show the vectors there are.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show the stored vectors by model.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Build a collection's vectors with another model, compare, switch, go back, clean up.
+    """Move a collection to another embedding model: build, compare, switch, roll back, clean up.
 
-    It is searched and added to with the old model until the switch. Broken off at any moment, the
-    same command goes on where it was.
+    Searches and new documents use the old model until the switch. If the command is
+    interrupted, run it again to continue.
     """
     if rollback + drop + status + (to is not None and not drop) != 1:
         raise typer.BadParameter("give one of --to MODEL, --rollback, --drop, --status")

@@ -20,24 +20,34 @@ if TYPE_CHECKING:
 
 def search(
     query: Annotated[
-        str, typer.Argument(help="What to look for; after -- if it begins with a dash.")
+        str,
+        typer.Argument(help="What to search for; write -- before a query that begins with a dash."),
     ],
     k: Annotated[
-        int | None, typer.Option("-k", help="How many passages; RAGKIT_TOP_K unless told.")
+        int | None,
+        typer.Option("-k", help="Number of passages (default: the setting RAGKIT_TOP_K)."),
     ] = None,
-    mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="Search mode: by meaning and by words (hybrid), by meaning "
+            "(dense) or by words (lexical)."
+        ),
+    ] = "hybrid",
     collection: SearchesIn = None,
     where: Where = None,
     as_of: AsOf = None,
     expand: Annotated[
         Literal["none", "neighbours", "section", "parent"] | None,
-        typer.Option(help="What to show around each passage; RAGKIT_EXPAND unless told."),
+        typer.Option(help="Text to show around each passage (default: the setting RAGKIT_EXPAND)."),
     ] = None,
     rerank: Annotated[
         bool | None,
-        typer.Option(help="Use RAGKIT_RERANKER, or leave it out; it is used when it is set."),
+        typer.Option(help="Use or skip the reranker (default: use it if RAGKIT_RERANKER is set)."),
     ] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Print each stage and its time.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Print the steps of the search and their times.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find passages by meaning and by words."""

@@ -8,6 +8,7 @@ import typer
 
 from ragkit.cli_sharing import tell
 from ragkit.errors import UsageError
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from ragkit.store.sharing import Change
@@ -17,33 +18,31 @@ def share(
     principals: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WHO]...", help="user:NAME or group:NAME; without any, show who may read it."
+            metavar="[WHO]...", help="user:NAME or group:NAME; leave out to show who may read it."
         ),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="The collection to share.")
+        str | None, typer.Option("--collection", "-c", help="Collection to share.")
     ] = None,
     document: Annotated[
         str | None,
         typer.Option(
-            "--document", "-d", help="The document to share: its number, name, title or path."
+            "--document", "-d", help="Document to share: its number, file name, title or path."
         ),
     ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Take WHO out of the readers instead.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove WHO from the readers.")] = False,
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="Let the whole tenant read it.")
+        bool, typer.Option("--everybody", help="Let everybody in the tenant read it.")
     ] = False,
     private: Annotated[bool, typer.Option("--private", help="Let only its owner read it.")] = False,
     owner: Annotated[
-        str | None, typer.Option(metavar="WHO", help="Make WHO its owner; '' for nobody.")
+        str | None, typer.Option(metavar="WHO", help="Make WHO the owner; '' removes the owner.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Let users and groups read a collection or a document, and nobody else.
+    """Let only these users and groups read a collection or a document.
 
-    The readers of a document must be able to read its collection as well.
+    The readers of a document must also be able to read its collection.
     """
     from ragkit.document_names import document_named
     from ragkit.settings import load_settings
@@ -51,7 +50,7 @@ def share(
     from ragkit.store.sharing import Shares
 
     if (collection is None) == (document is None):
-        raise UsageError("name what to share: --collection NAME or --document NAME")
+        raise UsageError("name what to share: give --collection NAME or --document NAME")
     change = _change(tuple(principals or ()), remove, everybody, private, owner)
     settings = load_settings()
     with open_database(settings) as database:
@@ -60,11 +59,11 @@ def share(
         if document is not None:
             number = document_named(database.store(settings.tenant), None, document).id
             sharing = shares.document(number, change)
-            key, title = {"document": number}, f"Document {number}"
+            key, title = {"document": number}, say("Document {number}", number=number)
         else:
             assert collection is not None
             sharing = shares.collection(collection, change)
-            key, title = {"collection": collection}, f"Collection {collection!r}"
+            key, title = {"collection": collection}, say("Collection {name!r}", name=collection)
     tell(title, key, sharing, json=json)
 
 
@@ -75,9 +74,9 @@ def _change(
     from ragkit.store.sharing import Change
 
     if everybody + private + bool(principals) > 1:
-        raise UsageError("give one of: who may read it, --everybody, --private")
+        raise UsageError("give one of: user:NAME or group:NAME, --everybody, --private")
     if remove and not principals:
-        raise UsageError("--remove needs the users and groups to take out, such as user:ada")
+        raise UsageError("--remove needs the users and groups to remove, such as user:ada")
     if everybody or private:
         return Change(readers=None if everybody else (), owner=owner)
     if not principals:

@@ -31,12 +31,15 @@ def tell(what: str, key: dict[str, Any], sharing: Sharing, *, json: bool) -> Non
     if json:
         render.print_json(key | sharing_json(sharing))
         return
-    owner = f" {sharing.owner} owns it." if sharing.owner else ""
     if sharing.readers is None:
-        typer.echo(f"{what}: the whole tenant may read it.{owner}")
+        readers = say("everybody may read it.")
     elif sharing.readers:
-        who = "They" if sharing.owner is None else "They and the owner"
-        typer.echo(f"{what}: shared with {', '.join(sharing.readers)}. {who} may read it.{owner}")
+        readers = say("{names} may read it.", names=", ".join(sharing.readers))
+    elif sharing.owner is None:
+        readers = say("only operators may read it.")
     else:
-        nobody = "only operators" if sharing.owner is None else "only its owner"
-        typer.echo(f"{what}: {nobody} may read it.{owner}")
+        readers = say("only its owner may read it.")
+    line = say("{name}: {text}", name=what, text=readers)
+    if sharing.owner:
+        line += say(" Owner: {owner}.", owner=sharing.owner)
+    typer.echo(line)

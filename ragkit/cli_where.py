@@ -14,7 +14,8 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="FILTER",
-        help="Only documents of which this is true, as in 'language = \"en\" and year >= 2020'.",
+        help="Use only documents that match this filter, for example "
+        "'language = \"en\" and year >= 2020'.",
     ),
 ]
 

@@ -19,14 +19,18 @@ _MARKS = {True: "kept", False: "LOST", None: ""}
 
 def why(
     question: Annotated[str, typer.Argument(help="The question, as it was asked.")],
-    document: Annotated[
-        str, typer.Option(help="The document: its number, file name, title or path.")
-    ],
+    document: Annotated[str, typer.Option(help="Document: its number, file name, title or path.")],
     collection: AnswersFrom = None,
     k: Annotated[
         int | None, typer.Option("-k", help="Passages to answer from; as `ragkit ask` has them.")
     ] = None,
-    mode: Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")] = "hybrid",
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="Search mode: by meaning and by words (hybrid), by meaning "
+            "(dense) or by words (lexical)."
+        ),
+    ] = "hybrid",
     where: Where = None,
     as_of: AsOf = None,
     answer: Annotated[

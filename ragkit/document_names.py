@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ragkit.errors import NOTHING_INGESTED, NotFoundError, UsageError
-from ragkit.naming import fit_document
+from ragkit.naming import closest, fit_document
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
@@ -54,9 +54,21 @@ def document_named(store: Store, collection: str | None, name: str) -> Document:
     document = named(store, collection, name)
     if document is not None:
         return document
+    collections = [each.name for each in store.collections() if collection in {None, each.name}]
     if not store.collections():
         raise NotFoundError(NOTHING_INGESTED)
-    raise NotFoundError(f"There is no document {name!r}: `ragkit documents list` shows them all.")
+    close = _close(store, collections, name)
+    but = f", but {', '.join(map(repr, close))}" if close else ""
+    raise NotFoundError(
+        f"There is no document {name!r}{but}: `ragkit documents list` shows them all."
+    )
+
+
+def _close(store: Store, collections: Sequence[str], name: str) -> list[str]:
+    """List the few documents in these collections whose name is most like this one."""
+    if not isinstance(store, Naming):
+        return []
+    return closest(name, (uri for each in collections for uri in store.near(each, name)))
 
 
 def numbered(store: Store, name: str) -> Document | None:

@@ -21,7 +21,9 @@ def main() -> None:
         sys.stderr.write(f"ragkit: {sentence(' '.join(str(error).split()))}\n")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        sys.stderr.write("ragkit: interrupted\n")
+        from ragkit.words import say
+
+        sys.stderr.write(f"ragkit: {say('interrupted')}\n")
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stdout = None

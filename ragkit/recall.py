@@ -40,7 +40,9 @@ def measure_recall(
         raise UsageError(f"k is {k} and {sampled} are sampled: take 1 to 1000, and at least 1")
     space = store.active_space(collection)
     if space is None:
-        raise NotFoundError(f"There is nothing in collection {collection!r}: ingest into it first.")
+        raise NotFoundError(
+            f"Collection {collection!r} has no documents: run `ragkit ingest` first."
+        )
     with store.snapshot() as reader:
         if queries is None:
             queries = reader.sample(collection, space, sampled, where)

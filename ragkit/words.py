@@ -46,14 +46,18 @@ def sentence(message: str) -> str:
     """Return a finished message in the user's language, if it is one that is known there."""
     if language() == "en" or len(message) > _MAX_MESSAGE_CHARS:
         return message
-    from ragkit.words_zh import MESSAGES, TEXTS
+    from ragkit.words_zh import TEXTS
+    from ragkit.words_zh_messages import MESSAGES
 
     if message in TEXTS:
         return TEXTS[message]
     for text, chinese in MESSAGES.items():
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text))
         if match := re.fullmatch(pattern, message, re.DOTALL):
-            return chinese.format(**match.groupdict())
+            values = match.groupdict()
+            if "reason" in values:
+                values["reason"] = sentence(values["reason"])
+            return chinese.format(**values)
     return message
 
 

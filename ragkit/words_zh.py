@@ -1,12 +1,14 @@
 """The command line's texts in Chinese, by their English: see `ragkit.words`.
 
-`TEXTS` are looked up as they stand, `MESSAGES` by what is in the places of their {values}.
+`TEXTS` are looked up as they stand; finished messages are in `ragkit.words_zh_messages`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from ragkit.words_zh_commands import COMMANDS
 
 TEXTS: Final[Mapping[str, str]] = {
     "{number} document": "{number} 个文档",
@@ -42,7 +44,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "--json lists more of them": "用 --json 可列出更多",
     "and {number} more: --json lists them": "还有 {number} 个，用 --json 可列出",
     "Queued: {files}": "已排队：{files}",
-    "Waiting in collection {name!r}: {files}": "集合 {name!r} 中等待处理：{files}",
+    "Waiting in collection {name!r}: {files}": "文档集 {name!r} 中等待处理：{files}",
     "`ragkit worker` reads them.": "运行 `ragkit worker` 来读取。",
     "Nothing would be done.": "没有需要做的事。",
     "This was a dry run: nothing was done.": "这只是预览，什么都没有做。",
@@ -58,7 +60,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "files": "文件",
     "files, {rate} passages/s": "文件，每秒 {rate} 个段落",
     "{done} of {total} files": "已处理 {done} 个文件，共 {total} 个",
-    ", about {seconds} s left": "，大约还需 {seconds} 秒",
+    "about {seconds} s left": "大约还需 {seconds} 秒",
     # What parsers note.
     "menus and footers of web pages": "网页的菜单和页脚",
     "lines that repeat in many files": "多个文件中重复出现的行",
@@ -122,18 +124,22 @@ TEXTS: Final[Mapping[str, str]] = {
     "to": "结束",
     "document": "文档",
     "similarity": "相似度",
-    "The collection is empty.": "集合是空的。",
+    "The collection is empty.": "文档集是空的。",
     "It has none.": "没有。",
     "These files have the content of a document that is stored already:": (
         "以下文件的内容与已保存的文档相同："
     ),
     # Deleting.
     "Delete {documents}: {names}?": "删除 {documents}：{names}？",
-    "Delete collection {name!r} with its {documents}?": "删除集合 {name!r} 及其中的 {documents}？",
-    "Deleted collection {name!r} with its {documents}.": (
-        "已删除集合 {name!r} 及其中的 {documents}。"
+    "Delete collection {name!r} with its {documents}?": (
+        "删除文档集 {name!r} 及其中的 {documents}？"
     ),
-    "Collection {name!r} is there, with {documents}.": "集合 {name!r} 已就绪，其中有 {documents}。",
+    "Deleted collection {name!r} with its {documents}.": (
+        "已删除文档集 {name!r} 及其中的 {documents}。"
+    ),
+    "Collection {name!r} is ready, with {documents}.": (
+        "文档集 {name!r} 已就绪，其中有 {documents}。"
+    ),
     "{question} There is no terminal to ask at: nothing was done; add --yes.": (
         "{question}没有终端可供确认：什么都没有做；请加上 --yes。"
     ),
@@ -167,18 +173,18 @@ TEXTS: Final[Mapping[str, str]] = {
     "orphans": "缺失的数据",
     "truncated chunks": "被截断的段落",
     "documents' languages": "文档语言",
-    "collection's model": "集合所用的模型",
+    "collection's model": "文档集所用的模型",
     "calibration": "拒答标准",
     "none": "无",
     "none yet": "还没有",
     "none failed": "没有失败的",
     "none needed: tables are small": "数据量小，不需要",
-    "read by the collections' models": "集合所用的模型都能处理",
+    "read by the collections' models": "文档集所用的模型都能处理",
     "ragkit ingest FOLDER": "ragkit ingest 文件夹",
     "run `ragkit ingest` on them again to see the reasons": (
         "对它们再次运行 `ragkit ingest` 可查看原因"
     ),
-    "ingest those collections again": "重新读入这些集合",
+    "ingest those collections again": "重新读入这些文档集",
     "delete the documents concerned and ingest them again": "删除有关文档，再重新读入",
     "put that model back, or reembed": "换回原来的模型，或运行 `ragkit reembed`",
     "run `ragkit calibrate` again": "重新运行 `ragkit calibrate`",
@@ -189,83 +195,5 @@ TEXTS: Final[Mapping[str, str]] = {
     "see RAGKIT_RERANKER": "请检查 RAGKIT_RERANKER",
     "see RAGKIT_NLI_MODEL": "请检查 RAGKIT_NLI_MODEL",
     "`ragkit db status` says more": "详情见 `ragkit db status`",
-}
-
-MESSAGES: Final[Mapping[str, str]] = {
-    "Nothing is ingested yet: ragkit ingest FOLDER": (
-        "还没有读入任何文档，请先运行：ragkit ingest 文件夹"
-    ),
-    "There is no collection {name}, but {others}: choose one with --collection NAME.": (
-        "没有集合 {name}，现有 {others}：请用 --collection 名称 选择。"
-    ),
-    "Collection {name} has no documents: take some in with `ragkit ingest PATH"
-    " --collection {same}`, or name another one.": (
-        "集合 {name} 中还没有文档：请先运行 `ragkit ingest 文件夹 --collection {same}`，"
-        "或改用其他集合。"
-    ),
-    "There is no file or folder {name}: check the path.": "没有文件或文件夹 {name}：请检查路径。",
-    "There is no document {name}: `ragkit documents list` shows them all.": (
-        "没有文档 {name}：`ragkit documents list` 可列出全部文档。"
-    ),
-    "{name} may be more than {number} documents: {names}; name one by its number": (
-        "{name} 可能指 {number} 个以上的文档：{names}；请写编号来指定一个"
-    ),
-    "{name} may be {number} documents: {names}; name one by its number": (
-        "{name} 可能指 {number} 个文档：{names}；请写编号来指定一个"
-    ),
-    "Web pages are not fetched unless that is switched on: set RAGKIT_WEB=on.": (
-        "默认不下载网页；需要时请设置 RAGKIT_WEB=on。"
-    ),
-    "The embedded PostgreSQL ended at once: see {log}.": (
-        "内置的 PostgreSQL 刚启动就结束了：请查看 {log}。"
-    ),
-    "The disk of {folder} is full ({free} MB free, a new database takes {needed}): free some space,"
-    " or set RAGKIT_HOME to another disk.": (
-        "{folder} 所在的磁盘已满（剩余 {free} MB，新数据库需要 {needed} MB）："
-        "请清出空间，或用 RAGKIT_HOME 指定其他磁盘。"
-    ),
-    "The database failed or cannot be reached: {reason}. `ragkit db status` shows its state;"
-    " nothing that was committed is lost.": (
-        "数据库出错或无法连接：{reason}。`ragkit db status` 可查看状态；已保存的内容不会丢失。"
-    ),
-    "{place} cannot be reached: {reason}": "{place} 无法连接：{reason}",
-    "a format that ragkit does not read ({suffix})": "ragkit 不支持的格式（{suffix}）",
-    "pictures, which need OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
-    "a picture, which needs OCR: {remedy}": "图片，需要文字识别（OCR）：{remedy}",
-    "{model}, {number} dimensions, reads {tokens} tokens of text, in English, Chinese and about a"
-    " hundred others": (
-        "{model}，{number} 维，每段最多 {tokens} 个词元，支持中文、英文等约一百种语言"
-    ),
-    "{model}, {number} dimensions, reads {tokens} tokens of text, in English only": (
-        "{model}，{number} 维，每段最多 {tokens} 个词元，只支持英文"
-    ),
-    "{model}, {number} dimensions, reads {tokens} tokens of text": (
-        "{model}，{number} 维，每段最多 {tokens} 个词元"
-    ),
-    "{model}, {number} dimensions, in English, Chinese and about a hundred others": (
-        "{model}，{number} 维，支持中文、英文等约一百种语言"
-    ),
-    "{model}, {number} dimensions, in English only": "{model}，{number} 维，只支持英文",
-    "{model}, {number} dimensions": "{model}，{number} 维",
-    "{version}, embedded": "{version}，内置",
-    "{version}, by RAGKIT_DATABASE_URL": "{version}，由 RAGKIT_DATABASE_URL 指定",
-    "used by the plans: {names}": "查询会用到：{names}",
-    "{number} failed at their last ingestion": "上次读取时有 {number} 个失败",
-    "{number} in 1 collection": "{number} 个，在 1 个集合中",
-    "{number} in {collections} collections": "{number} 个，在 {collections} 个集合中",
-    "No such option: {option} Did you mean {close}?": ("没有选项 {option} 您是不是要写 {close}？"),
-    "No such option: {option} (Possible options: {close})": (
-        "没有选项 {option}；您是不是要写：{close}？"
-    ),
-    "No such option: {option}": "没有选项 {option}",
-    "No such command {command}. Did you mean {close}?": (
-        "没有命令 {command}。您是不是要写 {close}？"
-    ),
-    "No such command {command}.": "没有命令 {command}。",
-    "the query {query} has no word: ask with at least one": "{query} 里没有可以查找的词。",
-    "Missing argument {name}.": "缺少参数 {name}。",
-    "Missing option {name}.": "缺少选项 {name}。",
-    "Got unexpected extra argument ({name})": "多余的参数：{name}",
-    "Invalid value for {name}: {reason}": "{name} 的值不正确：{reason}",
-    "Option {name} requires an argument.": "选项 {name} 后面要写一个值。",
+    **COMMANDS,
 }

@@ -38,4 +38,4 @@ app = typer.Typer(
 
 @app.callback()
 def _eval() -> None:
-    """Measure models, indexes and whole answers, and compare two runs soundly."""
+    """Evaluate models, indexes and answers, and compare runs."""

@@ -11,17 +11,24 @@ def compare(
         list[Path], typer.Argument(help="Run files; the first one is the baseline.", metavar="RUN")
     ],
     metric: Annotated[
-        list[str] | None, typer.Option(help="Compare this metric alone; may be repeated.")
+        list[str] | None, typer.Option(help="Compare only this metric (repeatable).")
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="Compare this task alone; may be repeated.")
+        list[str] | None, typer.Option(help="Compare only this task (repeatable).")
     ] = None,
-    group: Annotated[bool, typer.Option("--group", help="Add each group or subject.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
-    samples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples.")] = 10_000,
-    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
+    group: Annotated[
+        bool, typer.Option("--group", help="Compare each group or subject, too.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
+    samples: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Number of resamples.")
+    ] = 10_000,
+    level: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="Confidence level of the intervals.")
+    ] = 0.95,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it too, .md or .json.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the comparison to this file, too: .md or .json."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -10,32 +10,41 @@ import typer
 
 
 def gate(
-    baseline: Annotated[Path, typer.Option(help="The run file to be as good as.", metavar="RUN")],
-    candidate: Annotated[Path, typer.Option(help="The run file to judge.", metavar="RUN")],
+    baseline: Annotated[Path, typer.Option(help="Run file of the baseline.", metavar="RUN")],
+    candidate: Annotated[Path, typer.Option(help="Run file to judge.", metavar="RUN")],
     metric: Annotated[
         list[str],
-        typer.Option(help="What must not drop, with its own margin as NAME=X; may be repeated."),
+        typer.Option(help="Metric that must not drop, or NAME=X with its own margin (repeatable)."),
     ],
     max_drop: Annotated[
-        float | None, typer.Option(min=0, help="The largest drop that is allowed, as 0.02.")
+        float | None, typer.Option(min=0, help="Largest drop that is allowed, such as 0.02.")
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="Judge this task alone; may be repeated.")
+        list[str] | None, typer.Option(help="Judge only this task (repeatable).")
     ] = None,
     min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Least share of items with an outcome.")
+        float, typer.Option(min=0, max=1, help="Smallest share of items that must have an outcome.")
     ] = 1.0,
     max_errors: Annotated[
-        float, typer.Option(min=0, max=1, help="Largest share of items that are errors.")
+        float, typer.Option(min=0, max=1, help="Largest share of items that may be errors.")
     ] = 0.01,
     allow_inconclusive: Annotated[
-        bool, typer.Option("--allow-inconclusive", help="Pass what cannot be told either way.")
+        bool, typer.Option("--allow-inconclusive", help="Pass when the result is inconclusive.")
     ] = False,
-    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
-    samples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples.")] = 10_000,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write Markdown.")] = None,
+    level: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="Confidence level of the intervals.")
+    ] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
+    samples: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Number of resamples.")
+    ] = 10_000,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result as JUnit XML to this file."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result as Markdown to this file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fail unless a larger drop than allowed is ruled out, by the interval of the difference.

@@ -26,7 +26,7 @@ def judge_check(
         ),
     ],
     judge: Annotated[str, typer.Option(help="llm, llm:faithfulness, or MODULE:ATTRIBUTE.")] = "llm",
-    out: Annotated[Path | None, typer.Option(help="Write the certificate here as well.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the result to this file, too.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure how far a judge agrees with people, and keep the result for runs that use it."""

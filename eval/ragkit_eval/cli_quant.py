@@ -18,42 +18,50 @@ def quant(
         str, typer.Argument(help="URL#MODEL of a server, serve:MODEL to start one, or a run file.")
     ],
     candidates: Annotated[
-        list[str], typer.Argument(metavar="CANDIDATE...", help="The same, of quantized models.")
+        list[str], typer.Argument(metavar="CANDIDATE...", help="The same for quantized models.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The folder of run files, quant.md, quant.json."),
+        typer.Option(metavar="DIR", help="Folder for run files, quant.md and quant.json."),
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="A task, as mmlu or gsm8k; may be repeated.")
+        list[str] | None, typer.Option(help="Task, such as mmlu or gsm8k (repeatable).")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(envvar="RAGKIT_EVAL_DATA", help="The folder of the tasks' data."),
+        typer.Option(envvar="RAGKIT_EVAL_DATA", help="Folder with the data of the tasks."),
     ] = None,
     rag: Annotated[
         list[Path] | None,
-        typer.Option(metavar="SET", help="A labelled set for grounded answers; may be repeated."),
+        typer.Option(metavar="SET", help="Labelled set for grounded answers (repeatable)."),
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="What the answers are from.")
+        str | None, typer.Option("--collection", "-c", help="Collection to answer from.")
     ] = None,
     documents: Annotated[
-        bool, typer.Option("--documents", help="Ingest the sets' own documents first.")
+        bool, typer.Option("--documents", help="Ingest the documents of the sets first.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many items of each, the same for all models.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of items of each task; the same for all models."),
     ] = None,
     group: Annotated[
-        list[str] | None, typer.Option(help="Only this group, such as an MMLU subject; repeatable.")
+        list[str] | None,
+        typer.Option(help="Only this group, such as an MMLU subject (repeatable)."),
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(help="Compare this metric alone; may be repeated.")
+        list[str] | None, typer.Option(help="Compare only this metric (repeatable).")
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Requests in flight.")] = 16,
-    timeout_s: Annotated[float, typer.Option(min=0.001, help="For one answer.")] = 600.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of requests and resamples.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the runs anew.")] = False,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=256, help="Number of concurrent requests.")
+    ] = 16,
+    timeout_s: Annotated[
+        float, typer.Option(min=0.001, help="Seconds allowed for one answer.")
+    ] = 600.0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of requests and resamples.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Overwrite the run files.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask models the same items and say what the quantized ones lose: knowledge, grounding, speed.

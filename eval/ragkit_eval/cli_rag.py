@@ -16,7 +16,9 @@ def rag(
     mode: o.ModeOption = "hybrid",
     passages: Annotated[
         int | None,
-        typer.Option(min=1, max=100, metavar="N", help="Passages for an answer; 5 unless told."),
+        typer.Option(
+            min=1, max=100, metavar="N", help="Number of passages for an answer (default: 5)."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -24,13 +26,13 @@ def rag(
             "--metric",
             "-m",
             metavar="NAME",
-            help="A text metric besides, as rouge-l; may be repeated.",
+            help="Additional text metric, such as rouge-l (repeatable).",
         ),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="A judge besides: llm, llm:faithfulness, or MODULE:ATTRIBUTE."
+            metavar="NAME", help="Additional judge: llm, llm:faithfulness, or MODULE:ATTRIBUTE."
         ),
     ] = None,
     limit: o.Limit = None,

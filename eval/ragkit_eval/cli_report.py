@@ -35,14 +35,14 @@ def report(
         Format | None,
         typer.Option("--format", help="[default: by the ending of --out, else markdown]"),
     ] = None,
-    title: Annotated[str, typer.Option(help="Of the page or the summary.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the page or the summary.")] = "",
     items: Annotated[
-        str, typer.Option(metavar="N|all", help="Items on the page, disagreements first.")
+        str, typer.Option(metavar="N|all", help="Number of items on the page, disagreements first.")
     ] = "200",
     price: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="IN/OUT", help="Of a million tokens; once, or for each run in its order."
+            metavar="IN/OUT", help="Price of a million tokens; once, or for each run in order."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,

@@ -18,7 +18,10 @@ def retrieval(
     documents: o.Documents = False,
     mode: o.ModeOption = "hybrid",
     k: Annotated[
-        int, typer.Option("-k", "--k", min=1, max=1000, metavar="N", help="Passages searched for.")
+        int,
+        typer.Option(
+            "-k", "--k", min=1, max=1000, metavar="N", help="Number of passages to search for."
+        ),
     ] = 50,
     measure: Annotated[
         list[str] | None,
@@ -26,7 +29,7 @@ def retrieval(
             "--measure",
             "-m",
             metavar="NAME",
-            help="A measure, as ndcg@10 or span_recall@5; may be repeated.",
+            help="Measure, such as ndcg@10 or span_recall@5 (repeatable).",
         ),
     ] = None,
     limit: o.Limit = None,

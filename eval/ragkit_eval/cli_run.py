@@ -13,56 +13,78 @@ if TYPE_CHECKING:
 
 
 def run(
-    tasks: Annotated[list[str], typer.Argument(help="Tasks; 'ragkit eval tasks' lists them.")],
-    out: Annotated[Path, typer.Option(help="The run file; one that was begun alike goes on.")],
+    tasks: Annotated[
+        list[str], typer.Argument(help="Tasks to run; `ragkit eval tasks` lists them.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Run file; an unfinished run with the same settings is continued.")
+    ],
     model: Annotated[
-        str | None, typer.Option(help="The model's name at the server; RAGKIT_LLM_MODEL else.")
+        str | None,
+        typer.Option(
+            help="Name of the model at the server (default: the setting RAGKIT_LLM_MODEL)."
+        ),
     ] = None,
     url: Annotated[
-        str | None, typer.Option(help="The server's base URL, to /v1; RAGKIT_LLM_URL else.")
+        str | None,
+        typer.Option(
+            help="Base URL of the server, ending in /v1 (default: the setting RAGKIT_LLM_URL)."
+        ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(envvar="RAGKIT_EVAL_DATA", help="The folder of the tasks' data."),
+        typer.Option(envvar="RAGKIT_EVAL_DATA", help="Folder with the data of the tasks."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many items of each task, always the same.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of items of each task; always the same items."),
     ] = None,
     group: Annotated[
-        list[str] | None, typer.Option(help="Only this group, such as an MMLU subject; repeatable.")
+        list[str] | None,
+        typer.Option(help="Only this group, such as an MMLU subject (repeatable)."),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 32,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, help="Number of concurrent requests.")
+    ] = 32,
     timeout_s: Annotated[
         float | None,
-        typer.Option(min=0.001, help="For one answer; RAGKIT_LLM_TOTAL_TIMEOUT_S else."),
+        typer.Option(
+            min=0.001,
+            help="Seconds allowed for one answer (default: the setting "
+            "RAGKIT_LLM_TOTAL_TIMEOUT_S).",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Sent with each request.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed sent with each request.")] = 0,
     chat: Annotated[
         bool | None,
-        typer.Option("--chat/--completions", help="Ask as chats or not; each task's own way else."),
+        typer.Option(
+            "--chat/--completions",
+            help="Use the chat or the completions endpoint (default: as the task says).",
+        ),
     ] = None,
     special_tokens: Annotated[
         bool,
-        typer.Option(help="Let the server put a first <s> or the like before prompts, if it does."),
+        typer.Option(help="Let the server add special tokens such as <s> to prompts."),
     ] = True,
-    revision: Annotated[
-        str, typer.Option(help="The model's revision, which servers do not tell.")
-    ] = "",
-    server_args: Annotated[str, typer.Option(help="The server's arguments, for the record.")] = "",
-    label: Annotated[str, typer.Option(help="What tables and plots call the run.")] = "",
+    revision: Annotated[str, typer.Option(help="Revision of the model, for the record.")] = "",
+    server_args: Annotated[str, typer.Option(help="Arguments of the server, for the record.")] = "",
+    label: Annotated[str, typer.Option(help="Name of the run in tables and plots.")] = "",
     execute_code: Annotated[
-        bool, typer.Option("--execute-code", help="Run programs that the model writes, boxed in.")
+        bool,
+        typer.Option("--execute-code", help="Run programs that the model writes, in a sandbox."),
     ] = False,
     weak_sandbox: Annotated[
         bool,
-        typer.Option("--weak-sandbox", help="Run them also where the machine cannot confine them."),
+        typer.Option(
+            "--weak-sandbox", help="Run them even if this machine cannot confine them fully."
+        ),
     ] = False,
     reuse: Annotated[
         list[Path] | None,
-        typer.Option(help="Another run file, whose answers to equal items are taken; repeatable."),
+        typer.Option(help="Run file whose answers to the same items are reused (repeatable)."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Begin anew where the run file has another run.")
+        bool, typer.Option("--overwrite", help="Overwrite a run file that holds another run.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

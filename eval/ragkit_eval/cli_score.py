@@ -37,38 +37,46 @@ def score(
     ],
     references: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the references are, if not in the same file."),
+        typer.Option(
+            metavar="FILE", help="File with the references, if they are not in the same file."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="May be repeated; see --list."),
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="Metric to compute; --list shows them (repeatable).",
+        ),
     ] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Judgements: score a TREC run by measures."),
+        typer.Option(metavar="FILE", help="File with judgements, to score a TREC run."),
     ] = None,
     all_judged: Annotated[
-        bool, typer.Option("--all-judged", help="Judged queries that the run lacks count 0.")
+        bool, typer.Option("--all-judged", help="Count judged queries that the run lacks as 0.")
     ] = False,
-    id_field: Annotated[str, typer.Option(metavar="FIELD", help="Name of the ids.")] = "id",
+    id_field: Annotated[str, typer.Option(metavar="FIELD", help="Field with the ids.")] = "id",
     prediction_field: Annotated[
-        str, typer.Option(metavar="FIELD", help="Name of the predictions.")
+        str, typer.Option(metavar="FIELD", help="Field with the predictions.")
     ] = "prediction",
     reference_field: Annotated[
         str,
         typer.Option(
             metavar="FIELD",
-            help="Name of the references; references, reference and answers are known.",
+            help="Field with the references (default: references, reference or answers).",
         ),
     ] = "",
     items: Annotated[bool, typer.Option("--items", help="Print the scores of each item.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="RUN.jsonl", help="Write a run for compare, gate and report."),
+        typer.Option(metavar="RUN.jsonl", help="Write a run file for compare, gate and report."),
     ] = None,
-    task: Annotated[str, typer.Option(help="What the run calls the set.")] = "score",
+    task: Annotated[str, typer.Option(help="Name of the set in the run file.")] = "score",
     name: Annotated[
-        str, typer.Option(help="What made the predictions; the file's name unless told.")
+        str,
+        typer.Option(help="Name of the system that made the predictions (default: the file name)."),
     ] = "",
     list_metrics: Annotated[
         bool,
@@ -80,7 +88,7 @@ def score(
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, each item's scores too.")
+        bool, typer.Option("--json", help="Print JSON with the scores of each item.")
     ] = False,
 ) -> None:
     """Score predictions made elsewhere against references, or a retrieval run against judgements.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def selftest(
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The folder with oracles/ and tasks/. Default: without."),
+        typer.Option(metavar="DIR", help="Folder with oracles/ and tasks/ (default: none)."),
     ] = None,
     execute_code: Annotated[
         bool, typer.Option("--execute-code", help="Also run HumanEval's programs, in the sandbox.")

@@ -12,20 +12,24 @@ def sweep(
         typer.Argument(metavar="SET...", help="Labelled sets, as for 'ragkit eval rag'."),
     ],
     grid: Annotated[
-        Path, typer.Option(metavar="FILE.toml", help="The options to try, as said above.")
+        Path, typer.Option(metavar="FILE.toml", help="Options to try, as described above.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the run files.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the run files.")],
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="The collection to ask.")
+        str | None, typer.Option("--collection", "-c", help="Collection to ask.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=4, help="At most so many questions, the same for everybody.")
+        int | None, typer.Option(min=4, help="Maximum number of questions; always the same ones.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the halves and the resamples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the halves and the resamples.")
+    ] = 0,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Questions at once.")
+        int | None, typer.Option(min=1, max=256, help="Number of concurrent questions.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the runs anew.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Overwrite the run files.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Try a grid of options, choose on one half of the questions, confirm on the other.

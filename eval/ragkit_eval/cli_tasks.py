@@ -13,12 +13,14 @@ DATA_VARIABLE = "RAGKIT_EVAL_DATA"
 def tasks(
     own: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="Names, or files of your own tasks; all if none."),
+        typer.Argument(
+            metavar="TASK", help="Task names, or files with tasks of your own (default: all tasks)."
+        ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            envvar=DATA_VARIABLE, metavar="DIR", help="The folder that holds the tasks' data."
+            envvar=DATA_VARIABLE, metavar="DIR", help="Folder with the data of the tasks."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -27,16 +27,17 @@ _BY = {"llm": "by the language model", "rules": "by rules", "cloze": "cloze alon
 
 
 def testset(
-    out: Annotated[Path, typer.Option(help="The labelled set to write, JSON lines.")],
+    out: Annotated[Path, typer.Option(help="File to write the labelled set to, as JSON lines.")],
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Whose documents are asked about.")
+        str | None, typer.Option("--collection", "-c", help="Collection to make questions from.")
     ] = None,
     questions: Annotated[
         int | None,
         typer.Option(min=1, max=100_000, help=f"How many; {MANY}, or fewer if there are no more."),
     ] = None,
     unanswerable: Annotated[
-        float, typer.Option(min=0, max=1, help="The share that the documents do not answer.")
+        float,
+        typer.Option(min=0, max=1, help="Share of questions that the documents do not answer."),
     ] = UNANSWERABLE,
     language: Annotated[
         Language | None, typer.Option(help="Only documents in this language.")
@@ -44,11 +45,14 @@ def testset(
     method: Annotated[
         Method | None,
         typer.Option(
-            help="By the language model of the settings (if there is one), or by rules, or by rules"
-            " with sentences to complete alone."
+            help="How to make questions: with the language model of the settings"
+            " (the default if there is one), by rules, or by rules with "
+            "sentences to complete only."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other questions.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; another seed draws other questions.")
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a labelled set of questions from your own documents, to evaluate and calibrate with."""

@@ -14,6 +14,7 @@ from ragkit.ending import bounded_ending
 from ragkit.errors import UsageError
 from ragkit.words import counted, say, sentence
 from ragkit_ingest.cli_sources import Records, source_options
+from ragkit_ingest.estimate import Estimate
 from ragkit_ingest.summary import failure_lines, skipped_lines, summary
 
 if TYPE_CHECKING:
@@ -35,60 +36,88 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="PLACE",
-            help="Files, folders, URLs; - for standard input.",
+            help="Files, folders or URLs; - reads standard input.",
         ),
     ],
-    collection: Annotated[str | None, typer.Option(help="The collection to fill.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Collection to read into.")
+    ] = None,
     include: Annotated[
-        list[str] | None, typer.Option(help="Take only what matches, as in .gitignore.")
+        list[str] | None,
+        typer.Option(
+            help="Read only files that match this pattern (.gitignore syntax; repeatable)."
+        ),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="Leave out what matches, as in .gitignore.")
+        list[str] | None,
+        typer.Option(help="Skip files that match this pattern (.gitignore syntax; repeatable)."),
     ] = None,
-    hidden: Annotated[bool, typer.Option(help="Also read hidden files and folders.")] = False,
+    hidden: Annotated[bool, typer.Option(help="Read hidden files and folders, too.")] = False,
     meta: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata of every document.")
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="Metadata to store with every document (repeatable)."
+        ),
     ] = None,
-    title: Annotated[str, typer.Option(help="The title of a single document.")] = "",
-    name: Annotated[str, typer.Option(help="The file name of standard input.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the document, for a single file.")] = "",
+    name: Annotated[str, typer.Option(help="File name for standard input.")] = "",
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD", help="Make each record a document, of this field's text."),
+        typer.Option(
+            metavar="FIELD",
+            help="Field that holds the text of a record; each record becomes a "
+            "document (repeatable).",
+        ),
     ] = None,
-    title_field: Annotated[str, typer.Option(metavar="FIELD", help="A record's title.")] = "",
-    id_field: Annotated[str, typer.Option(metavar="FIELD", help="What names a record.")] = "",
+    title_field: Annotated[
+        str, typer.Option(metavar="FIELD", help="Field that holds the title of a record.")
+    ] = "",
+    id_field: Annotated[
+        str, typer.Option(metavar="FIELD", help="Field that holds the id of a record.")
+    ] = "",
     metadata_field: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD", help="Metadata of a record.")
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Field to store as metadata of a record (repeatable)."),
     ] = None,
     sync: Annotated[
-        bool, typer.Option("--sync", help="Delete documents whose files have vanished.")
+        bool, typer.Option("--sync", help="Delete documents whose files no longer exist.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Read unchanged files again.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Read files again even if they have not changed.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done without doing it.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Keep running and read what changes, until Ctrl-C.")
+        bool,
+        typer.Option("--watch", help="Keep running and read files as they change, until Ctrl-C."),
     ] = False,
     every: Annotated[
-        float, typer.Option(min=0.1, help="Seconds between looks with --watch.")
+        float, typer.Option(min=0.1, help="Seconds between checks with --watch.")
     ] = 5.0,
     queue: Annotated[
-        bool, typer.Option("--queue", help="Only queue what has changed, for workers.")
+        bool,
+        typer.Option(
+            "--queue", help="Queue changed files for `ragkit worker` instead of reading them now."
+        ),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Parser processes; one per core but one.")
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Number of parser processes (default: number of cores minus one)."
+        ),
     ] = None,
     engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="What does the work: this program, or Ray.")
+        Literal["local", "ray"],
+        typer.Option(help="Where the work runs: in this program, or on a Ray cluster."),
     ] = "local",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Read files, folders and other sources into a collection; unchanged files are left alone.
+    """Read files, folders and other sources into a collection; unchanged files are skipped.
 
-    Several of these commands may run at once, on this machine and others: they share the work.
-    `ragkit worker` works on what was queued with --queue and on uploads. Exit code 3 when some
-    files failed: the others are stored, and the failures are listed.
+    You can run several of these commands at once, on this machine and others: they share the
+    work. `ragkit worker` reads files queued with --queue and uploaded files. Exit code 3 means
+    that some files failed: the others are stored, and the failures are listed.
     """
     if queue and (force or watch or engine != "local"):
         raise UsageError("--queue goes with neither --force, --watch nor --engine ray.")
@@ -250,7 +279,7 @@ def _print_lines(lines: Iterable[str]) -> None:
 def _display() -> Iterator[tuple[Callable[[Progress], None], Callable[[BuildProgress], None]]]:
     """Show files and then an index on standard error, so that standard output stays a result."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
     from ragkit.cli_index import build_shown
@@ -259,7 +288,6 @@ def _display() -> Iterator[tuple[Callable[[Progress], None], Callable[[BuildProg
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
     )
     disable = not sys.stderr.isatty()
     with Bar(*columns, console=Console(stderr=True), disable=disable, transient=True) as bar:
@@ -268,12 +296,15 @@ def _display() -> Iterator[tuple[Callable[[Progress], None], Callable[[BuildProg
 
 def _bar(bar: Bar) -> Callable[[Progress], None]:
     task = bar.add_task("files", total=None)
+    estimate = Estimate()
 
     def show(progress: Progress) -> None:
         what = say("files")
         if progress.chunks:
             rate = f"{progress.chunks / max(progress.seconds, 1e-9):.0f}"
             what = say("files, {rate} passages/s", rate=rate)
+        if remaining := _remaining(estimate.remaining_s(progress)):
+            what += f", {remaining}"
         bar.update(task, description=what, completed=progress.files, total=progress.total)
 
     return show
@@ -281,15 +312,18 @@ def _bar(bar: Bar) -> Callable[[Progress], None]:
 
 def _lines() -> Callable[[Progress], None]:
     last = time.perf_counter()
+    estimate = Estimate()
 
     def show(progress: Progress) -> None:
         nonlocal last
+        remaining = _remaining(estimate.remaining_s(progress))
         if time.perf_counter() - last >= _LINE_EVERY_S:
             last = time.perf_counter()
             line = say("{done} of {total} files", done=progress.files, total=progress.total)
-            if progress.files:
-                seconds = progress.seconds / progress.files * (progress.total - progress.files)
-                line += say(", about {seconds} s left", seconds=f"{seconds:.0f}")
-            typer.echo(line, err=True)
+            typer.echo(f"{line}, {remaining}" if remaining else line, err=True)
 
     return show
+
+
+def _remaining(seconds: float | None) -> str:
+    return "" if seconds is None else say("about {seconds} s left", seconds=f"{seconds:.0f}")

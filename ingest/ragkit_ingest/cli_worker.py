@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit.words import say
+
 if TYPE_CHECKING:
     from ragkit_ingest.worker import Done
 
@@ -17,14 +19,14 @@ _ENDED = "ragkit: the worker ended during its work, which is free for other work
 
 def worker(
     until_empty: Annotated[
-        bool, typer.Option("--until-empty", help="End when nothing waits any more.")
+        bool, typer.Option("--until-empty", help="Stop when the queue is empty.")
     ] = False,
 ) -> None:
-    """Take in what was uploaded, or queued by `ragkit ingest --queue`, until it is told to end.
+    """Read uploaded files and files queued by `ragkit ingest --queue`, until it is stopped.
 
-    Several may run beside each other, on this machine and others that reach the same places.
-    SIGTERM and Ctrl-C end it within two seconds: what it was at goes back to the queue. With
-    --until-empty the exit code is 3 when some files failed, or wait for a worker that reaches them.
+    You can run several workers at once, also on other machines that can read the same files.
+    Ctrl-C or SIGTERM stops a worker within two seconds; unfinished files go back to the queue.
+    With --until-empty, exit code 3 means that some files failed or are left to other workers.
     """
     import logging
 
@@ -54,9 +56,10 @@ def _tell(done: Done) -> bool:
         sum(getattr(report, name) for report in done.reports)
         for name in ("added", "updated", "unchanged", "failed")
     )
-    left = f" {done.left} are left to workers that reach them." if done.left else ""
-    typer.echo(
-        f"{added} added, {updated} updated, {unchanged} unchanged, {failed} failed; nothing else"
-        f" waits.{left}"
-    )
+    text = "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed."
+    numbers = {"added": added, "updated": updated, "unchanged": unchanged, "failed": failed}
+    line = say(text, **numbers)
+    if done.left:
+        line += say(" Left to workers that can read the files: {number}.", number=done.left)
+    typer.echo(line)
     return bool(failed or done.left)

@@ -12,6 +12,7 @@ import typer
 from ragkit.answer_labels import labels
 from ragkit.answer_text import place
 from ragkit.render import printable, printable_line
+from ragkit.words import say
 
 if TYPE_CHECKING:
     from ragkit.store.conversations import StoredTurn
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def print_turns(turns: Sequence[StoredTurn]) -> None:
     """Print questions and answers, each answer's sources in one line below it."""
     if not turns:
-        typer.echo("Nothing has been asked yet.")
+        typer.echo(say("Nothing has been asked yet."))
     for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
         typer.echo(f"{number}. {printable(turn.question)}")
         if turn.query != turn.question:

@@ -9,13 +9,13 @@ def mcp(
     http: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Serve over HTTP, each request with an access key of its own."
+            metavar="HOST:PORT", help="Serve over HTTP; every request needs an access key."
         ),
     ] = None,
 ) -> None:
     """Offer search and ask to other programs over standard input and output, or over HTTP.
 
-    It acts for the tenant and principal of RAGKIT_KEY; without one, for those of the settings.
+    It acts for the tenant and principal of RAGKIT_KEY, or else for those in the settings.
     """
     from ragkit import mcp_server
     from ragkit.library import Library

@@ -6,23 +6,27 @@ from typing import Annotated
 
 import typer
 
+from ragkit.words import say
+
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Processes that answer.")
+        int | None, typer.Option(min=1, max=256, help="Number of processes that answer.")
     ] = None,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="The chat page at /.")] = True,
+    page: Annotated[
+        bool, typer.Option("--page/--no-page", help="Serve the chat page at /.")
+    ] = True,
     worker: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="The worker that takes uploads in.")
+        bool, typer.Option("--worker/--no-worker", help="Run a worker that reads uploaded files.")
     ] = True,
 ) -> None:
-    """Serve the chat page and the HTTP API, by default to this machine alone.
+    """Serve the chat page and the HTTP API, by default only to this machine.
 
-    Ends on SIGTERM or Ctrl-C: nothing new is taken, running answers are finished.
+    Ctrl-C or SIGTERM stops it: it accepts nothing new and finishes the answers in progress.
     """
     import os
 
@@ -35,7 +39,11 @@ def serve(
             os.environ[f"RAGKIT_SERVE_{name}"] = str(value)
 
     def ready(url: str) -> None:
-        what = "the chat page and the API are" if page else "the API is"
-        typer.echo(f"{what} at {url} (Ctrl-C ends it)")
+        text = (
+            "The chat page and the API are at {url} (Ctrl-C stops the server)"
+            if page
+            else "The API is at {url} (Ctrl-C stops the server)"
+        )
+        typer.echo(say(text, url=url))
 
     run(load_settings(), page=page, worker=worker, on_ready=ready)

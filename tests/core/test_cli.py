@@ -162,6 +162,9 @@ def test_a_document_is_named_as_people_know_it(ragkit: Commands) -> None:
     assert line.endswith("; name one by its number")
     line = ragkit.error("documents", "show", "pay.md", code=2)
     assert line == "ragkit: There is no document 'pay.md': `ragkit documents list` shows them all."
+    for collection in ((), ("-c", "default")):
+        line = ragkit.error("documents", "show", "liave.md", *collection, code=2)
+        assert f"no document 'liave.md', but '{ragkit.folder}/handbook/leave.md'" in line
 
 
 def test_documents_are_not_deleted_unasked(ragkit: Commands) -> None:

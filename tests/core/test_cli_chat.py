@@ -92,7 +92,7 @@ def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
     assert [line.split(":")[1].strip()[:30] for line in errors] == [
         "out.md is there already",
         "there is no command '/histry'",
-        "/quit takes nothing",
+        "/quit takes no arguments",
     ]
     exported = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert [turn["question"] for turn in exported["turns"]] == [HOLIDAY, "When do they lapse?"]
@@ -113,19 +113,25 @@ def test_the_last_question_is_asked_again_or_another_in_its_place(mine: Conversa
     assert f"\n1. {HOLIDAY}\n" in out
 
 
-def test_it_goes_on_with_the_latest_or_the_named_or_a_new_one(mine: Conversations) -> None:
+def test_it_begins_a_new_conversation_or_continues_one(mine: Conversations) -> None:
     ask = b"How many days of paid holiday?\n"
+    out, err = chat(ask, "--continue", code=2)
+    assert (out, err) == (
+        "",
+        "there is no conversation about collection 'default' yet:"
+        " leave --continue out to begin one",
+    )
     chat(ask)
-    chat(ask)
+    chat(ask, "--continue")
     (first,) = mine.all()
     assert first.turns == 2
-    chat(ask, "--new")
+    chat(ask)
     assert [one.turns for one in mine.all()] == [1, 2]
     chat(ask, "--conversation", str(first.id)[:13])
     assert mine.get(first.id).turns == 3
     for options, said in (
         (("--conversation", "ffff0000"), "there is no conversation 'ffff0000'"),
-        (("--conversation", str(first.id), "--new"), "exclude each other"),
+        (("--conversation", str(first.id), "--continue"), "not both"),
         (("--conversation", str(first.id), "--collection", "x"), "is about collection 'default'"),
     ):
         out, err = chat(ask, *options, code=2)
@@ -148,7 +154,7 @@ def test_a_chat_about_a_time_answers_from_the_versions_of_then(
                 "leases",
             )
     asked = b"When does the lease end?\nAnd how does the lease end?\n"
-    then = ("--collection", "leases", "--new", "--as-of", moment.isoformat())
+    then = ("--collection", "leases", "--as-of", moment.isoformat())
     told, _ = chat(asked, *then)
     assert (told.count("The lease ends in March. [1]"), "June" in told) == (2, False)
     # Gone on with today, it takes up nothing of what was current then.
@@ -175,7 +181,7 @@ def test_an_answer_that_fails_does_not_end_the_chat(mine: Conversations) -> None
         (turn,) = mine.turns(kept.id)
         assert turn.question == "How many days of holiday \ufffd?"
         out, err = chat(
-            b"Holiday?\n", "--show-reasoning", "--new", RAGKIT_LLM_URL=url, RAGKIT_LLM_MODEL="stub"
+            b"Holiday?\n", "--show-reasoning", RAGKIT_LLM_URL=url, RAGKIT_LLM_MODEL="stub"
         )
         assert "Let me think." in err
         assert "Let me think." not in out
@@ -244,12 +250,14 @@ def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_chat(
         monkeypatch.setenv("TERM", "dumb")
         terminal = Terminal("chat")
         try:
-            terminal.wait_for("Ctrl-D ends.")
+            terminal.wait_for("Ctrl-D quits.")
             place = terminal.wait_for("> ")
             terminal.type("How many days of holiday, endless?\n")
             place = terminal.wait_for("on and on and", after=place)
             terminal.type("\x03")
-            place = terminal.wait_for("Cancelled; nothing of it was kept.", after=place)
+            place = terminal.wait_for(
+                "Cancelled: this question and answer are not saved.", after=place
+            )
             assert "\n[1]" not in terminal.shown  # it would have gone on for minutes
             place = terminal.wait_for("> ", after=place)
             terminal.type("half a line")

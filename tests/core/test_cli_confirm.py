@@ -27,6 +27,19 @@ def test_only_a_yes_goes_on(answer: str, code: int, gone: bool) -> None:
     assert "Delete it?" in done.stderr
 
 
+def test_the_end_of_the_input_is_no_yes() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def delete() -> None:
+        sys.stdin.isatty = lambda: True  # type: ignore[method-assign]
+        confirm("Delete it?")
+
+    done = CliRunner().invoke(app, input="")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == "Nothing was done."
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_nobody_to_ask_is_a_mistake(monkeypatch: pytest.MonkeyPatch, closed: bool) -> None:
     if closed:

@@ -152,16 +152,16 @@ def test_nothing_in_markdown_is_live(mine: Conversations) -> None:
 
 def test_deletion(mine: Conversations) -> None:
     numbers = [add(mine, f"number {n}") for n in range(4)]
-    assert "give conversations' ids" in run("delete", code=2)
-    assert "give conversations' ids" in run("delete", "--all", str(numbers[0]), code=2)
+    assert "give --all" in run("delete", code=2)
+    assert "give --all" in run("delete", "--all", str(numbers[0]), code=2)
     # One that is not there, and none is deleted.
     assert "no conversation 'ffffffff'" in run("delete", str(numbers[0]), "ffffffff", code=2)
     assert len(mine.all()) == 4
-    assert run("delete", str(numbers[0]), str(numbers[0])[:9]) == "Deleted 1 conversation.\n"
+    assert run("delete", str(numbers[0]), str(numbers[0])[:9]) == "Deleted: 1 conversation\n"
     assert run_json("delete", str(numbers[1])) == {"deleted": [str(numbers[1])]}
     run("delete", "--all", typed="y\n", code=2)  # no terminal, so nobody is asked
     assert len(mine.all()) == 2
-    assert run("delete", "--all", "--yes") == "Deleted 2 conversations.\n"
+    assert run("delete", "--all", "--yes") == "Deleted: 2 conversations\n"
     assert mine.all() == []
 
 
@@ -179,13 +179,13 @@ def test_what_is_anothers_is_not_there(mine: Conversations) -> None:
 
 def test_export_is_json_or_markdown(mine: Conversations) -> None:
     number = str(add(mine, "mine"))
-    assert "exclude each other" in run("show", number, "--json", "--markdown", code=2)
+    assert "not both" in run("show", number, "--json", "--markdown", code=2)
 
 
 def test_rename(mine: Conversations) -> None:
     number = add(mine, "before")
     assert run("rename", str(number)[:8], "年假\x1b[31m") == (
-        f"{number} is now called '年假\ufffd[31m'.\n"
+        f"Conversation {str(number)[:8]} is now called “年假\ufffd[31m”.\n"
     )
     assert run_json("rename", str(number), "after")["title"] == "after"
     assert mine.get(number).title == "after"

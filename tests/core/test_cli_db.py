@@ -61,7 +61,7 @@ def test_the_embedded_server_from_nothing_to_stopped(home: Path) -> None:
     again = db(home, "stop")
     assert (again.returncode, again.stdout) == (
         0,
-        f"The embedded database in {home}/postgres was not running.\n",
+        f"The embedded database in {home}/postgres is not running.\n",
     )
 
 

@@ -55,7 +55,7 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def test_list(database: Database) -> None:
-    assert "Nobody has rated an answer yet." in run()
+    assert "There are no ratings yet." in run()
     assert json.loads(run("--json")) == {"feedback": []}
     first, second = rate(database, "a", "up"), rate(database, "b", "down", "wrong\n" * 30)
     lines = run().splitlines()
@@ -93,6 +93,6 @@ def test_export(database: Database) -> None:
 
 def test_delete(database: Database) -> None:
     number = rate(database, "a", "up")
-    assert run("--delete", str(number)) == "Deleted 1 rating.\n"
+    assert run("--delete", str(number)) == "Deleted: 1 rating\n"
     assert ratings(database).page(9) == []
     assert run("--delete", str(number), code=2) == f"there is no rating {number}"

@@ -48,7 +48,7 @@ def listed(*arguments: str) -> list[tuple[Any, ...]]:
 
 def test_jobs_from_the_list_to_another_try(database: Database) -> None:
     store = database.store("default")
-    assert run("jobs", "list").strip() == "There are no such jobs."
+    assert run("jobs", "list").strip() == "There are no jobs."
     number = store.create_collection("c").id
     with store.job_ledger.worker(number, "ingest") as worker:
         worker.enqueue(["a", "b"])
@@ -62,10 +62,10 @@ def test_jobs_from_the_list_to_another_try(database: Database) -> None:
         shown = json.loads(run("jobs", "show", "2", "--json"))
         assert (shown["stage"], shown["attempts"], shown["figures"]) == ("parse", 1, figures)
         assert "bytes: 12\nseconds: read 0.5, parse 0.25\n" in run("jobs", "show", "2")
-        assert run("jobs", "cancel", "1") == "1 job cancelled.\n"
+        assert run("jobs", "cancel", "1") == "Cancelled: 1 job\n"
         assert json.loads(run("jobs", "cancel", "1", "--json")) == {"cancelled": [1]}
         assert json.loads(run("jobs", "retry", "2", "2", "--json")) == {"retried": [2]}
-        assert run("jobs", "retry", "--all", "--collection", "c") == "1 job queued again.\n"
+        assert run("jobs", "retry", "--all", "--collection", "c") == "Queued again: 1 job\n"
         assert listed() == [(2, "queued", "b"), (1, "queued", "a")]
         worker.finish(worker.next(1)[0])
     assert "cannot be cancelled" in refused(UsageError, "jobs", "cancel", "1")
@@ -87,7 +87,7 @@ def test_a_collections_own_options(database: Database) -> None:
     assert (kept["options"]["chunk_tokens"], kept["options"]["comments"]) == (99, "drop")
     kept = json.loads(run("collections", "options", "c", "--unset", "ocr", "--json"))
     assert kept["own"] == {"chunk_tokens": 99}
-    assert "its own" in run("collections", "options", "c")
+    assert "set here" in run("collections", "options", "c")
     assert "no option 'colour'" in refused(UsageError, "collections", "options", "c", "colour=red")
     assert "no option 'colour'" in refused(
         *(UsageError, "collections", "options", "c", "--unset", "colour")

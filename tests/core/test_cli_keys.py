@@ -71,6 +71,17 @@ def test_a_key_is_made_listed_and_revoked(database: Database) -> None:
     assert json.loads(run("revoke", str(access.id), "--json").stdout) == {"revoked": access.id}
 
 
+def test_the_name_is_an_argument_or_as_before_an_option(database: Database) -> None:
+    for arguments in (("create", "laptop"), ("create", "--name", "laptop")):
+        secret = run(*arguments).stdout.strip()
+        access = keys.verify(database, secret)
+        assert access is not None
+        assert access.scopes == ("read",)
+    assert [key.name for key in keys.list_keys(database)] == ["laptop", "laptop"]
+    assert "`ragkit keys create laptop`" in error("create")
+    assert "`ragkit keys create laptop`" in error("create", "a", "--name", "b")
+
+
 def test_as_json(database: Database) -> None:
     made = json.loads(
         run("create", "--name", "x", "--tenant", "t", "--expires", "2999-12-31", "--json").stdout

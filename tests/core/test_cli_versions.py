@@ -66,7 +66,7 @@ def test_versions_are_listed_searched_and_taken_back(database: Database) -> None
     assert json.loads(run(*search))["hits"][0]["text"] == NEW
     assert run("documents", "show", str(hit["document"])).strip() == OLD
     assert run("documents", "restore", str(number), "--version", "1") == (
-        f"Document {number} is as version 1 was: now version 3.\n"
+        f"Document {number}: version 1 is restored, as version 3.\n"
     )
     assert json.loads(run(*search))["hits"][0]["text"] == OLD
 

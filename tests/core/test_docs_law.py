@@ -44,7 +44,7 @@ def ragkit(fresh_database: str, tmp_path: Path) -> Commands:
 @pytest.mark.long
 def test_the_commands_of_the_page_on_law_run(ragkit: Commands, fresh_database: str) -> None:
     for question in ("Who is Maria Lopez?", "How many days of leave are there?"):
-        ragkit("chat", "--new", stdin=f"{question}\n")
+        ragkit("chat", stdin=f"{question}\n")
     talks = [item["id"] for item in ragkit.json("conversations", "list")["conversations"]]
     listed = ragkit.json("documents", "list")["documents"]
     (document,) = [item["id"] for item in listed if item["uri"].endswith("staff.md")]

@@ -90,7 +90,7 @@ def test_a_filter_is_measured_as_it_is_searched(pool: Pool) -> None:
 
 def test_what_cannot_be_measured_is_refused(pool: Pool) -> None:
     store = PostgresStore(pool)
-    with pytest.raises(NotFoundError, match="nothing in collection 'empty'"):
+    with pytest.raises(NotFoundError, match="Collection 'empty' has no documents"):
         measure_recall(store, "empty")
     with pytest.raises(UsageError, match="k is 0"):
         measure_recall(store, "large", k=0)

@@ -274,8 +274,8 @@ def test_config_shows_values_and_origins(tmp_path: Path, monkeypatch: pytest.Mon
     assert tables["[database]"]["url"].startswith("user=me password=*** dbname=rag host=db")
     assert tables["[embed]"]["device"] == "chosen by the machine  (default)"
     assert "history_tokens" not in out
-    assert "more settings have their defaults: `ragkit config --all` prints them" in out
-    assert err == "Warning: RAGKIT_TOPK is not a setting of ragkit: did you mean RAGKIT_TOP_K?\n"
+    assert "more settings have their default values: `ragkit config --all` shows them" in out
+    assert err == "Warning: RAGKIT_TOPK is not a setting of ragkit. Did you mean RAGKIT_TOP_K?\n"
     assert "hunter2" not in out + err
 
 

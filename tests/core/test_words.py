@@ -11,7 +11,8 @@ import typer
 from ragkit.cli import COMMANDS, app
 from ragkit.cli_help import columns, translated, wrapped
 from ragkit.words import language, sentence
-from ragkit.words_zh import MESSAGES, TEXTS
+from ragkit.words_zh import TEXTS
+from ragkit.words_zh_messages import MESSAGES
 from tests.commands import Commands
 from tests.core.test_import_time import loaded_by
 

@@ -90,8 +90,8 @@ def test_a_pipe_gets_lines_of_both(
     cli.ingest(["a"])
     assert live == []
     assert capsys.readouterr().err.splitlines() == [
-        "1 of 2 files, about 0 s left",
-        "2 of 2 files, about 0 s left",
+        "1 of 2 files",
+        "2 of 2 files",
         "ragkit: the graph does not fit",
-        "building index: loading tuples: 1,500 of 3,000",
+        "building index: loading tuples: 1,500 / 3,000",
     ]

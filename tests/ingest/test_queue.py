@@ -182,8 +182,7 @@ def test_what_is_there_when_its_turn_comes_is_taken(
         code, out, log = process.end()
     assert code == 3, log
     assert out == (
-        "4 added, 0 updated, 0 unchanged, 1 failed; nothing else waits."
-        " 1 are left to workers that reach them.\n"
+        "4 added, 0 updated, 0 unchanged, 1 failed. Left to workers that can read the files: 1.\n"
     )
     assert versions(database) == {
         "00.md": 1,

@@ -23,30 +23,36 @@ Sets = Annotated[
     ),
 ]
 CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", metavar="NAME", help="The collection to ask.")
+    str | None, typer.Option("--collection", "-c", metavar="NAME", help="Collection to ask.")
 ]
 Documents = Annotated[
     bool,
-    typer.Option("--documents", help="Ingest the sets' own documents first, if not yet there."),
+    typer.Option("--documents", help="Ingest the documents of the sets first, if necessary."),
 ]
-ModeOption = Annotated[Mode, typer.Option(help="By meaning and words, or by one alone.")]
+ModeOption = Annotated[
+    Mode,
+    typer.Option(
+        help="Search mode: by meaning and by words (hybrid), by meaning (dense) or by words"
+        " (lexical)."
+    ),
+]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="At most so many questions, the same for everybody."),
+    typer.Option(min=1, metavar="N", help="Maximum number of questions; always the same ones."),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="RUN.jsonl", help="Keep the run in this file, or go on with it."),
+    typer.Option(metavar="RUN.jsonl", help="Run file to write, or to continue."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Begin the file anew.")]
-Label = Annotated[str, typer.Option(metavar="TEXT", help="How tables and plots name the run.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite the run file.")]
+Label = Annotated[str, typer.Option(metavar="TEXT", help="Name of the run in tables and plots.")]
 Concurrency = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=256,
         metavar="N",
-        help="Questions at once; 1 unless told, 8 with a language model.",
+        help="Number of concurrent questions (default: 1; with a language model 8).",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -14,60 +14,73 @@ if TYPE_CHECKING:
     from ragkit_serve.model.bench.measure import Baseline
     from ragkit_serve.model.bench.record import Record
 
+_PREFIX_PART = 6  # of a prompt's tokens, those that all prompts share are one part; arbitrary
+_SEED = 0  # of the generated prompts and the arrival times
+
 
 def bench(
     url: Annotated[
-        str | None, typer.Option(help="The server's base.  [default: RAGKIT_LLM_URL]")
+        str | None,
+        typer.Option(help="Base URL of the server (default: the setting RAGKIT_LLM_URL)."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="[default: RAGKIT_LLM_MODEL, or what --url serves first]")
+        str | None,
+        typer.Option(help="Name of the model (default: RAGKIT_LLM_MODEL, or the server's first)."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Where every request is kept.")
+        Path | None, typer.Option(metavar="FILE.json", help="File to write every request to.")
     ] = None,
     concurrency: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Requests at once, level by level.")
+        str, typer.Option(metavar="N,N,...", help="Numbers of concurrent requests to measure.")
     ] = "1,2,4,8",
     rate: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="Requests a second instead, whatever is answered."),
+        typer.Option(
+            metavar="N,N,...", help="Requests a second to measure instead of --concurrency."
+        ),
     ] = None,
-    requests: Annotated[int, typer.Option(min=1, max=100_000, help="In each level.")] = 64,
-    prefix_tokens: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="About so many that all prompts share.")
-    ] = 256,
+    requests: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Number of requests at each level.")
+    ] = 64,
     prompt_tokens: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="About so many in a whole prompt.")
+        int, typer.Option(min=1, max=1_000_000, help="Approximate number of tokens of a prompt.")
     ] = 1536,
     questions: Annotated[
-        int, typer.Option(min=1, max=1000, help="Questions that share their passages.")
+        int, typer.Option(min=1, max=1000, help="Number of questions that share their passages.")
     ] = 4,
-    answer_tokens: Annotated[int, typer.Option(min=1, max=100_000, help="At most.")] = 64,
+    answer_tokens: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Maximum number of tokens of an answer.")
+    ] = 64,
     ignore_eos: Annotated[
-        bool, typer.Option("--ignore-eos", help="Exactly so many (vLLM, llama.cpp).")
+        bool,
+        typer.Option("--ignore-eos", help="Generate exactly --answer-tokens (vLLM, llama.cpp)."),
     ] = False,
     language: Annotated[Literal["en", "zh", "both"], typer.Option()] = "both",
-    seed: Annotated[int, typer.Option(help="Of the made-up prompts and the arrivals.")] = 0,
     prompts: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.jsonl", help='Your own instead: {"prompt": ...} or {"messages": [...]}.'
+            metavar="FILE.jsonl",
+            help='Prompts to use instead of generated ones: {"prompt": ...} or '
+            '{"messages": [...]}.',
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="local:MODEL", help="Measure transformers in this process too."),
+        typer.Option(metavar="local:MODEL", help="Measure transformers in this process, too."),
     ] = None,
     baseline_requests: Annotated[
-        int, typer.Option(min=1, help="So many of the prompts, as it is slow.")
+        int, typer.Option(min=1, help="Number of prompts for the baseline.")
     ] = 16,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one answer.")] = 300,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds allowed for one answer.")] = 300,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it too, .png or .svg.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the result to this file: .png or .svg."),
     ] = None,
     diff: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A.json B.json", help="Compare two such files; nothing is measured."),
+        typer.Option(
+            metavar="A.json B.json", help="Compare two output files instead of measuring."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -96,11 +109,11 @@ def bench(
     levels = parse_levels(concurrency) if rate is None else parse_rates(rate)
     shape = Shape(
         requests=requests,
-        prefix_tokens=prefix_tokens,
+        prefix_tokens=prompt_tokens // _PREFIX_PART,
         prompt_tokens=prompt_tokens,
         questions=questions,
         languages=("en", "zh") if language == "both" else (language,),
-        seed=seed,
+        seed=_SEED,
     )
     asked, about = _prompts(prompts, shape)
     beside = _baseline(baseline, baseline_requests)
@@ -112,7 +125,7 @@ def bench(
             target=target,
             levels=levels,
             baseline=beside,
-            seed=seed,
+            seed=_SEED,
             watch=watch,
         )
     write(record, output)

@@ -12,34 +12,51 @@ def gateway(
     backends: Annotated[
         list[str],
         typer.Option(
-            "--backends", metavar="URL", help="A model server, http://host:port; repeatable."
+            "--backends", metavar="URL", help="Model server, http://host:port (repeatable)."
         ),
     ],
-    more: Annotated[list[str] | None, typer.Argument(metavar="[URL]...", help="More.")] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[URL]...", help="More model servers.")
+    ] = None,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT")] = "127.0.0.1:8080",
     balance: Annotated[
         Literal["least-conn", "prefix"],
-        typer.Option(help="To the least busy, or prompts that begin alike to the same server."),
+        typer.Option(
+            help="Send requests to the least busy server, or prompts with the "
+            "same beginning to the same server."
+        ),
     ] = "least-conn",
     output: Annotated[
-        Path | None, typer.Option(help="The folder for its files.  [default: ./gateway]")
+        Path | None, typer.Option(help="Folder for the generated files (default: ./gateway).")
     ] = None,
     backend_key_file: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help="Holds the servers' key, when clients use another."
+            exists=True,
+            dir_okay=False,
+            help="File with the key of the servers, if it differs from the clients' key.",
         ),
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(exists=True, dir_okay=False)] = None,
     tls_key: Annotated[Path | None, typer.Option(exists=True, dir_okay=False)] = None,
-    connections: Annotated[int, typer.Option(min=1, help="At once, from one address.")] = 256,
+    connections: Annotated[
+        int, typer.Option(min=1, help="Maximum number of connections from one address.")
+    ] = 256,
     requests_per_s: Annotated[
-        int, typer.Option(min=0, help="From one address; 0 for no limit.")
+        int,
+        typer.Option(
+            min=0, help="Maximum number of requests a second from one address; 0 for no limit."
+        ),
     ] = 0,
     silence: Annotated[
-        int, typer.Option(min=1, help="Seconds that a server may stay silent.")
+        int,
+        typer.Option(
+            min=1, help="Seconds that a server may send nothing before it counts as failed."
+        ),
     ] = 300,
-    run: Annotated[bool, typer.Option("--run", help="Run nginx with it, here.")] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run nginx with the generated configuration.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Put several model servers behind one address, with one key and nothing else let through.

@@ -16,12 +16,14 @@ def plan(
     ],
     gpu: Annotated[
         str | None,
-        typer.Option(help="Memory of one GPU as it is sold: 24GB. auto asks nvidia-smi."),
+        typer.Option(help="Memory of one GPU as advertised, such as 24GB; auto asks nvidia-smi."),
     ] = None,
     ram: Annotated[
-        str | None, typer.Option(help="Plan for a processor with so much free memory: 16GB.")
+        str | None, typer.Option(help="Free memory for running on a CPU, such as 16GB.")
     ] = None,
-    gpus: Annotated[int, typer.Option(min=1, max=1024, help="GPUs that share the model.")] = 1,
+    gpus: Annotated[
+        int, typer.Option(min=1, max=1024, help="Number of GPUs that share the model.")
+    ] = 1,
     context: Annotated[
         int | None,
         typer.Option(
@@ -37,15 +39,16 @@ def plan(
     quantization: Annotated[
         str | None,
         typer.Option(
-            help="Only bf16, awq, gptq, fp8, int8, compressed-tensors, bitsandbytes or gguf."
+            help="Only this quantization: bf16, awq, gptq, fp8, int8, "
+            "compressed-tensors, bitsandbytes or gguf."
         ),
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto or fp8.")] = "auto",
     gpu_memory_utilization: Annotated[
-        float, typer.Option(min=0.05, max=1.0, help="The engine's part of the memory.")
+        float, typer.Option(min=0.05, max=1.0, help="Share of the memory for the engine.")
     ] = 0.9,
     embedder: Annotated[
-        bool, typer.Option("--embedder", help="Leave room there for RAGKIT_EMBED_MODEL.")
+        bool, typer.Option("--embedder", help="Leave room for RAGKIT_EMBED_MODEL on the GPU.")
     ] = False,
     reranker: Annotated[
         str | None, typer.Option(help="Leave room for this reranker: folder or hub name.")

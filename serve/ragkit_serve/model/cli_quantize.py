@@ -24,35 +24,43 @@ def quantize(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts like the model's own work: .txt, .md or .jsonl. fp8 needs none.",
+            help="Texts like those the model will work with: .txt, .md or .jsonl; fp8 needs none.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to. Default: MODEL-SCHEME in this folder."),
+        typer.Option(
+            metavar="DIR", help="Output folder (default: MODEL-SCHEME in the current folder)."
+        ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Calibration samples at most.")
+        int, typer.Option(min=1, max=100_000, help="Maximum number of calibration samples.")
     ] = 512,
     max_tokens: Annotated[
-        int, typer.Option(min=16, max=1_000_000, help="Tokens of a sample at most.")
+        int, typer.Option(min=16, max=1_000_000, help="Maximum number of tokens of a sample.")
     ] = 2048,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Draws the samples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Random seed for drawing the samples.")
+    ] = 0,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="A layer to leave as it is, or a pattern as re:.*gate$; repeatable.",
+            help="Layer to leave unquantized, or a pattern such as re:.*gate$ (repeatable).",
         ),
     ] = None,
     python: Annotated[
         Path | None,
-        typer.Option(help="Python of an environment that has llm-compressor; else this one."),
+        typer.Option(help="Python of an environment with llm-compressor (default: this one)."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what was made before.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output folder.")
+    ] = False,
     trust_remote_code: Annotated[
         bool,
-        typer.Option("--trust-remote-code", help="Run the model's own code, once you read it."),
+        typer.Option(
+            "--trust-remote-code", help="Run code that comes with the model; read it first."
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print ragkit_quantization.json.")

@@ -21,87 +21,108 @@ def serve(
     extra: Annotated[
         list[str] | None, typer.Argument(help="After --: further options for the engine itself.")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="What runs the model.")] = "vllm",
-    name: Annotated[str | None, typer.Option(help="What clients call the model.")] = None,
-    host: Annotated[str, typer.Option(help="The address to bind to.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
+    engine: Annotated[Engine, typer.Option(help="Program that runs the model.")] = "vllm",
+    name: Annotated[str | None, typer.Option(help="Name of the model for clients.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8000,
     unix_socket: Annotated[
-        Path | None, typer.Option(help="Listen at this path, and at no port.")
+        Path | None, typer.Option(help="Listen on a unix socket at this path instead of a port.")
     ] = None,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Bind to an address others can reach.")
+        bool, typer.Option("--allow-remote", help="Allow an address that other machines can reach.")
     ] = False,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help="Holds the key; made with a new one if missing. Or RAGKIT_LLM_API_KEY."),
+        typer.Option(
+            help="File with the key, created with a new key if missing (default:"
+            " RAGKIT_LLM_API_KEY)."
+        ),
     ] = None,
     quantization: Annotated[
         str | None,
         typer.Option(help="awq, gptq, fp8, int8, compressed-tensors, bitsandbytes or gguf."),
     ] = None,
     max_model_len: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of tokens of prompt and answer together."),
     ] = None,
-    max_num_seqs: Annotated[int | None, typer.Option(min=1, help="Answers at once.")] = None,
+    max_num_seqs: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of concurrent answers.")
+    ] = None,
     max_num_queued_reqs: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests in work and waiting together; beyond them it says 503."),
+        typer.Option(
+            min=1, help="Maximum number of running and waiting requests; more are refused with 503."
+        ),
     ] = None,
     shutdown_timeout: Annotated[
-        int, typer.Option(min=0, help="Seconds that running answers get when it is stopped.")
+        int,
+        typer.Option(
+            min=0, help="Seconds that running answers may take when the server is stopped."
+        ),
     ] = 15,
-    start_timeout: Annotated[int, typer.Option(min=1, help="Seconds to get ready in.")] = 1800,
+    start_timeout: Annotated[int, typer.Option(min=1, help="Seconds allowed for starting.")] = 1800,
     max_restarts: Annotated[
-        int, typer.Option(min=0, help="Starts after crashes in a row before it gives up.")
+        int, typer.Option(min=0, help="Maximum number of restarts after consecutive crashes.")
     ] = 5,
     gpu_memory_utilization: Annotated[float | None, typer.Option(min=0.05, max=1.0)] = None,
-    tensor_parallel_size: Annotated[int, typer.Option(min=1, help="GPUs per layer.")] = 1,
-    pipeline_parallel_size: Annotated[int, typer.Option(min=1, help="Groups of layers.")] = 1,
-    data_parallel_size: Annotated[int, typer.Option(min=1, help="Copies of the model.")] = 1,
+    tensor_parallel_size: Annotated[
+        int, typer.Option(min=1, help="Number of GPUs that share each layer.")
+    ] = 1,
+    pipeline_parallel_size: Annotated[
+        int, typer.Option(min=1, help="Number of groups of layers, each on its own GPUs.")
+    ] = 1,
+    data_parallel_size: Annotated[
+        int, typer.Option(min=1, help="Number of copies of the model.")
+    ] = 1,
     dtype: Annotated[str | None, typer.Option(help="auto, bfloat16, float16 or float32.")] = None,
     kv_cache_dtype: Annotated[str | None, typer.Option(help="auto or fp8.")] = None,
     cpu_kv_cache_gib: Annotated[
         int | None, typer.Option(min=1, help="GiB of KV cache on a CPU.")
     ] = None,
     cpu_threads_bind: Annotated[
-        str | None, typer.Option(help="Cores on a CPU, as 0-7; nobind for none.")
+        str | None, typer.Option(help="CPU cores to use, such as 0-7; nobind for no binding.")
     ] = None,
     lora: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=FOLDER", help="A LoRA adapter; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=FOLDER", help="LoRA adapter (repeatable).")
     ] = None,
     speculative_ngram_tokens: Annotated[
-        int, typer.Option(min=0, max=32, help="Guess so many tokens from the prompt.")
+        int, typer.Option(min=0, max=32, help="Number of tokens to speculate from the prompt.")
     ] = 0,
     structured_outputs: Annotated[
-        str | None, typer.Option(help="Force a backend: xgrammar or guidance.")
+        str | None, typer.Option(help="Backend for structured output: xgrammar or guidance.")
     ] = None,
     reasoning_parser: Annotated[
-        str | None, typer.Option(help="Keeps a thinking model's thoughts apart: qwen3, ...")
+        str | None,
+        typer.Option(help="Parser that separates a thinking model's reasoning, such as qwen3."),
     ] = None,
     tool_call_parser: Annotated[
-        str | None, typer.Option(help="Lets the model call tools: hermes, llama3_json, ...")
+        str | None, typer.Option(help="Parser for tool calls, such as hermes or llama3_json.")
     ] = None,
     chat_template: Annotated[Path | None, typer.Option(exists=True, dir_okay=False)] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a model on the hub.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Revision of a model from the hub.")] = None,
     load_format: Annotated[
-        str, typer.Option(help="Others than safetensors may run code.")
+        str,
+        typer.Option(help="Format of the weights; formats other than safetensors may run code."),
     ] = "safetensors",
     enforce_eager: Annotated[
-        bool, typer.Option("--enforce-eager", help="Start faster, run slower.")
+        bool, typer.Option("--enforce-eager", help="Start faster but run slower.")
     ] = False,
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
     ] = False,
-    image: Annotated[str | None, typer.Option(help="Run vLLM from this container image.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not show the server's log.")] = False,
+    image: Annotated[str | None, typer.Option(help="Container image to run vLLM from.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Hide the server's log.")] = False,
     advice: Annotated[
-        bool, typer.Option("--advice", help="Say when which option pays, and end.")
+        bool, typer.Option("--advice", help="Explain which options help when, and exit.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the exact command, and end.")
+        bool, typer.Option("--dry-run", help="Print the exact command and exit.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the command, or that it is ready, as JSON.")
+        bool, typer.Option("--json", help="Print the command, or the ready message, as JSON.")
     ] = False,
 ) -> None:
     """Serve a language model with vLLM or llama.cpp, set up for questions over documents.

@@ -71,7 +71,7 @@ def make_prompts(shape: Shape) -> tuple[Prompt, ...]:
     if shape.prompt_tokens <= shape.prefix_tokens:
         raise UsageError(
             f"a prompt of {shape.prompt_tokens} tokens cannot begin with {shape.prefix_tokens}"
-            " shared ones: raise --prompt-tokens or lower --prefix-tokens"
+            " shared ones: raise --prompt-tokens"
         )
     system = {
         language: Message(

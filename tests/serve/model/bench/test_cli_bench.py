@@ -15,7 +15,7 @@ from ragkit.cli import app
 from ragkit.errors import ModelServerError, RagkitError, UsageError
 from ragkit_serve.stub import Fault, Reply, StubServer
 
-SMALL = "--requests 6 --prefix-tokens 30 --prompt-tokens 200 --concurrency 1,3".split()
+SMALL = "--requests 6 --prompt-tokens 200 --concurrency 1,3".split()
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,6 @@ def test_the_key_is_sent_and_stays_out_of_the_file(monkeypatch: pytest.MonkeyPat
         (["--output", "a.json", "--url", "ftp://a"], "is no server's address"),
         (["--output", "a.json", "--rate", "0"], "--rate '0' is not understood"),
         (["--output", "a.json", "--rate", "nan"], "--rate 'nan' is not understood"),
-        (["--output", "a.json", "--prompt-tokens", "100"], "raise --prompt-tokens"),
         (["--output", "a.json", "--prompts", "none.jsonl"], "none.jsonl cannot be read"),
         (["--diff", "a", "b", "--output", "c"], "leave --output and --plot out"),
         (["--diff", "a", "b"], "a cannot be read"),
