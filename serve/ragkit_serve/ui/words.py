@@ -58,6 +58,8 @@ _EN: Final[dict[str, str]] = {
     "error_database": "the database cannot be reached. Nothing is lost: try again in a moment.",
     "error_model_server": "the language model does not answer. Try again in a moment.",
     "error_model_server_full": "the language model is busy. Ask again in a moment.",
+    "error_model_not_found": "the language model that you chose is no longer there. Reload this"
+    " page and choose another.",
     "refused": "No answer in these documents",
     "reasoning": "How the model arrived at this",
     "sources": "Sources",
@@ -165,6 +167,7 @@ _ZH: Final[dict[str, str]] = {
     "error_database": "暂时无法连接数据库。数据没有丢失，请稍后重试。",
     "error_model_server": "语言模型没有响应，请稍后重试。",
     "error_model_server_full": "语言模型繁忙，请稍后重新提问。",
+    "error_model_not_found": "您选择的语言模型已不存在，请刷新页面后另选一个。",
     "refused": "这些文档中没有答案",
     "reasoning": "模型的思考过程",
     "sources": "出处",

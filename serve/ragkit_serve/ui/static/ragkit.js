@@ -6,6 +6,7 @@ import { drawArrivals, hideEnded } from "./arrivals.js";
 import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
+import { chosenModel, drawModels } from "./models.js";
 import { drawOriginal } from "./original.js";
 import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
@@ -76,7 +77,7 @@ async function ask(question, replaced = null) {
   let kept = false;
   try {
     const replaces = replaced && Number(replaced.dataset.answer.split("/")[1]);
-    const asked = { ...options, question, conversation: current.id, replaces };
+    const asked = { ...options, question, model: chosenModel(), conversation: current.id, replaces };
     const events = eventsOf(await call("/ui/ask", "POST", asked, control.signal));
     for await (const event of events) {
       if (event.error) throw failure(event.error);
@@ -308,9 +309,9 @@ async function begin() {
   keepPage();
   document.addEventListener("rk-collection", drawIfEmpty);
   await guarded($("#rk-choices"), loadSettings);
+  drawModels(answering);
   newConversation();
   $("#rk-add").hidden = !me.writes;
-  answering.textContent = me.model ? say("answered_by", me) : words.answered_by_quotations;
   offerLogOut();
   document.body.classList.add("rk-ready");
 }
