@@ -69,7 +69,7 @@ def test_a_page_begins_with_who_asks_and_what_he_may_do(signed_in: SignIn) -> No
     assert told.pop("principal")
     assert told == {
         **{"logged_in": False, "writes": True, "manages": False, "collection": "default"},
-        **{"model": None, "passages": 5, "max_upload_mb": 64},
+        **{"model": None, "quotes": True, "passages": 5, "max_upload_mb": 64},
     }
     reader = signed_in("read", collections=("manuals",)).get("/ui/me").json()
     assert (reader["writes"], reader["collection"]) == (False, None)

@@ -1,4 +1,4 @@
-// The chat: questions, conversations and sources. Gradio's page is the frame; the scripts fill its
+// The chat: questions and conversations. Gradio's page is the frame; the scripts fill its
 // empty columns, each tab by a file of its own.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
@@ -7,7 +7,7 @@ import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
 import { chosenModel, drawModels } from "./models.js";
-import { drawOriginal } from "./original.js";
+import { closePanel, drawPanel, isPanelOpen, openSource } from "./panel.js";
 import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
 import { chosen, drawSettings, loadSettings, me } from "./settings.js";
@@ -204,29 +204,6 @@ async function rate(article, button, rating, comment) {
   $(".rk-acts", article).after(make("p", { class: "rk-thanks", role: "status" }, words.thanks));
 }
 
-// The source of a citation
-
-let opener = null;
-
-async function openSource(button) {
-  const article = button.closest(".rk-turn");
-  const told = await (await call(`/ui/sources/${article.dataset.answer}/${button.dataset.n}`)).json();
-  opener = button;
-  $("#rk-source").innerHTML = told.html;
-  $("#rk-panel").hidden = false;
-  document.body.classList.add("rk-reading");
-  $("#rk-source .rk-span")?.scrollIntoView({ block: "center" });
-  drawOriginal($("#rk-source"));
-  $("#rk-close").focus();
-}
-
-function closePanel() {
-  if ($("#rk-panel").hidden) return;
-  $("#rk-panel").hidden = true;
-  document.body.classList.remove("rk-reading", "rk-paged");
-  opener?.focus();
-}
-
 // Everything that is clicked or pressed, wherever Gradio puts it
 
 document.addEventListener("click", (event) => {
@@ -248,7 +225,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing) {
-    if (!$("#rk-panel").hidden) closePanel();
+    if (isPanelOpen()) closePanel();
     else if (current.editing) $("[data-act=edit]", leaveEditing()).focus();
     else stop();
   }
@@ -289,11 +266,7 @@ async function begin() {
   learn(JSON.parse($("#rk-words textarea, #rk-words input").value));
   $("#rk-transcript").append(make("div", { id: "rk-turns", role: "log", "aria-live": "polite" }));
   drawConversations($("#rk-list"), { current: () => current.id, left: newConversation });
-  document.body.append(
-    make("aside", { id: "rk-panel", "aria-label": words.source, hidden: "" },
-      make("button", { type: "button", id: "rk-close", "aria-label": words.close, title: words.close }, "✕"),
-      make("div", { id: "rk-source" })),
-  );
+  drawPanel();
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
   closeSide();
