@@ -590,6 +590,7 @@ def test_what_the_limits_of_a_key_refuse_is_said_in_words(
 
 def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: str) -> None:
     key = keys.create(running.services.database, name="ann", principal="ann", scopes=("read",))
+    nameless = keys.create(running.services.database, name="all", scopes=("read",))
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -612,11 +613,18 @@ def test_one_logs_in_by_key_and_out_again(browser: Any, running: Any, guarded: s
         assert page.locator("#rk-delete, #rk-documents [type=checkbox]").count() == 0
         page.click("#rk-out")
         page.wait_for_selector("#key")
+        page.fill("#key", nameless.secret)
+        page.click("button")
+        page.wait_for_selector("body.rk-ready")
+        assert page.inner_text("#rk-out") == "Log out", "the key is for no person by name"
+        page.click("#rk-out")
+        page.wait_for_selector("#key")
         page.goto(guarded)
         page.wait_for_url("**/login?next=**")
     finally:
         context.close()
         keys.revoke(running.services.database, key.access.id)
+        keys.revoke(running.services.database, nameless.access.id)
 
 
 def test_nothing_that_a_model_writes_leaves_the_page(open_page: Any, site: Any) -> None:

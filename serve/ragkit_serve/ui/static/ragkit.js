@@ -238,7 +238,7 @@ document.addEventListener("keydown", (event) => {
 
 function offerLogOut() {
   if (!me.logged_in) return;
-  const button = make("button", { type: "button", id: "rk-out" }, say("log_out", me));
+  const button = make("button", { type: "button", id: "rk-out" }, say(me.principal ? "log_out_who" : "log_out", me));
   button.addEventListener("click", () => guarded(button.parentElement, async () => {
     await fetch("/logout", { method: "POST" });
     location.assign("/");
