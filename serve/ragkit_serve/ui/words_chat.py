@@ -38,6 +38,7 @@ EN: Final[Mapping[str, str]] = {
     "collection_delete_one": "Delete the collection “{name}” with its 1 document? This cannot be"
     " undone.",
     "answered_by": "Answers are written by {model} from your documents.",
+    "answered_by_picked": "Answers are written by {model}",
     "answered_by_quotations": "Answers are quotations from your documents; no language model is"
     " set.",
     "answered_by_nobody": "Answers are to be written by a language model, but it cannot be reached."
@@ -98,6 +99,7 @@ ZH: Final[Mapping[str, str]] = {
     "collection_delete_sure": "删除文档集“{name}”及其中的 {count} 个文档？删除后无法恢复。",
     "collection_delete_one": "删除文档集“{name}”及其中的 1 个文档？删除后无法恢复。",
     "answered_by": "回答由 {model} 根据您的文档撰写。",
+    "answered_by_picked": "回答由 {model} 撰写",
     "answered_by_quotations": "回答为文档原文的摘录；没有使用语言模型。",
     "answered_by_nobody": "回答应由语言模型撰写，但目前无法连接该模型。请启动它，然后刷新页面。",
     "answered_by_no_model": "语言模型服务上还没有模型。请先添加（Ollama：ollama pull qwen2.5:3b），"

@@ -51,6 +51,7 @@ def test_the_model_that_is_picked_answers_and_is_remembered(
         page.keyboard.press("ArrowDown")
         assert picker.input_value() == "llama3.2:latest"
         assert no_sideways(page)
+        assert page.locator("#rk-answering").bounding_box()["height"] < 40, "one line"
         ask(page, QUESTION)
         answered(page, 2)
         assert {chat.body["model"] for chat in stub.chats[-1:]} == {"llama3.2:latest"}

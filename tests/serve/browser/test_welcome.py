@@ -228,3 +228,22 @@ def test_a_quoted_list_is_a_list(empty: Services, visit: Callable[..., Any]) -> 
         ask(page, "What should guests bring?")
         items = answered(page).locator(".rk-text li").all_inner_texts()
         assert [item.split("\n")[0].strip() for item in items[:2]] == ["a towel", "sturdy shoes"]
+
+
+@pytest.mark.parametrize("size", [PHONE, {"viewport": {"width": 320, "height": 568}}])
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_the_page_is_as_high_as_the_screen(
+    empty: Services, visit: Callable[..., Any], locale: str, size: dict[str, Any]
+) -> None:
+    """Else the whole page scrolls by what is over, and the tabs leave the screen."""
+    with serving(empty) as url:
+        page = visit(url, locale=locale, **size)
+        ready(page)
+        until(page, "document.querySelector('#rk-answering').textContent")
+        until(page, "document.scrollingElement.scrollHeight <= window.innerHeight", 5)
+        page.evaluate(DROP, ["#rk-transcript", [["harbour.md", HARBOUR]]])
+        words = ZH if locale == "zh-CN" else EN
+        shows(page, "#rk-arriving", words["state_done"])
+        ask(page, "How much does the crane lift?")
+        answered(page)
+        until(page, "document.scrollingElement.scrollHeight <= window.innerHeight", 5)

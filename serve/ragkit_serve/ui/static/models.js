@@ -12,19 +12,20 @@ export const chosenModel = () => model;
 // The list comes by a request of its own: a slow model server must not keep the page waiting.
 export async function drawModels(place) {
   if (me.quotes) return place.replaceChildren(words.answered_by_quotations);
-  if (me.model) return show(place, me.model);
+  if (me.model) return show(place, words.answered_by, me.model);
   try {
     const { models } = await (await call("/ui/models")).json();
     const before = remembered();
     model = models.includes(before) ? before : models[0];
-    show(place, models.length === 1 ? printable(model) : picker(models));
+    if (models.length === 1) show(place, words.answered_by, printable(model));
+    else show(place, words.answered_by_picked, picker(models));
   } catch (error) {
     place.replaceChildren(error.status === 400 ? words.answered_by_no_model : words.answered_by_nobody);
   }
 }
 
-function show(place, name) {
-  const [before, after] = words.answered_by.split("{model}");
+function show(place, text, name) {
+  const [before, after] = text.split("{model}");
   place.replaceChildren(before, name, after);
 }
 

@@ -274,8 +274,9 @@ async function begin() {
   const answering = make("p", { id: "rk-answering" });
   $("#rk-composer").after(answering);
   drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
-  // A long question, and files on their way, take their room from the transcript.
+  // A long question, files on their way and what answers take their room from the transcript.
   measure("composer", 0);
+  measure("answering", 0);
   measure("arriving", 16);
   refreshList();
   drawSettings($("#rk-choices"));
