@@ -273,7 +273,7 @@ async function begin() {
   $("#rk-new").before(make("h1", { class: "rk-brand-name" }, "ragkit"));
   const answering = make("p", { id: "rk-answering" });
   $("#rk-composer").after(answering);
-  drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
+  drawArrivals($("#rk-composer"), () => loadSettings().catch(() => {}));
   // A long question, files on their way and what answers take their room from the transcript.
   measure("composer", 0);
   measure("answering", 0);
@@ -281,7 +281,7 @@ async function begin() {
   refreshList();
   drawSettings($("#rk-choices"));
   keepPage();
-  document.addEventListener("rk-collection", drawIfEmpty);
+  for (const event of ["rk-collection", "rk-counted"]) document.addEventListener(event, drawIfEmpty);
   await guarded($("#rk-choices"), loadSettings);
   drawModels(answering);
   newConversation();
