@@ -455,6 +455,16 @@ def test_settings_go_along_with_the_question(open_page: Any, site: Any) -> None:
     page = open_page()
     page.click("#rk-settings summary")
     page.locator("#rk-settings input[type=radio]").nth(2).check()
+    until(page, "document.querySelectorAll('#rk-only .rk-options label').length >= 6")
+    cut = page.evaluate(
+        """(() => {
+          const list = document.querySelector("#rk-only .rk-options");
+          const { bottom } = list.getBoundingClientRect();
+          const rows = [...list.children].map((row) => row.getBoundingClientRect());
+          return rows.filter((row) => row.top < bottom - 2 && row.bottom > bottom).length;
+        })()"""
+    )
+    assert cut == 0, "rows of the list"
     page.fill("#rk-only-part", "galway")
     page.get_by_label("Leave and absence (Galway)").check()
     assert page.inner_text("#rk-only .rk-hint") == EN["only_some"].format(count=1)

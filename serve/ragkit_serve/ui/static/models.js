@@ -5,7 +5,7 @@ import { call, words } from "./server.js";
 import { me } from "./settings.js";
 
 const KEPT = "rk-model"; // the name in this browser's storage
-let model = null; // the one that a question names; null: the server's usual one
+let model; // the one that a question names; undefined: the server's usual one
 
 export const chosenModel = () => model;
 
