@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -62,7 +63,16 @@ def test_signs_are_left_out_and_marks_stay(
         assert shown == html
 
 
+def about_hotels(messages: Any) -> str:
+    """Cite the source that has the table, wherever it stands in the prompt."""
+    source = r"<source id=\"(\d+)\"[^<>]*>\n(?:(?!</source>).)*€165"
+    found = re.search(source, str(messages[-1]["content"]), re.DOTALL)
+    assert found is not None
+    return f"In Dublin the limit is €165 in 2026 [{found[1]}]."
+
+
 def test_a_cited_row_is_a_row_of_a_table_in_the_panel(open_page: Any, site: Any) -> None:
+    site.says = about_hotels
     page = open_page()
     ask(page, HOTELS)
     answered(page).locator(".rk-cite").first.click()

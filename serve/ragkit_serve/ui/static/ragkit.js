@@ -284,7 +284,9 @@ async function begin() {
   for (const event of ["rk-collection", "rk-counted"]) document.addEventListener(event, drawIfEmpty);
   await guarded($("#rk-choices"), loadSettings);
   drawModels(answering);
-  newConversation();
+  // Somebody may have opened a conversation meanwhile.
+  if (current.id) current.collection = chosen().collection;
+  else newConversation();
   $("#rk-add").hidden = !me.writes;
   offerLogOut();
   document.body.classList.add("rk-ready");
