@@ -31,7 +31,8 @@ _SENTINELS: Final = re.compile("([\ue000-\ue004])")
 _UNWANTED: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ue000-\ue004\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-_ITEM: Final = re.compile(r"[ \t]*[-*•][ \t]+(?=\S)")  # of a list, in a quoted text
+# What an item of a list begins with, in a quoted text: a sign, or a number.
+_ITEM: Final = re.compile(r"[ \t]*(?:[-*•]|(\d{1,9})[.)])[ \t]+(?=\S)")
 # What a line begins with in Markdown: a mark in front of it would make it text.
 _LEADING: Final = re.compile(r"(?:[ \t]*(?:[-*+>]|#{1,6}|\d{1,9}[.)])[ \t]+)*[ \t]*")
 MAX_PIECES: Final = 200  # arbitrary: pieces marked in one answer
@@ -73,13 +74,17 @@ def to_html(
     return _cleaned("".join(renderer.parts))
 
 
-def _is_item(line: str) -> bool:
-    return _ITEM.match(line) is not None
-
-
-def _without_mark(line: str) -> str:
+def _list_tag(line: str) -> str:
+    """Return the tag of the list that a quoted line is an item of; empty where it is none."""
     mark = _ITEM.match(line)
-    return line[mark.end() :] if mark else line
+    return "" if mark is None else "ul" if mark[1] is None else "ol"
+
+
+def _start(items: Sequence[str]) -> int | None:
+    """Return the first number of numbered items; None where they do not count up from it."""
+    numbers = [int(mark[1]) for item in items if (mark := _ITEM.match(item))]
+    counted = list(range(numbers[0], numbers[0] + len(items)))
+    return numbers[0] if len(items) > 1 and numbers == counted else None
 
 
 def plain(text: str) -> str:
@@ -113,9 +118,13 @@ class _Rendering:
 
     def add_plain(self, text: str) -> None:
         for paragraph in re.split(r"\n[ \t]*\n\s*", text.strip()):
-            for is_item, lines in groupby(paragraph.split("\n"), _is_item):
-                write = self._list if is_item else self._lines
-                write(lines)
+            for tag, group in groupby(paragraph.split("\n"), _list_tag):
+                lines = list(group)
+                start = _start(lines) if tag == "ol" else None
+                if tag == "ul" or start is not None:
+                    self._list(tag if start in (None, 1) else f'ol start="{start}"', lines)
+                else:
+                    self._lines(lines)
 
     def _lines(self, lines: Iterable[str]) -> None:
         self.parts.append("<p>")
@@ -124,14 +133,14 @@ class _Rendering:
             self._text(line)
         self.parts.append("</p>")
 
-    def _list(self, lines: Iterable[str]) -> None:
-        """Write quoted items as a list; their signs are no part of what is shown."""
-        self.parts.append("<ul>")
-        for line in lines:
+    def _list(self, tag: str, items: Iterable[str]) -> None:
+        """Write quoted items as a list, which shows their signs or numbers itself."""
+        self.parts.append(f"<{tag}>")
+        for item in items:
             self.parts.append("<li>")
-            self._text(_without_mark(line))
+            self._text(_ITEM.sub("", item, count=1))
             self.parts.append("</li>")
-        self.parts.append("</ul>")
+        self.parts.append(f"</{tag[:2]}>")
 
     def _tag(self, token: Token) -> None:
         if token.nesting < 0:

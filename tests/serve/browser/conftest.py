@@ -37,6 +37,7 @@ from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
 from ragkit_serve.stub import Fault, Reply, quote_first_source
 from ragkit_serve.web import DrainingServer
+from tests.databases import Databases
 
 HANDBOOK = Path(__file__).resolve().parents[3] / "examples" / "handbook"
 SENT = {
@@ -48,6 +49,7 @@ SENT = {
     "休假制度.md": "zh/leave.md",
 }
 WAIT_S = 120
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 Says = Callable[[Sequence[Mapping[str, Any]]], str | Reply | Fault]
 
 
@@ -176,10 +178,34 @@ def running(
 @pytest.fixture
 def guarded(running: Site) -> Iterator[str]:
     """The address of the same site where nobody gets in without a key."""
-    settings = running.services.settings.model_copy(update={"serve_auth": "keys"})
-    library = Library(settings, running.services.database)
-    with serving(Services(settings, running.services.database, library)) as address:
+    with serving(guarded_by_keys(running.services)) as address:
         yield address
+
+
+def guarded_by_keys(services: Services) -> Services:
+    settings = services.settings.model_copy(update={"serve_auth": "keys"})
+    return Services(settings, services.database, Library(settings, services.database))
+
+
+@pytest.fixture
+def empty(databases: Databases, tmp_path: Path) -> Iterator[Services]:
+    """A database in which nothing is, and a worker that takes in what comes."""
+    with databases.take() as url, working(url):
+        settings = Settings(database_url=SecretStr(url), home=tmp_path)
+        with open_database(settings) as database:
+            yield Services(settings, database, Library(settings, database))
+
+
+def age_conversations(services: Services, days: Sequence[int]) -> None:
+    """Make the oldest conversations so many days old."""
+    with services.database.pool.connection() as conn:
+        numbers = conn.execute("SELECT id FROM conversation ORDER BY updated_at").fetchall()
+        for (number,), age in zip(numbers, days, strict=False):
+            conn.execute(
+                "UPDATE conversation SET updated_at = now() - make_interval(days => %s)"
+                " WHERE id = %s",
+                (age, number),
+            )
 
 
 @pytest.fixture

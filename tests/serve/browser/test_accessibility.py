@@ -1,4 +1,8 @@
-"""axe-core over the pages, in both colours: nothing serious, nothing critical.
+"""axe-core over the pages: nothing serious, nothing critical. A newcomer walks through all scenes.
+
+The newcomer has no language model: what is shown is what a fresh installation shows. The two walks
+of every run are opposites, English on a light wide screen and Chinese on a dark phone; where
+RAGKIT_SCREENSHOTS names a folder, all six are walked and the pictures written there.
 
 axe-core is no part of ragkit. RAGKIT_AXE names its axe.min.js; without it npm fetches the package
 into a temporary folder, and is skipped, visibly, where it cannot.
@@ -12,14 +16,36 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from ragkit.answer.prompt import REFUSAL
-from tests.serve.browser.conftest import Open
-from tests.serve.browser.test_page import LEAVE, answered, ask, shows, tab
+from ragkit_serve.services import Services
+from ragkit_serve.ui.words import WORDS
+from tests.serve.browser.conftest import (
+    HANDBOOK,
+    PHONE,
+    Open,
+    age_conversations,
+    guarded_by_keys,
+    ready,
+    serving,
+)
+from tests.serve.browser.test_original import SHOWN as PAGE_SHOWN
+from tests.serve.browser.test_page import (
+    LEAVE,
+    answered,
+    ask,
+    no_sideways,
+    shows,
+    state_of,
+    tab,
+    until,
+)
 
 pytestmark = pytest.mark.browser
 PACKAGE: Final = "axe-core@4.10.3"
@@ -58,11 +84,10 @@ def check(page: Any, axe: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_can_be_used_by_everybody(
+def test_sources_menus_and_settings_can_be_used_by_everybody(
     open_page: Open, site: Any, axe: str, scheme: str
 ) -> None:
     page = open_page(color_scheme=scheme)
-    check(page, axe, "welcome")
     ask(page, LEAVE)
     answered(page).locator(".rk-cite").first.click()
     page.wait_for_selector("#rk-panel .rk-span")
@@ -77,20 +102,147 @@ def test_the_pages_can_be_used_by_everybody(
     page.keyboard.press("Escape")
     page.click("#rk-settings summary")
     check(page, axe, "search settings")
-    tab(page, 1)
-    shows(page, "#rk-documents", "Leave and absence (Galway)")
-    check(page, axe, "documents")
-    tab(page, 2)
-    page.fill("#rk-query", "annual leave in Galway")
-    page.click("#rk-search")
-    shows(page, "#rk-hits", "Leave and absence (Galway)")
-    check(page, axe, "search")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_log_in_page_can_be_used_by_everybody(
-    visit: Open, guarded: str, axe: str, scheme: str
+@dataclass(frozen=True)
+class Walk:
+    """What a newcomer drops and asks in a language, and the words that the answers must have."""
+
+    locale: str
+    first: str
+    others: tuple[str, ...]
+    question: str
+    answer: str
+    refused: str
+    greeting: str
+    listed: str
+    row: str
+    cell: str
+    manual: str
+    words: str
+
+
+WALKS: Final = {
+    "en": Walk(
+        locale="en-GB",
+        first="en/leave.md",
+        others=("en/travel-and-expenses.md", "en/warranty.html", "rl-400-manual.pdf"),
+        question="How many days of annual leave do full-time employees have?",
+        answer="26 days",
+        refused="Which wine is served at the summer party?",
+        greeting="Hello!",
+        listed="How is a warranty claim handled?",
+        row="What is the hotel limit in London?",
+        cell="£185",
+        manual="How far from a wall must the RL-400 hang?",
+        words="theft of instruments",
+    ),
+    "zh": Walk(
+        locale="zh-CN",
+        first="zh/leave.md",
+        others=("zh/travel-expenses.md", "zh/server-room.html", "rl-400-manual.pdf"),
+        question="入职满一年的员工每年有多少天年假？",
+        answer="8天",
+        refused="夏季聚会上喝什么葡萄酒？",
+        greeting="你好！",
+        listed="机房巡检要做哪些事？",
+        row="省会城市的住宿限额是多少？",
+        cell="420元",
+        manual="RL-400 的电池能用多久？",
+        words="丢失仪器",
+    ),
+}
+LOOKS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {**PHONE, "color_scheme": "light"},
+    "phone-dark": {**PHONE, "color_scheme": "dark"},
+}
+ALWAYS: Final = (("en", "light"), ("zh", "phone-dark"))
+PICTURED: Final = (*ALWAYS, ("en", "dark"), ("en", "phone"), ("zh", "light"), ("zh", "dark"))
+
+
+@pytest.mark.parametrize(
+    ("language", "look"), PICTURED if os.environ.get("RAGKIT_SCREENSHOTS") else ALWAYS
+)
+def test_a_newcomer_walks_through_the_page(
+    empty: Services,
+    visit: Open,
+    axe: str,
+    screenshot: Callable[[Any, str], None],
+    tmp_path: Path,
+    language: str,
+    look: str,
 ) -> None:
-    page = visit(f"{guarded}/login", color_scheme=scheme)
-    page.wait_for_selector("#key")
-    check(page, axe, "log-in")
+    walk, words = WALKS[language], WORDS[language]
+
+    def scene(name: str) -> None:
+        assert no_sideways(page), name
+        check(page, axe, name)
+        screenshot(page, f"{name}-{language}-{look}")
+
+    def answer(question: str) -> str:
+        """Ask in a new conversation; return the answer."""
+        page.goto(url)
+        ready(page)
+        ask(page, question)
+        text: str = answered(page).locator(".rk-text").inner_text()
+        return text
+
+    def open_source(shown: str) -> None:
+        page.locator(".rk-cite").first.click()
+        until(page, shown)
+
+    with serving(empty) as url:
+        page = visit(url, locale=walk.locale, **LOOKS[look])
+        ready(page)
+        scene("empty")
+        page.locator("body > input[type=file]").set_input_files(HANDBOOK / walk.first)
+        shows(page, "#rk-arriving", words["state_done"])
+        page.wait_for_selector(".rk-suggested button")
+        scene("first-upload")
+        assert walk.answer in answer(walk.question)
+        open_source("document.querySelector('#rk-panel .rk-span')")
+        scene("first-answer")
+
+        page.goto(url)
+        ready(page)
+        tab(page, 1)
+        page.locator("#rk-upload input[type=file]").set_input_files(
+            [HANDBOOK / name for name in walk.others]
+        )
+        for name in walk.others:
+            until(page, state_of(Path(name).name, words["state_done"]))
+        scene("documents")
+        answer(walk.refused)
+        assert page.locator(".rk-refusal").count() == 1
+        scene("refusal")
+        answer(walk.greeting)
+        scene("greeting")
+        answer(walk.listed)
+        scene("list-answer")
+        assert page.locator(".rk-text li").count() > 1
+        assert walk.cell in answer(walk.row)
+        scene("table-answer")
+        answer(walk.manual)
+        open_source(PAGE_SHOWN)
+        scene("original-page")
+
+        age_conversations(empty, [400, 4, 1])
+        page.goto(url)
+        ready(page)
+        if "viewport" in LOOKS[look]:
+            page.click(".sidebar .toggle-button")
+        until(page, "document.querySelectorAll('#rk-conversations h2').length === 4")
+        scene("conversations")
+        page.goto(url)
+        ready(page)
+        tab(page, 2)
+        page.fill("#rk-query", walk.words)
+        page.click("#rk-search")
+        page.wait_for_selector("#rk-hits mark")
+        scene("search")
+    with serving(guarded_by_keys(empty)) as url:
+        page.goto(f"{url}/login")
+        page.wait_for_selector("#key")
+        scene("log-in")

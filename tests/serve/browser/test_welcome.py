@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from ragkit import Settings, keys
-from ragkit.library import Library
-from ragkit.store.open import open_database
+from ragkit import keys
 from ragkit_serve.services import Services
 from ragkit_serve.ui.words import WORDS
-from tests.databases import Databases
-from tests.serve.browser.conftest import ready, serving, working
+from tests.serve.browser.conftest import PHONE, age_conversations, ready, serving
 from tests.serve.browser.test_page import DROP, answered, ask, no_sideways, shows, until
 
 pytestmark = pytest.mark.browser
 EN, ZH = WORDS["en"], WORDS["zh"]
 HARBOUR = "# Harbour\n\nThe harbour crane lifts at most 42 tonnes in calm weather.\n"
 LIBRARY = "# 图书馆规则\n\n## 借阅期限\n\n普通图书的借阅期限为30天，到期前可以续借一次。\n"
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-
-
-@pytest.fixture
-def empty(databases: Databases, tmp_path: Path) -> Iterator[Services]:
-    """A database in which nothing is, and a worker that takes in what comes."""
-    with databases.take() as url, working(url):
-        settings = Settings(database_url=SecretStr(url), home=tmp_path)
-        with open_database(settings) as database:
-            yield Services(settings, database, Library(settings, database))
 
 
 def options(page: Any) -> list[str]:
@@ -211,17 +196,12 @@ def hold_talks(site: Any, titles: list[str], days: list[int]) -> None:
     from ragkit.store.conversations import StoredTurn
 
     mine = site.services.library.conversations(site.caller())
-    for title, age in zip(titles, days, strict=True):
+    for title in titles:
         number, token = uuid4(), uuid4()
         mine.begin(number, token, new=("default", title))
         turn = StoredTurn(f"What of {title}?", title, "Nothing.", refused=False, reason="")
         mine.finish(number, token, turn)
-        with site.services.database.pool.connection() as conn:
-            conn.execute(
-                "UPDATE conversation SET updated_at = now() - make_interval(days => %s)"
-                " WHERE id = %s",
-                (age, number),
-            )
+    age_conversations(site.services, days)
 
 
 def test_conversations_stand_under_their_days_and_are_searched(open_page: Any, site: Any) -> None:

@@ -222,6 +222,17 @@ def test_plain_answers_are_no_markdown() -> None:
     assert html == '<p># 5 * 3 * 2 <span class="rk-cites">1</span><br>next</p><p>last</p>'
 
 
+def test_quoted_items_are_a_list_and_sentences_with_a_number_in_front_are_none() -> None:
+    def shown(text: str) -> str:
+        return to_html(text, markdown=False, words=EN)
+
+    assert shown("- a\n- b") == "<ul><li>a</li><li>b</li></ul>"
+    assert shown("First:\n1. a\n2. b") == "<p>First:</p><ol><li>a</li><li>b</li></ol>"
+    assert shown("3) c\n4) d") == '<ol start="3"><li>c</li><li>d</li></ol>'
+    assert shown("2027. The lease ends.") == "<p>2027. The lease ends.</p>"
+    assert shown("1. a\n5. b") == "<p>1. a<br>5. b</p>"
+
+
 def test_characters_that_turn_or_control_are_replaced() -> None:
     assert to_html("a\u202eb\x07c\x00", words=EN) == "<p>a\ufffdb\ufffdc\ufffd</p>"
     assert plain("<\u2066>") == "&lt;\ufffd&gt;"
