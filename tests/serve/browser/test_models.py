@@ -14,14 +14,13 @@ from ragkit.store.open import Database
 from ragkit_serve import StubServer
 from ragkit_serve.services import Services
 from ragkit_serve.ui.words import WORDS
-from tests.serve.browser.conftest import Site, ready, serving
+from tests.serve.browser.conftest import PHONE, Site, ready, serving
 from tests.serve.browser.test_page import answered, ask, no_sideways, shows, until
 
 pytestmark = pytest.mark.browser
 EN, ZH = WORDS["en"], WORDS["zh"]
 MODELS = ["qwen3:4b", "nomic-embed-text:latest", "llama3.2:latest"]
 QUESTION = "How long is the warranty of the RL-400?"
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 
 @contextmanager
