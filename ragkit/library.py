@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ragkit.types import Collection
 
 MAX_KEPT: Final = 256  # arbitrary; composed knowledge bases are small
+MODELS_AGE_S: Final = 2.0  # arbitrary: of the list that a question's choice is checked against
+MAX_MODELS: Final = 32  # arbitrary: chosen by questions; each keeps its connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Library:
         self.embedders = Embedders(settings)
         self.embedder: Embedder = self.embedders.default
         self._kept = lru_cache(MAX_KEPT)(self._compose)
+        self._named = lru_cache(MAX_MODELS)(self._open_model)
 
     @cached_property
     def model(self) -> LanguageModel | None:
@@ -115,9 +118,30 @@ class Library:
             raise NotFoundError(f"there is no collection {name!r}")
         return name
 
-    def open(self, caller: Caller, collection: str | None = None) -> KnowledgeBase:
-        """Compose the knowledge base of a caller's collection. Raises NotFoundError."""
-        return self._kept(caller.tenant, self.name(caller, collection), caller.readers)
+    def open(
+        self, caller: Caller, collection: str | None = None, *, model: str | None = None
+    ) -> KnowledgeBase:
+        """Compose the knowledge base of a caller's collection, answered by one of `models`.
+
+        Raises NotFoundError; a model's name is the asker's to check.
+        """
+        return self._kept(caller.tenant, self.name(caller, collection), caller.readers, model)
+
+    def models(self, *, max_age_s: float = 0.0) -> Sequence[str]:
+        """List the language models that a question may choose from: those that the server offers.
+
+        None where the settings name the model, or no server. Raises what `offered` does.
+        """
+        from ragkit.model.choice import offered
+        from ragkit.model.open import is_served, servers_of
+
+        if self.settings.llm_model is not None or not is_served(self.settings):
+            return ()
+        return offered(servers_of(self.settings), max_age_s=max_age_s)
+
+    def has_model(self, name: str) -> bool:
+        """Tell whether a question may choose this language model. Raises what `models` does."""
+        return name in self.models(max_age_s=MODELS_AGE_S)
 
     def store(self, caller: Caller) -> PostgresStore:
         """Return the documents that a caller may read; his collections are the asker's to check."""
@@ -135,28 +159,43 @@ class Library:
         return Conversations(self.database.pool, *who)
 
     def conversation(
-        self, caller: Caller, *, collection: str | None = None, id: UUID | None = None
+        self,
+        caller: Caller,
+        *,
+        collection: str | None = None,
+        id: UUID | None = None,
+        model: str | None = None,
     ) -> Conversation:
         """Begin a conversation, or go on with the one of this id, whose collection then counts.
 
-        Raises NotFoundError.
+        `model` is as in `open`. Raises NotFoundError.
         """
         from ragkit.answer.templates import Templates
         from ragkit.conversation.dialogue import Conversation
 
         conversations = self.conversations(caller)
         name = conversations.get(id).collection if id is not None else collection
-        kb = self.open(caller, name)
+        kb = self.open(caller, name, model=model)
         return Conversation(
             kb,
             conversations,
-            model=self.model,
+            model=self._model(model),
             templates=Templates(self.settings.prompts, kb.collection),
             history_tokens=self.settings.history_tokens,
             id=id,
         )
 
-    def _compose(self, tenant: str, collection: str, readers: Readers) -> KnowledgeBase:
+    def _model(self, name: str | None) -> LanguageModel | None:
+        return self.model if name is None else self._named(name)
+
+    def _open_model(self, name: str) -> LanguageModel | None:
+        from ragkit import build
+
+        return build.language_model(self.settings.model_copy(update={"llm_model": name}))
+
+    def _compose(
+        self, tenant: str, collection: str, readers: Readers, model: str | None
+    ) -> KnowledgeBase:
         return KnowledgeBase.over(
             self.database,
             self.settings,
@@ -164,7 +203,7 @@ class Library:
             collection=collection,
             embedders=self.embedders,
             reranker=self.reranker,
-            model=self.model,
+            model=self._model(model),
             entails=self.entails,
             readers=readers,
         )

@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     tenants: Literal["off", "on"] = "off"
 
     llm_url: str | None = Field(default=None, repr=False)  # may hold a password
-    # None: the only model that the server has.
+    # None: the first model that the server has.
     llm_model: str | None = None
     llm_api_key: SecretStr | None = None
     # Arbitrary: how long a server may stay silent, and how long an answer may take in all.

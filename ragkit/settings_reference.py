@@ -60,9 +60,10 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
             "none: quoted sentences",
         ),
         "llm_model": Entry(
-            "the model's name there. Not set, the server is asked once; where it has several,"
-            " ragkit names them and asks you to choose. Always needed for `provider:NAME`",
-            "the server's only model",
+            "the model's name there, for everybody. Not set, the server is asked for its models:"
+            " the first of them answers, and the chat page offers all. Always needed for"
+            " `provider:NAME`",
+            "the server's first model",
         ),
         "llm_api_key": Entry("its key"),
         "llm_timeout_s": Entry("seconds of silence after which an answer is given up"),

@@ -19,9 +19,9 @@ def chat_models(settings: Settings) -> list[BaseChatModel]:
     """Make a chat model for each URL of the settings, or for their provider.
 
     Raises SettingsError without a language model or with one in process, which calls no tools,
-    ModelError when the provider's package is missing, and what `only_model` does.
+    ModelError when the provider's package is missing, and what `default_model` does.
     """
-    from ragkit.model.choice import only_model
+    from ragkit.model.choice import default_model
     from ragkit.model.open import servers_of
 
     url = settings.llm_url
@@ -38,7 +38,7 @@ def chat_models(settings: Settings) -> list[BaseChatModel]:
         )
     if kind == "provider":
         return [_provider(settings, rest)]
-    model = settings.llm_model or only_model(servers_of(settings))
+    model = settings.llm_model or default_model(servers_of(settings))
     return [_server(settings, address, model) for address in url.split()]
 
 

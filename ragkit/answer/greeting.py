@@ -66,12 +66,16 @@ def is_greeting(question: str) -> bool:
 
 
 def greeting(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
-    """Answer a greeting with what can be asked of a collection, naming some of its documents."""
+    """Answer a greeting with what can be asked of a collection, naming some of its documents.
+
+    Those in the greeting's language are named first.
+    """
     own = (known for known in store.collections() if known.name == collection)
     documents = sum(known.documents for known in own)
     titles: list[str] = []
     if names_documents and 0 < documents <= _MAX_LISTED:
-        listed = store.documents(collection)
+        language = "zh" if _is_chinese(question) else "en"
+        listed = sorted(store.documents(collection), key=lambda each: each.language != language)
         titles = [document.title or PurePath(document.uri).name for document in listed]
     return reply(question, collection, list(dict.fromkeys(titles)), documents)
 
@@ -84,7 +88,7 @@ def reply(question: str, collection: str, titles: Sequence[str], documents: int)
     >>> reply("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
-    chinese = has_cjk(question) or _CHINESE_MARK.search(question) is not None
+    chinese = _is_chinese(question)
     if _kind(question) == "bye":
         return "再见！" if chinese else "Goodbye!"
     named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
@@ -111,6 +115,10 @@ def _chinese(
     else:
         text = f"{opening}文档集“{collection}”里还没有文档，请先添加。"
     return text.translate(_TO_TRADITIONAL) if traditional else text
+
+
+def _is_chinese(question: str) -> bool:
+    return has_cjk(question) or _CHINESE_MARK.search(question) is not None
 
 
 _TO_TRADITIONAL: Final = str.maketrans(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
 from ragkit.errors import ModelServerError
 from ragkit.model.bridge import run
+from ragkit.model.choice import offered
 from ragkit.model.failures import explain, foreign_errors
 from ragkit.model.local import LocalModel
 from ragkit.model.open import open_model
@@ -44,7 +46,7 @@ def examine_model(settings: Settings) -> Examined:
         if problems:
             return Examined(False, "; ".join(problems), "see RAGKIT_LLM_URL and RAGKIT_LLM_MODEL")
         count = len(model.servers)
-        where = "the only model there, " if settings.llm_model is None else ""
+        where = _chosen(model.servers) if settings.llm_model is None else ""
         where += "reachable" if count == 1 else f"{count} servers reachable"
     else:
         assert isinstance(model, LocalModel | ProviderModel)
@@ -69,6 +71,13 @@ def probe(url: str, api_key: str | None = None, *, timeout_s: float = PROBE_TIME
         return [model.name for model in run(served(server))]
     except foreign_errors() as error:
         raise ModelServerError(str(run(explain(error, server)))) from error
+
+
+def _chosen(servers: Sequence[ModelServer]) -> str:
+    count = len(offered(servers, max_age_s=inf))
+    if count == 1:
+        return "the only model there, "
+    return f"the first of {count} models there (RAGKIT_LLM_MODEL names another), "
 
 
 def _problems(server: ModelServer, model: str) -> Sequence[str]:

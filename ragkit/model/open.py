@@ -43,6 +43,11 @@ def open_model(settings: Settings) -> LanguageModel | None:
     )
 
 
+def is_served(settings: Settings) -> bool:
+    """Tell whether the settings name a language-model server, or several."""
+    return (settings.llm_url or "").startswith(("http://", "https://"))
+
+
 def servers_of(settings: Settings) -> Sequence[ModelServer]:
     """Return the language-model servers that the settings name."""
     from ragkit.model.server import ModelServer

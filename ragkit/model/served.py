@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ragkit.model.bridge import Pieces, run
-from ragkit.model.choice import only_model
+from ragkit.model.choice import default_model
 from ragkit.model.exchange import exchange
 from ragkit.model.failover import Failover, Tries, prefix_hash
 from ragkit.model.failures import foreign_errors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class ServedModel:
     """Continue chats with the model `name`, served at each of `urls` (their /v1 bases).
 
-    Without a name it is the only model there, which the first use asks for; see `only_model`.
+    Without a name it is the first model there, which the first use asks for; see `default_model`.
     `timeout_s` bounds every silence, `total_timeout_s` the whole answer with all its tries.
     """
 
@@ -61,7 +61,7 @@ class ServedModel:
     @property
     def name(self) -> str:
         if self._name is None:
-            self._name = only_model(self.servers)
+            self._name = default_model(self.servers)
         return self._name
 
     @cached_property

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 
 from ragkit import __version__
 from ragkit.hosts import is_loopback
+from ragkit.model.open import is_served
 from ragkit.settings import Settings
 from ragkit_serve.api import (
     chat,
@@ -43,7 +44,6 @@ from ragkit_serve.api.gate import LOOPBACK_NAMES, Gate
 from ragkit_serve.api.json_bodies import JsonBodies
 from ragkit_serve.api.keyring import Keyring
 from ragkit_serve.api.metrics import Metrics
-from ragkit_serve.api.model_names import is_served
 from ragkit_serve.api.observe import Observe
 from ragkit_serve.api.quota import Quota
 from ragkit_serve.api.state import State

@@ -1,16 +1,17 @@
-"""What a model's name in a request means: a collection, or the served model itself."""
+"""What a model's name in a request means: a collection, or a served model itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
 
+from ragkit.model.open import is_served
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
-    from ragkit.settings import Settings
     from ragkit_serve.services import Services
 
 RAGKIT: Final = "ragkit"
@@ -18,7 +19,7 @@ RAGKIT: Final = "ragkit"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A collection to answer from, None for the caller's default, or else the served model."""
+    """A collection to answer from, None for the caller's default, or else a served model."""
 
     collection: str | None = None
     served: str | None = None
@@ -30,7 +31,7 @@ async def named(model: str, services: Services) -> Named:
         return Named()
     if model.startswith(f"{RAGKIT}/") and len(model) > len(RAGKIT) + 1:
         return Named(collection=model.removeprefix(f"{RAGKIT}/"))
-    if model == await run_in_threadpool(served_model, services):
+    if await run_in_threadpool(_is_model, model, services):
         return Named(served=model)
     raise ApiError(
         404,
@@ -40,18 +41,20 @@ async def named(model: str, services: Services) -> Named:
     )
 
 
-def served_model(services: Services) -> str | None:
-    """Return the name of the language model that requests may be passed on to; None for none.
+def served_models(services: Services) -> Sequence[str]:
+    """List the language models that requests may be passed on to.
 
-    Where the settings do not name it, its server is asked once. Raises what `only_model` does.
+    It is the one that the settings name, else those that `Library.models` lists, whose errors it
+    raises.
     """
-    if not is_served(services.settings):
-        return None
-    model = services.library.model
-    assert model is not None, "the settings have a server"
-    return model.name
+    settings = services.settings
+    if settings.llm_model is not None and is_served(settings):
+        return (settings.llm_model,)
+    return services.library.models()
 
 
-def is_served(settings: Settings) -> bool:
-    """Tell whether there is a server of a language model that requests may be passed on to."""
-    return (settings.llm_url or "").startswith(("http://", "https://"))
+def _is_model(name: str, services: Services) -> bool:
+    settings = services.settings
+    if settings.llm_model is not None and is_served(settings):
+        return name == settings.llm_model
+    return services.library.has_model(name)

@@ -1,4 +1,4 @@
-"""GET /v1/models: the collections that can be asked, and the served model itself."""
+"""GET /v1/models: the collections that can be asked, and the served models themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragkit.errors import RagkitError
 from ragkit.library import Caller
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.errors import RESPONSES, ApiError
-from ragkit_serve.api.model_names import RAGKIT, served_model
+from ragkit_serve.api.model_names import RAGKIT, served_models
 
 router = APIRouter()
 log = logging.getLogger("ragkit.serve")
@@ -44,7 +44,7 @@ class ModelList(BaseModel):
 
 @router.get("/v1/models", responses=RESPONSES, summary="List what can be asked")
 def models(request: Request, caller: Annotated[Caller, needs("read")]) -> ModelList:
-    """List `ragkit`, `ragkit/COLLECTION` for each collection, and the served model."""
+    """List `ragkit`, `ragkit/COLLECTION` for each collection, and the served models."""
     return ModelList(data=list(_offered(request, caller)))
 
 
@@ -61,9 +61,9 @@ def _offered(request: Request, caller: Caller) -> Sequence[Model]:
     services = request.app.state.services
     collections = services.library.collections(caller)
     offered = [Model(id=RAGKIT), *(Model(id=f"{RAGKIT}/{one.name}") for one in collections)]
+    served: Sequence[str] = ()
     try:
-        served = served_model(services)
+        served = served_models(services)
     except RagkitError as error:  # the collections are there all the same
-        log.warning("the model server's model is not listed: %s", error)
-        served = None
-    return [*offered, Model(id=served, owned_by="served")] if served else offered
+        log.warning("the model server's models are not listed: %s", error)
+    return [*offered, *(Model(id=name, owned_by="served") for name in served)]

@@ -42,7 +42,8 @@ Piece = str | Reasoning | Answer
 class Asked(BaseModel):
     """A question, with what is chosen beside it; without a conversation a new one begins.
 
-    `replaces` is the ordinal of the conversation's last turn, whose place it is to take.
+    `replaces` is the ordinal of the conversation's last turn, whose place it is to take. `model` is
+    one that the language-model server offers, where the settings leave the choice open.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +54,7 @@ class Asked(BaseModel):
     documents: Annotated[list[int], Field(max_length=MAX_DOCUMENTS)] = []
     mode: Mode = "hybrid"
     passages: Annotated[int, Field(ge=1, le=50)] | None = None
+    model: Annotated[str, Field(min_length=1, max_length=500)] | None = None
 
 
 @router.post("/ui/ask", include_in_schema=False)
@@ -92,8 +94,10 @@ class Asking:
     def pieces(self) -> Iterator[Piece]:
         """Answer in the conversation, with the page's settings."""
         asked, library = self._asked, self._state.services.library
+        if asked.model is not None and not library.has_model(asked.model):
+            raise ApiError(404, self.words["error_model_not_found"], code="model_not_found")
         conversation = library.conversation(
-            self._caller, collection=asked.collection, id=asked.conversation
+            self._caller, collection=asked.collection, id=asked.conversation, model=asked.model
         )
         where = {"in": {"document": asked.documents}} if asked.documents else None
         conversation.kb = conversation.kb.adapted(

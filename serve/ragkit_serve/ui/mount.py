@@ -23,11 +23,12 @@ def mount(app: FastAPI) -> None:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     import gradio as gr
 
-    from ragkit_serve.ui import asking, routes
+    from ragkit_serve.ui import asking, passage, routes
     from ragkit_serve.ui.page import page, theme
     from ragkit_serve.ui.suggestions import Suggestions
 
     app.include_router(asking.router)
+    app.include_router(passage.router)
     app.include_router(routes.router)
     app.state.suggestions = Suggestions()
     pages = {}

@@ -79,11 +79,14 @@ def me(request: Request, caller: Reader) -> Response:
     usual = settings.collection
     return _fresh(
         {
-            "principal": caller.principal,
-            "logged_in": COOKIE in request.cookies,
+            # Keys that nobody named a principal for act for the settings', which names nobody.
+            "principal": caller.principal if caller.principal != settings.principal else "",
+            # A cookie may be left from before, where no log-in is needed.
+            "logged_in": COOKIE in request.cookies and not caller.operator,
             "writes": "write" in caller.scopes,
             "manages": "admin" in caller.scopes,
             "model": model_name(settings),
+            "quotes": settings.llm_url is None,
             "collection": usual if caller.may_see(usual) else None,
             "passages": PASSAGES,
             "max_upload_mb": settings.serve_max_upload_mb,
@@ -92,10 +95,20 @@ def me(request: Request, caller: Reader) -> Response:
 
 
 def model_name(settings: Settings) -> str | None:
-    """Name the language model that writes the answers; None where they are quotations."""
+    """Name the language model of the settings; None where they name none."""
     url = settings.llm_url or ""
     local = url.removeprefix("local:").rpartition("/")[2] if url.startswith("local:") else ""
     return settings.llm_model or local or None
+
+
+@router.get("/ui/models", include_in_schema=False)
+def models(request: Request, caller: Reader) -> Response:
+    """Return the language models that a question may choose from, the usual one first.
+
+    Asked apart from what the page begins with: a model server that is slow delays only this.
+    """
+    library = request.app.state.services.library
+    return _fresh({"models": list(library.models())})
 
 
 @router.get("/ui/documents/{collection}", include_in_schema=False)

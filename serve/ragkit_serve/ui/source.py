@@ -55,6 +55,21 @@ def source_html(
     return _panel(cited, "", surrounded(text, cited), words, figure=figure)
 
 
+def passage_html(
+    store: Store,
+    place: Citation,
+    words: Mapping[str, str],
+    originals: Originals | None = None,
+) -> str:
+    """Write the panel of a passage that a search found: of `place`, number and verdict say nothing.
+
+    Raises NotFoundError, DatabaseError.
+    """
+    text = store.text(place.document)
+    figure = _figure([place], originals)
+    return _about(place, words) + _beside(surrounded(text, [place]), place, figure)
+
+
 def surrounded(text: str, cited: Sequence[Citation]) -> str:
     """Write the part of a text around its cited spans, each highlighted."""
     spans = _merged(cited)
@@ -80,18 +95,32 @@ def _panel(
     figure: str = "",
 ) -> str:
     first, verdict = cited[0], verdict_of(cited)
-    places = [words["version"].format(version=first.version)]
-    if first.page is not None:
-        places.insert(0, words["page"].format(page=first.page))
-    if path := heading_path(name_of(first.title, first.uri), first.headings):
-        places.insert(0, path)
+    number = f'<span class="rk-n">{first.n}</span> '
     noted = f'<p class="rk-note">{escape(words[note].format(now=now))}</p>' if note else ""
     return (
-        f'<h2><span class="rk-n">{first.n}</span> {plain(name_of(first.title, first.uri))}</h2>'
-        f'<p class="rk-place">{escape(" · ".join(places))}<br>'
-        f"{plain(first.uri.removeprefix(PREFIX))}</p>"
+        f"{_about(first, words, number=number)}"
         f'<p class="rk-{verdict}">{escape(words[verdict])}</p>{noted}'
-        f'<div class="rk-beside">{figure}<div class="rk-passage">{passage}</div></div>'
+        f"{_beside(passage, first, figure)}"
+    )
+
+
+def _about(place: Citation, words: Mapping[str, str], *, number: str = "") -> str:
+    places = [words["version"].format(version=place.version)]
+    if place.page is not None:
+        places.insert(0, words["page"].format(page=place.page))
+    if path := heading_path(name_of(place.title, place.uri), place.headings):
+        places.insert(0, path)
+    return (
+        f"<h2>{number}{plain(name_of(place.title, place.uri))}</h2>"
+        f'<p class="rk-place">{escape(" · ".join(places))}<br>'
+        f"{plain(place.uri.removeprefix(PREFIX))}</p>"
+    )
+
+
+def _beside(passage: str, place: Citation, figure: str) -> str:
+    return (
+        f'<div class="rk-beside">{figure}'
+        f'<div class="rk-passage" data-uri="{plain(place.uri)}">{passage}</div></div>'
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.meaning import Meaning
@@ -32,7 +33,8 @@ SUGGESTED: Final = 3
 MAX_DOCUMENTS: Final = 6
 MAX_CHARS: Final = 20_000  # of a document
 MAX_TRIES: Final = 15
-MAX_S: Final = 8.0
+MAX_S: Final = 8.0  # of the tries, once the models are loaded
+WAIT_S: Final = 30.0  # for those of another page
 MAX_KEPT: Final = 256
 
 _ASKED: Final = re.compile(
@@ -129,30 +131,47 @@ class Suggestions:
     def of(
         self, library: Library, caller: Caller, collection: str, language: Language
     ) -> tuple[str, ...]:
-        """Return up to three questions, those in a language first; none while others are made.
+        """Return up to three questions, those in a language first.
+
+        One page at a time has them made; none are returned after `WAIT_S` of waiting.
 
         Raises NotFoundError for a collection that is not there for the caller.
         """
         browser = Browser(library.database.pool, caller.tenant, caller.readers)
-        listed = browser.collection(collection)
-        documents = browser.documents(collection, limit=50)
-        stamp = (listed.documents, listed.chunks, [(one.id, one.version) for one in documents])
         key = (caller.tenant, caller.readers, collection, language)
+        stamp, documents = _listed(browser, collection)
         kept = self._kept.get(key)
         if kept is not None and kept[0] == stamp:
             return kept[1]
-        if not documents or not self._making.acquire(timeout=MAX_S):
+        if not documents or not self._making.acquire(timeout=WAIT_S):
             return ()
         try:
+            # Meanwhile another page may have had them made, or the next file has come.
+            stamp, documents = _listed(browser, collection)
+            kept = self._kept.get(key)
+            if kept is not None and kept[0] == stamp:
+                return kept[1]
             newest = sorted(documents, key=lambda one: (one.language != language, -one.id))
             kb = quoting(library, caller, collection)
-            made = answered(kb, browser, newest[:MAX_DOCUMENTS])
+            made, is_whole = answered(kb, browser, newest[:MAX_DOCUMENTS])
+            if is_whole:
+                self._keep(key, stamp, made)
         finally:
             self._making.release()
+        return made
+
+    def _keep(self, key: object, stamp: object, made: tuple[str, ...]) -> None:
         self._kept[key] = (stamp, made)
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
-        return made
+
+
+def _listed(browser: Browser, collection: str) -> tuple[object, Sequence[ListedDocument]]:
+    """List a collection's documents, with a stamp that changes when they do."""
+    listed = browser.collection(collection)
+    documents = browser.documents(collection, limit=50)
+    versions = [(one.id, one.version) for one in documents]
+    return (listed.documents, listed.chunks, versions), documents
 
 
 def quoting(library: Library, caller: Caller, collection: str) -> KnowledgeBase:
@@ -168,19 +187,26 @@ def quoting(library: Library, caller: Caller, collection: str) -> KnowledgeBase:
 
 def answered(
     kb: KnowledgeBase, browser: Browser, documents: Sequence[ListedDocument]
-) -> tuple[str, ...]:
-    """Draft questions from each document in turn; return the first that are answered from it."""
-    ends = time.monotonic() + MAX_S
+) -> tuple[tuple[str, ...], bool]:
+    """Draft questions from each document in turn; return the first that are answered from it.
+
+    The flag is False where time has cut the tries off. The first try also loads the models, which
+    takes as long as it takes.
+    """
+    ends = inf
     by_document = [[(one.id, draft) for draft in _drafts(browser, one)] for one in documents]
     in_turn = (pair for pair in chain.from_iterable(zip_longest(*by_document)) if pair is not None)
     suggested: dict[str, None] = {}
     for tries, (document, question) in enumerate(in_turn):
-        if len(suggested) == SUGGESTED or tries == MAX_TRIES or time.monotonic() > ends:
+        if len(suggested) == SUGGESTED or tries == MAX_TRIES:
             break
+        if tries and monotonic() > ends:
+            return tuple(suggested), False
         answer = kb.ask(question)
+        ends = min(ends, monotonic() + MAX_S)
         if not answer.refused and any(cited.document == document for cited in answer.citations):
             suggested[question] = None
-    return tuple(suggested)
+    return tuple(suggested), True
 
 
 def _drafts(browser: Browser, document: ListedDocument) -> Iterator[str]:

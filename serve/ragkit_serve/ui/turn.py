@@ -53,11 +53,9 @@ def name_of(title: str, uri: str) -> str:
 def place(citation: Citation, words: Words) -> str:
     """Say where a citation stands: document, headings and page."""
     named = name_of(citation.title, citation.uri)
-    if path := heading_path(named, citation.headings):
-        named = f"{named}, {path}"
-    if citation.page is None:
-        return named
-    return f"{named}, {words['page'].format(page=citation.page)}"
+    page = "" if citation.page is None else words["page"].format(page=citation.page)
+    parts = (named, heading_path(named, citation.headings), page)
+    return ("，" if has_cjk(named) else ", ").join(filter(None, parts))
 
 
 def verdict_of(cited: Sequence[Citation]) -> str:

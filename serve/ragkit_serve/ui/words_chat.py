@@ -38,8 +38,14 @@ EN: Final[Mapping[str, str]] = {
     "collection_delete_one": "Delete the collection “{name}” with its 1 document? This cannot be"
     " undone.",
     "answered_by": "Answers are written by {model} from your documents.",
+    "answered_by_picked": "Answers are written by {model}",
     "answered_by_quotations": "Answers are quotations from your documents; no language model is"
     " set.",
+    "answered_by_nobody": "Answers are to be written by a language model, but it cannot be reached."
+    " Start it, then reload this page.",
+    "answered_by_no_model": "The language-model server has no model yet. Give it one (Ollama:"
+    " ollama pull qwen2.5:3b), then reload this page.",
+    "model": "Language model that writes the answers",
     "welcome": "What would you like to know?",
     "welcome_more": "Answers come from the {count} documents in “{collection}”. Each one shows"
     " the place it comes from.",
@@ -93,7 +99,12 @@ ZH: Final[Mapping[str, str]] = {
     "collection_delete_sure": "删除文档集“{name}”及其中的 {count} 个文档？删除后无法恢复。",
     "collection_delete_one": "删除文档集“{name}”及其中的 1 个文档？删除后无法恢复。",
     "answered_by": "回答由 {model} 根据您的文档撰写。",
+    "answered_by_picked": "回答由 {model} 撰写",
     "answered_by_quotations": "回答为文档原文的摘录；没有使用语言模型。",
+    "answered_by_nobody": "回答应由语言模型撰写，但目前无法连接该模型。请启动它，然后刷新页面。",
+    "answered_by_no_model": "语言模型服务上还没有模型。请先添加（Ollama：ollama pull qwen2.5:3b），"
+    "然后刷新页面。",
+    "model": "撰写回答的语言模型",
     "welcome": "您想了解什么？",
     "welcome_more": "回答来自“{collection}”中的 {count} 个文档，并注明出处。",
     "welcome_one": "回答来自“{collection}”中的文档，并注明出处。",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ragkit.answer.greeting import is_greeting
@@ -68,3 +70,14 @@ def test_an_empty_collection_says_what_to_do() -> None:
     )
     assert kb.ask("hi").text == "Hello! The collection “mine” has no documents yet: add some first."
     assert kb.ask("你好").text == "您好！文档集“mine”里还没有文档，请先添加。"
+
+
+def test_documents_in_the_language_of_the_greeting_are_named_first() -> None:
+    store = FakeStore()
+    names = [("a.md", "en"), ("b.md", "en"), ("c.md", "en"), ("d.md", "zh"), ("e.md", "zh")]
+    documents = [replace(new_document(name, "A."), language=language) for name, language in names]
+    fill(store, FakeEmbedder(), documents)
+    model = ChatGenerator(FakeLanguageModel("never asked"))
+    kb = KnowledgeBase(store, FakeEmbedder(), model, collection="default")
+    assert "《d.md》、《e.md》、《a.md》" in kb.ask("你好").text
+    assert "“a.md”, “b.md” or “c.md”" in kb.ask("hello").text

@@ -17,7 +17,7 @@ TOOLS: Any = [{"type": "function", "function": {"name": "now", "parameters": {}}
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another test's server may have had the same port."""
-    monkeypatch.setattr("ragkit.model.choice._names", {})
+    monkeypatch.setattr("ragkit.model.choice._lists", {})
 
 
 def test_the_only_model_answers_under_its_own_name_too(serve: Serve) -> None:
@@ -34,14 +34,18 @@ def test_the_only_model_answers_under_its_own_name_too(serve: Serve) -> None:
     assert sent == ["qwen3:4b"] * 3
 
 
-def test_of_several_none_answers_and_all_are_named(serve: Serve) -> None:
-    with StubServer(models=["a", "b"]) as stub, serve(llm_url=stub.url) as live:
+def test_of_several_the_first_answers_and_each_under_its_own_name(serve: Serve) -> None:
+    with StubServer(models=["a", "bge-m3", "b"]) as stub, serve(llm_url=stub.url) as live:
         api = client(live.base)
         listed = [model.id for model in api.models.list().data]
-        for model in ("ragkit", "a"):
-            with pytest.raises(openai.BadRequestError, match=r"\(a, b\): set RAGKIT_LLM_MODEL"):
+        for model in ("ragkit", "b"):
+            api.chat.completions.create(model=model, messages=ASKED)
+        for model in ("bge-m3", "c"):
+            with pytest.raises(openai.NotFoundError, match="there is no model"):
                 api.chat.completions.create(model=model, messages=ASKED)
-    assert listed == ["ragkit", "ragkit/default", "ragkit/manuals"]
+        sent = [chat.body["model"] for chat in stub.chats]
+    assert listed == ["ragkit", "ragkit/default", "ragkit/manuals", "a", "b"]
+    assert sent == ["a", "b"]
 
 
 def test_a_server_that_is_down_leaves_the_collections(serve: Serve) -> None:

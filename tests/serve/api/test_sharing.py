@@ -185,6 +185,8 @@ OTHERS: Final[dict[str, str]] = {
     "GET /v1/models/{model}": "test_a_hidden_document_is_like_an_absent_one",
     "GET /openapi.json": "no documents",
     "GET /ui/me": "no documents",
+    "GET /ui/models": "no documents",
+    "GET /ui/passages/{document}": "test_the_page_tells_no_more",
     "GET /ui/notice/{collection}": "counts alone; tests/serve/ui/test_page.py has their readers",
     "GET /ui/static/{name}": "no documents",
     "GET /ui/suggestions/{collection}": "tests/serve/ui/test_suggestions.py has their readers",
@@ -372,6 +374,9 @@ def test_the_page_tells_no_more(site: Site) -> None:
         listed = site.client(name, "read", groups=groups).get("/ui/documents/open").json()
         assert (site.hidden in [one["id"] for one in listed["documents"]]) == seen
         assert listed["all"] == (2 if seen else 1)
+        path = f"/ui/passages/{site.hidden}?version=1&start=0&end=5"
+        shown = site.client(name, "read", groups=groups).get(path)
+        assert shown.status_code == (200 if seen else 404)
         caller = Caller("default", name, groups=groups)
         store = services.library.store(caller)
         assert ("Acme" in source_html(store, caller, quoted, words)) == seen

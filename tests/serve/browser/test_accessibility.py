@@ -25,7 +25,7 @@ import pytest
 
 from ragkit.answer.prompt import REFUSAL
 from ragkit_serve.services import Services
-from ragkit_serve.ui.words import WORDS
+from ragkit_serve.ui.words import WORDS, Language
 from tests.serve.browser.conftest import (
     HANDBOOK,
     PHONE,
@@ -171,7 +171,7 @@ def test_a_newcomer_walks_through_the_page(
     axe: str,
     screenshot: Callable[[Any, str], None],
     tmp_path: Path,
-    language: str,
+    language: Language,
     look: str,
 ) -> None:
     walk, words = WALKS[language], WORDS[language]

@@ -57,6 +57,65 @@ def test_a_newcomer_drops_a_file_and_asks_what_is_suggested(
         assert page.locator("#rk-arriving").is_hidden()
 
 
+def test_a_late_list_of_collections_does_not_take_the_suggestions_away(
+    empty: Services, visit: Callable[..., Any]
+) -> None:
+    """After the first upload the page lists the collections twice: without and with its document.
+
+    The first answer comes here while the page still works on the second.
+    """
+    late: list[tuple[Any, Any]] = []
+    notices: list[Any] = []
+
+    def collections(route: Any) -> None:
+        if late:
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    def notice(route: Any) -> None:
+        notices.append(route)
+        if len(notices) == 1:
+            route_of_first, response = late[0]
+            route_of_first.fulfill(response=response)
+        else:
+            for held in notices[-2:] if len(notices) == 2 else [route]:
+                held.continue_()
+
+    with serving(empty) as url:
+        page = visit(url)
+        ready(page)
+        page.route("**/v1/collections?*", collections)
+        page.route("**/ui/notice/*", notice)
+        page.evaluate(DROP, ["#rk-transcript", [["harbour.md", HARBOUR]]])
+        shows(page, "#rk-arriving", EN["state_done"])
+        until(page, "document.querySelectorAll('.rk-suggested button').length > 0", 20)
+        assert options(page) == [EN["collection_one"].format(name="default")]
+        assert len(notices) >= 2
+
+
+def test_documents_from_elsewhere_come_up_in_the_welcome(
+    empty: Services, visit: Callable[..., Any]
+) -> None:
+    empty.database.store("default").create_collection("default")
+    with serving(empty) as url:
+        page = visit(url)
+        ready(page)
+        assert page.inner_text(".rk-welcome h1") == EN["empty_title"]
+        page.request.post(
+            f"{url}/v1/collections/default/documents",
+            multipart={
+                "file": {
+                    "name": "harbour.md",
+                    "mimeType": "text/markdown",
+                    "buffer": HARBOUR.encode(),
+                }
+            },
+        )
+        look = "document.dispatchEvent(new Event('visibilitychange'))"
+        until(page, f"({look}, document.querySelectorAll('.rk-suggested button').length > 0)", 60)
+
+
 def test_who_may_only_read_is_told_who_can_add_documents(
     empty: Services, visit: Callable[..., Any]
 ) -> None:
@@ -208,3 +267,22 @@ def test_a_quoted_list_is_a_list(empty: Services, visit: Callable[..., Any]) -> 
         ask(page, "What should guests bring?")
         items = answered(page).locator(".rk-text li").all_inner_texts()
         assert [item.split("\n")[0].strip() for item in items[:2]] == ["a towel", "sturdy shoes"]
+
+
+@pytest.mark.parametrize("size", [PHONE, {"viewport": {"width": 320, "height": 568}}])
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_the_page_is_as_high_as_the_screen(
+    empty: Services, visit: Callable[..., Any], locale: str, size: dict[str, Any]
+) -> None:
+    """Else the whole page scrolls by what is over, and the tabs leave the screen."""
+    with serving(empty) as url:
+        page = visit(url, locale=locale, **size)
+        ready(page)
+        until(page, "document.querySelector('#rk-answering').textContent")
+        until(page, "document.scrollingElement.scrollHeight <= window.innerHeight", 5)
+        page.evaluate(DROP, ["#rk-transcript", [["harbour.md", HARBOUR]]])
+        words = ZH if locale == "zh-CN" else EN
+        shows(page, "#rk-arriving", words["state_done"])
+        ask(page, "How much does the crane lift?")
+        answered(page)
+        until(page, "document.scrollingElement.scrollHeight <= window.innerHeight", 5)

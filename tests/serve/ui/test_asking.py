@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from ragkit import keys
-from ragkit.library import Caller
+from ragkit import Settings, keys
+from ragkit.library import Caller, Library
+from ragkit_serve import StubServer
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
 from ragkit_serve.ui.words import WORDS
@@ -67,3 +68,32 @@ def test_what_the_page_has_not_shown_is_not_replaced(
     conversations = services.library.conversations(caller)
     (stored,) = conversations.all()
     assert [turn.ordinal for turn in conversations.turns(stored.id)] == [1, 2]
+
+
+def test_only_a_model_that_the_server_offers_is_asked(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragkit.model.choice._lists", {})
+    with StubServer(models=["a", "bge-m3", "b"]) as stub:
+        free = services.settings.model_copy(update={"llm_url": stub.url})
+        fixed = free.model_copy(update={"llm_model": "a"})
+        assert asked_models(services, free) == (["a", "b"], ["model_not_found"] * 2 + ["", ""])
+        assert [chat.body["model"] for chat in stub.chats] == ["b", "a"]
+        assert asked_models(services, fixed) == ([], ["model_not_found"] * 3 + [""])
+        assert [chat.body["model"] for chat in stub.chats] == ["b", "a", "a"]
+
+
+def asked_models(services: Services, settings: Settings) -> tuple[list[str], list[str]]:
+    """Return the models that the page offers, and the error with each model; None the last."""
+    library = Library(settings, services.database)
+    library.embedder = library.embedders.default = services.library.embedder
+    key = keys.create(services.database, name="test", scopes=("read",), principal="ann")
+    headers = {"authorization": f"Bearer {key.secret}"}
+    errors = []
+    with running(create_app(Services(settings, services.database, library), ui=True)) as live:
+        offered = httpx.get(f"{live.url}/ui/models", headers=headers).json()["models"]
+        for model in ("bge-m3", "c", "b", None):
+            asked = {"question": HOLIDAY, "model": model}
+            answer = httpx.post(f"{live.url}/ui/ask", json=asked, headers=headers, timeout=60).text
+            errors.append("model_not_found" if '"model_not_found"' in answer else "")
+    return offered, errors

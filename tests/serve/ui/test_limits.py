@@ -28,6 +28,8 @@ FILE: Final = {"file": ("a.md", b"# A\n\nText.")}
 ACTIONS: Final[tuple[tuple[str, str, str, dict[str, Any]], ...]] = (
     ("/ui/ask", "POST", "/ui/ask", {"json": {"question": "holiday"}}),
     ("/ui/me", "GET", "/ui/me", {}),
+    ("/ui/models", "GET", "/ui/models", {}),
+    ("/ui/passages/", "GET", "/ui/passages/1?version=1&start=0&end=1", {}),
     ("/ui/documents/", "GET", "/ui/documents/default", {}),
     ("/ui/notice/", "GET", "/ui/notice/default", {}),
     ("/ui/suggestions/", "GET", "/ui/suggestions/default", {}),

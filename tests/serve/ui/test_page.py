@@ -28,6 +28,7 @@ from ragkit.testing.corpus import fill, new_document
 from ragkit.types import NewDocument
 from ragkit_serve.api.access import CALLER
 from ragkit_serve.api.app import create_app
+from ragkit_serve.api.gate import COOKIE
 from ragkit_serve.services import Services
 from ragkit_serve.ui.frontend import Frontend, own
 from ragkit_serve.ui.page import page
@@ -66,13 +67,22 @@ def signed_in(services: Services) -> Iterator[SignIn]:
 
 def test_a_page_begins_with_who_asks_and_what_he_may_do(signed_in: SignIn) -> None:
     told = signed_in("read", "write").get("/ui/me").json()
-    assert told.pop("principal")
     assert told == {
+        "principal": "",
         **{"logged_in": False, "writes": True, "manages": False, "collection": "default"},
-        **{"model": None, "passages": 5, "max_upload_mb": 64},
+        **{"model": None, "quotes": True, "passages": 5, "max_upload_mb": 64},
     }
     reader = signed_in("read", collections=("manuals",)).get("/ui/me").json()
     assert (reader["writes"], reader["collection"]) == (False, None)
+
+
+def test_a_cookie_that_was_left_is_no_log_in(services: Services) -> None:
+    settings = services.settings.model_copy(update={"serve_auth": "none"})
+    open_to_all = Services(settings, services.database, services.library)
+    anybody = client(create_app(open_to_all, ui=True))
+    anybody.cookies.set(COOKIE, "0" * 64)
+    told = anybody.get("/ui/me").json()
+    assert (told["principal"], told["logged_in"]) == ("", False)
 
 
 def test_documents_are_listed_by_name(signed_in: SignIn) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, repeat
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -133,6 +137,47 @@ def test_they_are_made_anew_when_documents_change_and_of_none_that_is_hidden(
     after = suggestions.of(services.library, caller, "harbour", "zh")
     assert after
     assert not any("图书" in question for question in after)
+
+
+@pytest.mark.usefixtures("harbour")
+def test_who_waits_gets_what_was_made_meanwhile(
+    services: Services, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page asks again when the next file is searchable, while its first request is at work."""
+    begun, go_on = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def slowly(*args: Any) -> tuple[tuple[str, ...], bool]:
+        made.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        return ("How long is the quay?",), True
+
+    monkeypatch.setattr("ragkit_serve.ui.suggestions.answered", slowly)
+    monkeypatch.setattr("ragkit_serve.ui.suggestions.MAX_S", 0.01)
+    suggestions = Suggestions()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(suggestions.of, services.library, caller, "harbour", "en")
+        assert begun.wait(60)
+        second = pool.submit(suggestions.of, services.library, caller, "harbour", "en")
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.2)
+        go_on.set()
+        assert first.result() == second.result() == ("How long is the quay?",)
+    assert made == [1]
+
+
+@pytest.mark.usefixtures("harbour")
+def test_what_time_cuts_off_is_not_kept_and_the_first_try_may_take_long(
+    services: Services, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = chain([0.0, 100.0], repeat(200.0))  # read first when the first try is answered
+    monkeypatch.setattr("ragkit_serve.ui.suggestions.monotonic", lambda: next(clock))
+    suggestions = Suggestions()
+    few = suggestions.of(services.library, caller, "harbour", "en")
+    assert len(few) == 1, "the second try would have come a hundred seconds later"
+    again = suggestions.of(services.library, caller, "harbour", "en")
+    assert len(again) == 3
 
 
 def test_the_route_knows_only_what_is_there(app: FastAPI, services: Services) -> None:

@@ -89,7 +89,7 @@ def test_a_source_with_one_quotation_that_was_not_found_is_not_called_verified()
 def test_a_source_is_named_with_the_headings_it_stands_under() -> None:
     cited = replace(CITED, title="手册", headings=("请假", "<b>产假</b>"), page=None)
     html = turn_html(replace(TURN, citations=(cited,)), NUMBER, markdown=True, words=ZH)
-    assert "手册, 请假 &gt; &lt;b&gt;产假&lt;/b&gt;" in html
+    assert "手册，请假 &gt; &lt;b&gt;产假&lt;/b&gt;" in html
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import { call, say, words } from "./server.js";
 
 const EVERY_MS = 20_000; // between two looks for collections that were made elsewhere
 let known = new Map(); // how many documents are in each collection, by its name
+let begun = 0; // lists that were asked for
+let shown = 0; // the latest of them that has come
 
 // How many documents the collection has that is chosen.
 export const documentsIn = (collection) => known.get(collection) ?? 0;
@@ -29,9 +31,13 @@ export function drawCollections(place, me, changed) {
 
 // List the collections; choose the first of the `usual` ones that is there, unless one is chosen already.
 export async function loadCollections(usual, changed = () => {}) {
+  const turn = begun += 1;
   const listed = await all();
+  if (turn < shown) return; // one that was asked for later has come before
+  shown = turn;
   const select = $("#rk-collection");
   const before = select.value;
+  const had = documentsIn(before);
   const names = listed.map(({ id }) => id);
   known = new Map(listed.map(({ id, documents }) => [id, documents]));
   const options = listed.map(({ id, documents }) =>
@@ -41,6 +47,7 @@ export async function loadCollections(usual, changed = () => {}) {
   if (labels(options) !== labels(select.options)) select.replaceChildren(...options); // else an open list would close
   select.value = [before, usual].find((name) => names.includes(name)) ?? names[0] ?? "";
   if (select.value !== before) changed();
+  if (select.value !== before || documentsIn(select.value) !== had) document.dispatchEvent(new Event("rk-counted"));
 }
 
 async function all() {

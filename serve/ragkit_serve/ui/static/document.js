@@ -2,6 +2,7 @@
 
 import { $, count, guarded, make, printable } from "./dom.js";
 import { fileSize, languageText, timeText } from "./format.js";
+import { readable } from "./reading.js";
 import { call, say, words } from "./server.js";
 import { me } from "./settings.js";
 
@@ -90,5 +91,5 @@ function pagesOf({ text, pages, start }) {
     at = begins - start;
     return [before, make("div", { class: "rk-page" }, say("page", { page }))];
   });
-  return [...parts, points.slice(at).join("")].map((part) => (typeof part === "string" ? printable(part) : part));
+  return [...parts, points.slice(at).join("")].map((part) => (typeof part === "string" ? readable(make("span", {}, printable(part)), opened.file.uri) : part));
 }

@@ -1,4 +1,4 @@
-// The chat: questions, conversations and sources. Gradio's page is the frame; the scripts fill its
+// The chat: questions and conversations. Gradio's page is the frame; the scripts fill its
 // empty columns, each tab by a file of its own.
 // HTML comes rendered and cleaned from the server alone; everything else is set as text.
 
@@ -6,7 +6,8 @@ import { drawArrivals, hideEnded } from "./arrivals.js";
 import { drawConversations, refreshList } from "./conversations.js";
 import { $, guarded, make } from "./dom.js";
 import { drawDocuments } from "./documents.js";
-import { drawOriginal } from "./original.js";
+import { chosenModel, drawModels } from "./models.js";
+import { closePanel, drawPanel, isPanelOpen, openSource } from "./panel.js";
 import { drawSearch } from "./search.js";
 import { call, eventsOf, failure, learn, say, words } from "./server.js";
 import { chosen, drawSettings, loadSettings, me } from "./settings.js";
@@ -76,7 +77,7 @@ async function ask(question, replaced = null) {
   let kept = false;
   try {
     const replaces = replaced && Number(replaced.dataset.answer.split("/")[1]);
-    const asked = { ...options, question, conversation: current.id, replaces };
+    const asked = { ...options, question, model: chosenModel(), conversation: current.id, replaces };
     const events = eventsOf(await call("/ui/ask", "POST", asked, control.signal));
     for await (const event of events) {
       if (event.error) throw failure(event.error);
@@ -203,29 +204,6 @@ async function rate(article, button, rating, comment) {
   $(".rk-acts", article).after(make("p", { class: "rk-thanks", role: "status" }, words.thanks));
 }
 
-// The source of a citation
-
-let opener = null;
-
-async function openSource(button) {
-  const article = button.closest(".rk-turn");
-  const told = await (await call(`/ui/sources/${article.dataset.answer}/${button.dataset.n}`)).json();
-  opener = button;
-  $("#rk-source").innerHTML = told.html;
-  $("#rk-panel").hidden = false;
-  document.body.classList.add("rk-reading");
-  $("#rk-source .rk-span")?.scrollIntoView({ block: "center" });
-  drawOriginal($("#rk-source"));
-  $("#rk-close").focus();
-}
-
-function closePanel() {
-  if ($("#rk-panel").hidden) return;
-  $("#rk-panel").hidden = true;
-  document.body.classList.remove("rk-reading", "rk-paged");
-  opener?.focus();
-}
-
 // Everything that is clicked or pressed, wherever Gradio puts it
 
 document.addEventListener("click", (event) => {
@@ -247,7 +225,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing) {
-    if (!$("#rk-panel").hidden) closePanel();
+    if (isPanelOpen()) closePanel();
     else if (current.editing) $("[data-act=edit]", leaveEditing()).focus();
     else stop();
   }
@@ -260,7 +238,7 @@ document.addEventListener("keydown", (event) => {
 
 function offerLogOut() {
   if (!me.logged_in) return;
-  const button = make("button", { type: "button", id: "rk-out" }, say("log_out", me));
+  const button = make("button", { type: "button", id: "rk-out" }, say(me.principal ? "log_out_who" : "log_out", me));
   button.addEventListener("click", () => guarded(button.parentElement, async () => {
     await fetch("/logout", { method: "POST" });
     location.assign("/");
@@ -288,29 +266,28 @@ async function begin() {
   learn(JSON.parse($("#rk-words textarea, #rk-words input").value));
   $("#rk-transcript").append(make("div", { id: "rk-turns", role: "log", "aria-live": "polite" }));
   drawConversations($("#rk-list"), { current: () => current.id, left: newConversation });
-  document.body.append(
-    make("aside", { id: "rk-panel", "aria-label": words.source, hidden: "" },
-      make("button", { type: "button", id: "rk-close", "aria-label": words.close, title: words.close }, "✕"),
-      make("div", { id: "rk-source" })),
-  );
+  drawPanel();
   field().setAttribute("aria-label", words.question);
   field().title = words.question_keys;
   closeSide();
   $("#rk-new").before(make("h1", { class: "rk-brand-name" }, "ragkit"));
   const answering = make("p", { id: "rk-answering" });
   $("#rk-composer").after(answering);
-  drawArrivals($("#rk-composer"), () => loadSettings().then(drawIfEmpty).catch(() => {}));
-  // A long question, and files on their way, take their room from the transcript.
+  drawArrivals($("#rk-composer"), () => loadSettings().catch(() => {}));
+  // A long question, files on their way and what answers take their room from the transcript.
   measure("composer", 0);
+  measure("answering", 0);
   measure("arriving", 16);
   refreshList();
   drawSettings($("#rk-choices"));
   keepPage();
-  document.addEventListener("rk-collection", drawIfEmpty);
+  for (const event of ["rk-collection", "rk-counted"]) document.addEventListener(event, drawIfEmpty);
   await guarded($("#rk-choices"), loadSettings);
-  newConversation();
+  drawModels(answering);
+  // Somebody may have opened a conversation meanwhile.
+  if (current.id) current.collection = chosen().collection;
+  else newConversation();
   $("#rk-add").hidden = !me.writes;
-  answering.textContent = me.model ? say("answered_by", me) : words.answered_by_quotations;
   offerLogOut();
   document.body.classList.add("rk-ready");
 }

@@ -2,6 +2,8 @@
 
 import { $, guarded, make, nameOf, printable, table } from "./dom.js";
 import { markWords } from "./marks.js";
+import { openPassage } from "./panel.js";
+import { readable } from "./reading.js";
 import { call, say, words } from "./server.js";
 import { chosen } from "./settings.js";
 
@@ -55,15 +57,14 @@ function result(hit, query) {
   const name = nameOf(hit.title, hit.uri);
   const headings = hit.headings.map(printable).filter((heading) => heading !== name);
   const place = [hit.page === null ? "" : say("page", { page: hit.page }), headings.join(" › ")];
-  return make("li", { class: "rk-result" }, make("div", { class: "rk-found" }, ...markWords(passageText(hit), query)),
-    make("p", { class: "rk-from" }, make("strong", {}, name),
-      ...place.filter(Boolean).map((part) => make("span", {}, part))));
-}
-
-// Without empty lines, and with headings as they read: a Markdown file has # before them.
-function passageText({ text, uri }) {
-  const lines = printable(text.trim()).replace(/\n\s*\n/g, "\n");
-  return /\.(?:md|markdown)$/i.test(uri) ? lines.replace(/^#{1,6}\s+/gm, "") : lines;
+  const text = printable(hit.text.trim()).replace(/\n\s*\n/g, "\n"); // without empty lines
+  const passage = readable(make("div", { class: "rk-found" }, ...markWords(text, query)), hit.uri);
+  const open = make("button", { type: "button", class: "rk-link", title: words.open_passage }, name);
+  const item = make("li", { class: "rk-result" }, passage,
+    make("p", { class: "rk-from" }, open, ...place.filter(Boolean).map((part) => make("span", {}, part))));
+  open.addEventListener("click", () => guarded(item, () => openPassage(open, hit)));
+  passage.addEventListener("click", () => { if (getSelection().isCollapsed) open.click(); });
+  return item;
 }
 
 // A long passage is cut by the style; a button shows all of it.

@@ -90,7 +90,7 @@ function option(id, name) {
     else picked.delete(id);
     hint();
   });
-  return make("label", {}, box, name);
+  return make("label", { title: name }, box, make("span", {}, name));
 }
 
 function hint() {
