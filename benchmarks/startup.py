@@ -28,8 +28,8 @@ QUESTIONS = (
     "机房温度应该保持在多少度？",
     "Who is the chief executive?",
 )
-# A setting that the server does not have makes the command answer by itself. This one is of language
-# models alone, so that a quoted answer stays the same.
+# A setting that the server does not have makes the command answer by itself. This one is of
+# language models alone, so that a quoted answer stays the same.
 WAYS: Mapping[str, Mapping[str, str]] = {
     "a running `ragkit serve`": {},
     "itself": {"RAGKIT_LLM_SEED": "1"},
