@@ -23,6 +23,8 @@ MAX_NAMED = 4  # missing words named in a reason
 _NAMED_CHARS = range(2, 13)  # of Chinese; arbitrary: a longer stretch is no name of anything
 
 _WORD = re.compile(rf"[^\W_{CJK}]+(?:[-'’][^\W_{CJK}]+)*")
+# A verb of naming at the end of a stretch, as in 总裁叫什么; 百姓 and 尖叫 are nouns.
+_NAMING_VERB = re.compile("(?:(?<![大尖鸣鳴喊])叫|(?<!百)姓)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,16 @@ def _missing_runs(question: Question, known: Collection[str]) -> Iterator[str]:
             if not held and not says_nothing(character):
                 stretch += character
                 continue
-            if len(stretch) in _NAMED_CHARS:
-                yield stretch
+            yield from _named(stretch)
             stretch = ""
-        if len(stretch) in _NAMED_CHARS:
-            yield stretch
+        yield from _named(stretch)
+
+
+def _named(stretch: str) -> Iterator[str]:
+    """Yield a stretch without its verb of naming, where it is as long as a name may be."""
+    noun = _NAMING_VERB.sub("", stretch)
+    if len(noun) in _NAMED_CHARS:
+        yield noun
 
 
 def _as_written(run: str, text: str) -> str:
