@@ -29,6 +29,7 @@ LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "score": "score {score}",
         "same text": "The same text: {names}",
         "nothing": "Nothing found.",
+        "no words": "No passage has the words that you searched for; these are nearest in meaning.",
         "below cut-off": "Nothing found that reaches the reranker's cut-off: it dropped {count}"
         " passages; --no-rerank shows them.",
         "no sources": "The answer cites nothing.",
@@ -55,6 +56,7 @@ LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "score": "得分 {score}",
         "same text": "内容相同：{names}",
         "nothing": "没有找到相关内容。",
+        "no words": "没有段落包含您搜索的词；以下是意思最接近的段落。",
         "below cut-off": "没有内容达到重排序的分数线：去掉了 {count} 段，用 --no-rerank 可以显示。",
         "no sources": "这个回答没有引用来源。",
         "document": "文档 {document}，字符 {start}-{end}",
@@ -80,6 +82,7 @@ LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "score": "得分 {score}",
         "same text": "內容相同：{names}",
         "nothing": "沒有找到相關內容。",
+        "no words": "沒有段落包含您搜尋的詞；以下是意思最接近的段落。",
         "below cut-off": "沒有內容達到重排序的分數線：去掉了 {count} 段，用 --no-rerank 可以顯示。",
         "no sources": "這個回答沒有引用來源。",
         "document": "文件 {document}，字元 {start}-{end}",

@@ -29,11 +29,17 @@ def place(source: Hit | Citation, words: Mapping[str, str]) -> str:
 
 
 def hits_text(query: str, hits: Sequence[Hit], stages: Sequence[Stage] = ()) -> str:
-    """Write passages; where there are none, whether a cut-off left none."""
+    """Write passages, after a line where words were searched for and no passage has any of them.
+
+    Where there are no passages, say whether a cut-off left none.
+    """
     words = labels(query)
     if not hits:
         return f"{_nothing(stages, words)}\n"
-    return "".join(_hit(n, hit, words) for n, hit in enumerate(hits, start=1))
+    by_words = any(stage.name.startswith("lexical") for stage in stages)
+    has_words = not by_words or any("lexical" in hit.scores for hit in hits)
+    text = "" if has_words else f"{words['no words']}\n\n"
+    return text + "".join(_hit(n, hit, words) for n, hit in enumerate(hits, start=1))
 
 
 def notes_text(question: str, answer: Answer) -> str:

@@ -1,5 +1,7 @@
 """What people see: nothing of a document may command their terminal."""
 
+from dataclasses import replace
+
 import pytest
 
 from ragkit import render
@@ -76,6 +78,17 @@ def test_nothing_found_says_when_a_cut_off_left_nothing() -> None:
     for stages in ([], [found], [Stage("rerank", 0.1), Stage("cut-off", 0.0)]):
         assert hits_text("Why?", [], stages) == "Nothing found.\n"
         assert hits_text("为什么？", [], stages) == "没有找到相关内容。\n"
+
+
+def test_passages_without_any_of_the_words_are_announced_as_nearest_in_meaning() -> None:
+    by_meaning = Hit(1, 1, "/x/h.md", "", None, 0, 4, "text", 1.0, {"dense": 0.1})
+    by_words = replace(by_meaning, scores={"dense": 0.1, "lexical": 2.0})
+    both = [Stage("dense", 0.1), Stage("lexical", 0.1), Stage("fuse", 0.0)]
+    line = "No passage has the words that you searched for; these are nearest in meaning.\n"
+    assert hits_text("zebra", [by_meaning], both).startswith(line)
+    assert hits_text("斑马", [by_meaning], both).startswith("没有段落包含您搜索的词")
+    assert line not in hits_text("zebra", [by_meaning, by_words], both)
+    assert line not in hits_text("zebra", [by_meaning], both[:1]), "words were not searched for"
 
 
 def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:

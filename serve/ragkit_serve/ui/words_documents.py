@@ -94,6 +94,7 @@ EN: Final[dict[str, str]] = {
     "all_stages": "all steps",
     "found": "{count} passages found",
     "found_one": "1 passage found",
+    "found_nearest": "No passage has the words that you searched for. These are nearest in meaning.",
     "found_nothing": "Nothing was found. Try other words, or fewer.",
 }
 
@@ -187,5 +188,6 @@ ZH: Final[dict[str, str]] = {
     "all_stages": "全部步骤",
     "found": "找到 {count} 个段落",
     "found_one": "找到 1 个段落",
+    "found_nearest": "没有段落包含您搜索的词。以下是意思最接近的段落。",
     "found_nothing": "没有找到。请换几个词，或少用几个词。",
 }

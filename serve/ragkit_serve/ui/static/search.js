@@ -49,7 +49,9 @@ async function search(query) {
   const { data, timings } = found;
   if (!data.length) return show(words.found_nothing);
   const results = make("ol", { class: "rk-results", "aria-label": words.retrieval }, ...data.map((hit) => result(hit, query)));
-  show(data.length === 1 ? words.found_one : say("found", { count: data.length }), [results], [details(data, timings)]);
+  const hasWords = mode === "dense" || data.some(({ scores }) => "lexical" in scores);
+  const counted = data.length === 1 ? words.found_one : say("found", { count: data.length });
+  show(hasWords ? counted : words.found_nearest, [results], [details(data, timings)]);
   for (const passage of results.querySelectorAll(".rk-found")) offerWhole(passage);
 }
 
