@@ -45,7 +45,7 @@ test-long: tools ## the tests that take longer than five seconds each
 test-vllm: tools venvs ## the tests that need a real vLLM, llm-compressor, llama.cpp's server or lm-evaluation-harness
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,vllm)
 
-test-browser: tools ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=docs/images keeps pictures
+test-browser: tools ## the tests of the chat page and the report in a real Chromium; RAGKIT_SCREENSHOTS=FOLDER keeps pictures
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(call marked,browser)
 
 test-faults: tools ## ingestions that are killed, stopped, run beside each other, and run out of disk
