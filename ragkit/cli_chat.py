@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PROMPT: Final = "> "
 PARTIAL: Final = 3  # the exit code when some questions of a pipe failed
+QUIT: Final = frozenset({"/quit", "quit", "exit", "退出"})
 HELP: Final = """\
 /again        answer the last question again and replace its answer
 /again TEXT   replace the last question by this one
@@ -170,7 +171,7 @@ class _Chat:
         from ragkit.errors import RagkitError
 
         typed = line.strip()
-        if typed == "/quit":
+        if typed.lower() in QUIT:
             return False
         try:
             if typed.startswith("/"):

@@ -73,6 +73,12 @@ def chat(typed: bytes, *options: str, code: int = 0, **variables: str) -> tuple[
     return done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("word", ["quit", "Exit", "退出", "/quit"])
+def test_a_word_ends_the_chat_as_in_other_programs(mine: Conversations, word: str) -> None:
+    out, _ = chat(f"{word}\n{HOLIDAY}\n".encode())
+    assert "28 days" not in out
+
+
 def test_a_pipe_is_a_conversation(mine: Conversations, tmp_path: Path) -> None:
     typed = (
         f"{HOLIDAY}\n\nWhen do they lapse?\n/sources\n/history\n/help\n"

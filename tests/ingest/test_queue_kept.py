@@ -76,7 +76,7 @@ def test_a_queued_file_is_shown_with_its_place_fails_and_is_tried_again(
         "a.md": "done",
         "empty.txt": "failed",
     }
-    assert run("jobs", "retry", "--all") == "1 job queued again.\n"
+    assert run("jobs", "retry", "--all") == "Queued again: 1 job\n"
     (folder / "empty.txt").write_text("Not empty any more.")
     assert files.work()
     assert ledger.job(numbers["empty.txt"]).state == "done"

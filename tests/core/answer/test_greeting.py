@@ -18,7 +18,8 @@ from ragkit.testing import FakeEmbedder, FakeLanguageModel, FakeStore, fill, new
      "Thanks, that helped!", "Thanks for your help",
      "Thank you!", "help", "What can you do?", "你好", "您好！", "大家好", "早上好",
      "谢谢", "好的，谢谢您！", "謝謝", "谢谢你啊", "谢谢您的帮助！", "你能做什么？",
-     "在吗？", "再见", "bye!"],
+     "在吗？", "再见", "bye!", "got it", "No thanks.", "太好了，谢谢你", "非常感谢", "谢了", "晚安",
+     "good night", "What documents do you have?", "Which files are there?", "你有哪些文档？"],
 )  # fmt: skip
 def test_greetings(text: str) -> None:
     assert is_greeting(text)
@@ -28,7 +29,7 @@ def test_greetings(text: str) -> None:
     "text",
     ["hi, when does the lease end?", "hello world program", "help desk phone", "你好，租金多少？",
      "谢谢卡怎么写", "good morning routine", "who are you allowed to invite", "早班几点",
-     "", " ", "ok button",
+     "", " ", "ok button", "What documents do I need for a visa?", "申请签证要有哪些文件？",
      "What can you do if the lamp is red?", "怎么用咖啡机", "h" * 5000],
 )  # fmt: skip
 def test_questions_are_no_greetings(text: str) -> None:

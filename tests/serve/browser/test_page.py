@@ -138,6 +138,10 @@ def test_a_citation_opens_its_source_with_the_span_highlighted(open_page: Any, s
     page.keyboard.press("Escape")
     assert page.locator("#rk-panel").is_hidden()
     assert page.evaluate("document.activeElement.className") == "rk-cite"
+    page.locator(".rk-cite").first.click()
+    page.wait_for_selector("#rk-panel:not([hidden])")
+    tab(page, 1)
+    assert page.locator("#rk-panel").is_hidden(), "a source belongs to where it was opened"
 
 
 def test_a_manual_is_cited_by_page(open_page: Any, site: Any) -> None:

@@ -215,7 +215,7 @@ document.addEventListener("click", (event) => {
   if (cite) guarded(cite.closest(".rk-answer"), () => openSource(cite));
   else if (act) guarded(act.closest(".rk-turn"), () => onAnswer[act.dataset.act](act.closest(".rk-turn"), act));
   else if (open) guarded(place, () => openConversation(open.dataset.id)).then(closeSide);
-  else if (hit("#rk-close")) closePanel();
+  else if (hit("#rk-close, [role=tab]")) closePanel();
   else if (hit("#rk-new")) {
     newConversation();
     closeSide();
