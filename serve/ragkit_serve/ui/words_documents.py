@@ -94,7 +94,8 @@ EN: Final[dict[str, str]] = {
     "all_stages": "all steps",
     "found": "{count} passages found",
     "found_one": "1 passage found",
-    "found_nearest": "No passage has the words that you searched for. These are nearest in meaning.",
+    "found_nearest": "No passage has the words that you searched for. These are nearest in"
+    " meaning.",
     "found_nothing": "Nothing was found. Try other words, or fewer.",
 }
 
