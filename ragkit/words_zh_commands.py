@@ -148,7 +148,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "ragkit's own": "ragkit 自带的",
     "the model's own": "模型自带的",
     "the server's": "由服务器决定",
-    "the server's only model": "服务器上唯一的模型",
+    "the server's first model": "服务器上的第一个模型",
     "this environment": "当前环境",
     "what the server says, else 4096": "由服务器告知，否则 4096",
     # ragkit documents, collections, share

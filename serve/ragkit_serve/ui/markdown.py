@@ -138,7 +138,8 @@ class _Rendering:
         self.parts.append(f"<{tag}>")
         for item in items:
             self.parts.append("<li>")
-            self._text(_ITEM.sub("", item, count=1))
+            mark = _ITEM.match(item)
+            self._text(item[mark.end() :] if mark else item)
             self.parts.append("</li>")
         self.parts.append(f"</{tag[:2]}>")
 
