@@ -154,7 +154,7 @@ def test_pages_are_turned_and_shown_larger(open_page: Any, site: Any) -> None:
     large = box(page, "dialog .rk-sheet")
     assert large["width"] > 1.5 * small["width"]
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    until(page, "!document.querySelector('dialog')")  # its event of closing comes later
     assert page.locator("#rk-panel").is_visible(), "Escape has closed the larger page alone"
     assert page.evaluate("document.activeElement.className") == "rk-page"
     page.keyboard.press("Escape")
