@@ -233,6 +233,7 @@ def test_a_newcomer_walks_through_the_page(
         ready(page)
         if "viewport" in LOOKS[look]:
             page.click(".sidebar .toggle-button")
+            until(page, "document.querySelector('.sidebar').getBoundingClientRect().left === 0")
         until(page, "document.querySelectorAll('#rk-conversations h2').length === 4")
         scene("conversations")
         page.goto(url)
