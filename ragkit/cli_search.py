@@ -8,10 +8,10 @@ import typer
 
 from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_collection import SearchesIn
+from ragkit.cli_mode import SearchMode
 from ragkit.cli_where import Where
 from ragkit.command_output import SearchRequest
 from ragkit.outputs import print_outputs
-from ragkit.types import Mode
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -27,13 +27,7 @@ def search(
         int | None,
         typer.Option("-k", help="Number of passages (default: the setting RAGKIT_TOP_K)."),
     ] = None,
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            help="Search mode: by meaning and by words (hybrid), by meaning "
-            "(dense) or by words (lexical)."
-        ),
-    ] = "hybrid",
+    mode: SearchMode = "hybrid",
     collection: SearchesIn = None,
     where: Where = None,
     as_of: AsOf = None,

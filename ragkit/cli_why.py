@@ -8,8 +8,8 @@ import typer
 
 from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_collection import AnswersFrom
+from ragkit.cli_mode import SearchMode
 from ragkit.cli_where import Where
-from ragkit.types import Mode
 
 if TYPE_CHECKING:
     from ragkit.why import Step, Why
@@ -24,13 +24,7 @@ def why(
     k: Annotated[
         int | None, typer.Option("-k", help="Passages to answer from; as `ragkit ask` has them.")
     ] = None,
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            help="Search mode: by meaning and by words (hybrid), by meaning "
-            "(dense) or by words (lexical)."
-        ),
-    ] = "hybrid",
+    mode: SearchMode = "hybrid",
     where: Where = None,
     as_of: AsOf = None,
     answer: Annotated[

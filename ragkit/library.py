@@ -130,7 +130,7 @@ class Library:
     def models(self, *, max_age_s: float = 0.0) -> Sequence[str]:
         """List the language models that a question may choose from: those that the server offers.
 
-        None where the settings name the model, or no server. Raises what `offered` does.
+        Empty where the settings name the model, or no server. Raises what `offered` does.
         """
         from ragkit.model.choice import offered
         from ragkit.model.open import is_served, servers_of

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ragkit.cli_mode import SearchMode
 from ragkit_eval.item import Task
 from ragkit_eval.rag import options as o
 
@@ -13,7 +14,7 @@ def rag(
     sets: o.Sets,
     collection: o.CollectionOption = None,
     documents: o.Documents = False,
-    mode: o.ModeOption = "hybrid",
+    mode: SearchMode = "hybrid",
     passages: Annotated[
         int | None,
         typer.Option(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit.cli_mode import SearchMode
 from ragkit_eval.rag import options as o
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def retrieval(
     sets: o.Sets,
     collection: o.CollectionOption = None,
     documents: o.Documents = False,
-    mode: o.ModeOption = "hybrid",
+    mode: SearchMode = "hybrid",
     k: Annotated[
         int,
         typer.Option(

@@ -30,17 +30,17 @@ _GREETING: Final = re.compile(
 _HELP: Final = re.compile(
     r"(?:help(?: me)?|(?:who|what) are you|what can (?:you do|i ask(?: you)?)|how does this work"
     r"|what is this|(?:what|which) (?:documents|files) (?:do you (?:have|know)|are (?:there|here))"
-    r"|(?:你|这里|這裡)?(?:都)?(?:有|知道)(?:哪些|什么|什麼)(?:文档|文檔|文件)|你是谁|你是誰|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
+    r"|(?:你|这里|這裡)?(?:都)?(?:有|知道)(?:哪些|什么|什麼)(?:文档|文檔|文件)"
+    r"|你是谁|你是誰|你能做什么|你能做什麼|能问什么|能問什麼|我能问什么|我能問什麼"
     r"|可以问什么|可以問什麼|你会什么|你會什麼|怎么用|怎麼用|帮助|幫助)",
     re.IGNORECASE,
 )
 _THANKS: Final = re.compile(
-    r"(?:(?:(?:ok|okay|great|perfect|super) )?(?:many )?(?:thanks|thank you|thx|cheers)"
+    r"(?:(?:(?:no|ok|okay|great|perfect|super) )?(?:many )?(?:thanks|thank you|thx|cheers)"
     r"(?: a lot| so much| very much)?(?: for (?:your|the) (?:help|answer|time))?"
-    r"|got it|(?:no )?(?:thanks|thank you)|i see|cool"
-    r"|太好了|太棒了|(?:非常|十分)(?:感谢|感謝)|谢了|謝了"
+    r"|got it|i see|cool|太好了|太棒了|谢了|謝了"
     r"|that (?:helped|helps|was helpful|is all|'s all)(?: a lot)?|great|perfect|ok|okay|good|nice"
-    r"|(?:谢谢|謝謝|多谢|多謝|感谢|感謝)(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到)",
+    r"|(?:谢谢|謝謝|多谢|多謝|(?:非常|十分)?(?:感谢|感謝))(?:你|您)?(?:的?(?:帮助|幫助|回答))?[了啦啊呀]?|好的?|明白了?|知道了|收到)",
     re.IGNORECASE,
 )
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragkit.types import Mode
-
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit_eval.rag.summary import RagSummary
@@ -28,13 +26,6 @@ CollectionOption = Annotated[
 Documents = Annotated[
     bool,
     typer.Option("--documents", help="Ingest the documents of the sets first, if necessary."),
-]
-ModeOption = Annotated[
-    Mode,
-    typer.Option(
-        help="Search mode: by meaning and by words (hybrid), by meaning (dense) or by words"
-        " (lexical)."
-    ),
 ]
 Limit = Annotated[
     int | None,

@@ -12,6 +12,7 @@ from ragkit.model.open import is_served
 from ragkit_serve.api.errors import ApiError
 
 if TYPE_CHECKING:
+    from ragkit.settings import Settings
     from ragkit_serve.services import Services
 
 RAGKIT: Final = "ragkit"
@@ -47,14 +48,15 @@ def served_models(services: Services) -> Sequence[str]:
     It is the one that the settings name, else those that `Library.models` lists, whose errors it
     raises.
     """
-    settings = services.settings
-    if settings.llm_model is not None and is_served(settings):
-        return (settings.llm_model,)
-    return services.library.models()
+    named = _named_model(services.settings)
+    return services.library.models() if named is None else (named,)
 
 
 def _is_model(name: str, services: Services) -> bool:
-    settings = services.settings
-    if settings.llm_model is not None and is_served(settings):
-        return name == settings.llm_model
-    return services.library.has_model(name)
+    named = _named_model(services.settings)
+    return services.library.has_model(name) if named is None else name == named
+
+
+def _named_model(settings: Settings) -> str | None:
+    """Return the served model that the settings name; None where they name none."""
+    return settings.llm_model if is_served(settings) else None

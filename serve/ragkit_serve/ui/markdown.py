@@ -122,7 +122,7 @@ class _Rendering:
                 lines = list(group)
                 start = _start(lines) if tag == "ol" else None
                 if tag == "ul" or start is not None:
-                    self._list(tag if start in (None, 1) else f'ol start="{start}"', lines)
+                    self._list(tag, lines, None if start == 1 else start)
                 else:
                     self._lines(lines)
 
@@ -133,23 +133,26 @@ class _Rendering:
             self._text(line)
         self.parts.append("</p>")
 
-    def _list(self, tag: str, items: Iterable[str]) -> None:
+    def _list(self, tag: str, items: Iterable[str], start: int | None) -> None:
         """Write quoted items as a list, which shows their signs or numbers itself."""
-        self.parts.append(f"<{tag}>")
+        self._open(tag, start)
         for item in items:
             self.parts.append("<li>")
             mark = _ITEM.match(item)
             self._text(item[mark.end() :] if mark else item)
             self.parts.append("</li>")
-        self.parts.append(f"</{tag[:2]}>")
+        self.parts.append(f"</{tag}>")
 
     def _tag(self, token: Token) -> None:
         if token.nesting < 0:
             self.parts.append(f"</{token.tag}>")
             return
         start = token.attrGet("start") if token.tag == "ol" else None
-        number = f' start="{int(start)}"' if start is not None else ""
-        self.parts.append(f"<{token.tag}{number}>")
+        self._open(token.tag, None if start is None else int(start))
+
+    def _open(self, tag: str, start: int | None) -> None:
+        number = "" if start is None else f' start="{start}"'
+        self.parts.append(f"<{tag}{number}>")
 
     def _text(self, content: str) -> None:
         for part in _SENTINELS.split(content):

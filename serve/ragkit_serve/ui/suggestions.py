@@ -140,17 +140,15 @@ class Suggestions:
         browser = Browser(library.database.pool, caller.tenant, caller.readers)
         key = (caller.tenant, caller.readers, collection, language)
         stamp, documents = _listed(browser, collection)
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
+        if (ready := self._made(key, stamp)) is not None:
+            return ready
         if not documents or not self._making.acquire(timeout=WAIT_S):
             return ()
         try:
             # Meanwhile another page may have had them made, or the next file has come.
             stamp, documents = _listed(browser, collection)
-            kept = self._kept.get(key)
-            if kept is not None and kept[0] == stamp:
-                return kept[1]
+            if (ready := self._made(key, stamp)) is not None:
+                return ready
             newest = sorted(documents, key=lambda one: (one.language != language, -one.id))
             kb = quoting(library, caller, collection)
             made, is_whole = answered(kb, browser, newest[:MAX_DOCUMENTS])
@@ -159,6 +157,11 @@ class Suggestions:
         finally:
             self._making.release()
         return made
+
+    def _made(self, key: object, stamp: object) -> tuple[str, ...] | None:
+        """Return the questions that were made for these documents; None without any."""
+        stored = self._kept.get(key)
+        return stored[1] if stored is not None and stored[0] == stamp else None
 
     def _keep(self, key: object, stamp: object, made: tuple[str, ...]) -> None:
         self._kept[key] = (stamp, made)

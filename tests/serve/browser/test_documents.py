@@ -11,12 +11,11 @@ from ragkit.testing import FakeEmbedder
 from ragkit.testing.corpus import fill, new_document
 from ragkit_serve.ui import routes
 from ragkit_serve.ui.words import WORDS
-from tests.serve.browser.conftest import ready
+from tests.serve.browser.conftest import PHONE, ready
 from tests.serve.browser.test_page import no_sideways, shows, state_of, tab, until
 
 pytestmark = pytest.mark.browser
 EN, ZH = WORDS["en"], WORDS["zh"]
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 ALPHABET = "abcdefghij"
 ADD_FAILED = """
     INSERT INTO job (tenant, collection_id, kind, uri, uri_key, name, state, reason)
