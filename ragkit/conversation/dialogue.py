@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from time import monotonic
-from typing import TYPE_CHECKING, Self
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID, uuid4
 
 from ragkit.answer.greeting import is_greeting
@@ -22,7 +22,7 @@ from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
 from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
 from ragkit.conversation.shown import shown
-from ragkit.errors import DatabaseError, ModelError, NotFoundError, UsageError
+from ragkit.errors import BusyError, DatabaseError, ModelError, NotFoundError, UsageError
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.conversations import (
     LEASE_S,
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
     from ragkit.settings import Settings
+
+# A stopped question ends with the model's next word, which may take this long to come.
+STOPPING_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +160,16 @@ class Conversation(Closing):
         A stream that fails or is closed before leaves no turn. Read to its end, it also sums the
         past up where that has outgrown its budget. With `replace_last` the question, the same or
         another, is asked as if the last one had not been, and takes its place when it is answered.
-        Raises what `KnowledgeBase.stream` does, BusyError while another question to this
-        conversation is being answered, and UsageError where there is no turn to replace.
+        Raises what `KnowledgeBase.stream` does, BusyError where another question to this
+        conversation is still being answered after three seconds, and UsageError where there is no
+        turn to replace.
         """
         question = storable(question)
         token = uuid4()
         if replace_last and not self._begun:
             raise nothing_to_replace()
         new = None if self._begun else (self.kb.collection, title_of(question))
-        self.conversations.begin(self.id, token, new=new)
+        self._take(token, new)
         kept = False
         try:
             with closing(self._answered(question, token, replace_last)) as pieces:
@@ -188,6 +192,17 @@ class Conversation(Closing):
     def close(self) -> None:
         """Close the knowledge base, if that opened its database."""
         self.kb.close()
+
+    def _take(self, token: UUID, new: tuple[str, str] | None) -> None:
+        """Take the conversation; wait a moment for a question to it that was just stopped."""
+        deadline = monotonic() + STOPPING_S
+        while True:
+            try:
+                return self.conversations.begin(self.id, token, new=new)
+            except BusyError:
+                if monotonic() > deadline:
+                    raise
+            sleep(0.05)
 
     def _answered(
         self, question: str, token: UUID, replace_last: bool

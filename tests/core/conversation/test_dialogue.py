@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from threading import Timer
 from typing import Any, cast
 
 import pytest
 
-from ragkit.conversation import Conversation
+from ragkit.conversation import Conversation, dialogue
 from ragkit.conversation.memory import ASKED
 from ragkit.errors import (
     IncompleteAnswerError,
@@ -257,7 +258,8 @@ def test_a_cancelled_answer_leaves_no_turn_and_lets_the_model_go(talk: Talk) -> 
     assert conversation.turns() == ()
 
 
-def test_a_second_question_at_once_is_refused(talk: Talk) -> None:
+def test_a_second_question_at_once_is_refused(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialogue, "STOPPING_S", 0.2)
     conversation = talk(Scripted())
     conversation.ask(HOLIDAY)
     same = conversation.another(conversation.id)
@@ -269,6 +271,20 @@ def test_a_second_question_at_once_is_refused(talk: Talk) -> None:
     assert isinstance(rest[-1], Answer)
     same.ask("And then they lapse?")
     assert len(same.turns()) == 3
+
+
+def test_a_question_right_after_a_stopped_one_waits_until_that_has_ended(talk: Talk) -> None:
+    """A server notices only at the next word that nobody listens any more."""
+    conversation = talk(Scripted())
+    conversation.ask(HOLIDAY)
+    same = conversation.another(conversation.id)
+    stopped = cast("Any", conversation.stream(LAPSE))
+    next(stopped)
+    ending = Timer(0.5, stopped.close)
+    ending.start()
+    same.ask(LAPSE)
+    ending.join()
+    assert len(same.turns()) == 2
 
 
 def test_no_transaction_is_open_while_the_model_is_at_work(talk: Talk, database: Database) -> None:

@@ -62,7 +62,9 @@ def until(page: Any, expression: str, timeout_s: float = 60) -> None:
     """Wait until JavaScript is true of the page; Playwright's own way is against the policy."""
     deadline = time.monotonic() + timeout_s
     while not page.evaluate(expression):
-        assert time.monotonic() < deadline, f"never came true: {expression}"
+        if time.monotonic() > deadline:
+            shown = page.inner_text("body")[-2000:]
+            raise AssertionError(f"never came true: {expression}\nthe page shows: {shown}")
         page.wait_for_timeout(20)
 
 
