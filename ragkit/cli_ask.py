@@ -8,7 +8,7 @@ import typer
 
 from ragkit.cli_as_of import AsOf
 from ragkit.cli_collection import AnswersFrom
-from ragkit.cli_decoding import DecodingOptions, decoding_with
+from ragkit.cli_decoding import DecodingOptions, ShowReasoning, decoding_with
 from ragkit.cli_where import Where
 from ragkit.command_output import AskRequest
 from ragkit.outputs import print_outputs
@@ -33,12 +33,7 @@ def ask(
     where: Where = None,
     as_of: AsOf = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    show_reasoning: Annotated[
-        bool,
-        typer.Option(
-            "--show-reasoning", help="Print the reasoning of a thinking model to standard error."
-        ),
-    ] = False,
+    show_reasoning: ShowReasoning = False,
     option: DecodingOptions = None,
     why: Annotated[
         str | None,

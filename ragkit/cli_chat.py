@@ -13,6 +13,7 @@ import typer
 
 from ragkit.cli_as_of import AsOf, moment
 from ragkit.cli_collection import AnswersFrom
+from ragkit.cli_decoding import ShowReasoning
 from ragkit.cli_where import Where, check_where
 from ragkit.words import counted, say, sentence
 
@@ -45,12 +46,7 @@ def chat(
     ] = None,
     where: Where = None,
     as_of: AsOf = None,
-    show_reasoning: Annotated[
-        bool,
-        typer.Option(
-            "--show-reasoning", help="Print the reasoning of a thinking model to standard error."
-        ),
-    ] = False,
+    show_reasoning: ShowReasoning = False,
 ) -> None:
     """Talk with your documents. The conversation is saved; type /help for the commands."""
     from ragkit.conversation import Conversation

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
-from ragkit.cli_confirm import confirm
+from ragkit.cli_confirm import YesOption, confirm
 from ragkit.cli_sharing import sharing_json, shown
 from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
@@ -87,7 +87,7 @@ def rename(
 @app.command()
 def delete(
     name: NameArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Delete a collection and all its documents."""

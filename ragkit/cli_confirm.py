@@ -1,11 +1,14 @@
 """Ask before something is deleted for good; where nobody can be asked, name the option instead."""
 
 import sys
+from typing import Annotated
 
 import typer
 
 from ragkit.errors import UsageError
 from ragkit.words import say
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def confirm(question: str) -> None:

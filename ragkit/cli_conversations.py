@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
-from ragkit.cli_confirm import confirm
+from ragkit.cli_confirm import YesOption, confirm
 from ragkit.cli_feedback import feedback
 from ragkit.settings import load_settings
 from ragkit.words import counted, say
@@ -107,7 +107,7 @@ def delete(
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Delete all your conversations.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Delete conversations with everything in them."""

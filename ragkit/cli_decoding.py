@@ -1,6 +1,6 @@
-"""`-o NAME=VALUE` of `ragkit ask`: how the language model chooses its tokens.
+"""Options of commands that a language model answers: `-o NAME=VALUE`, `--show-reasoning`.
 
-An option that is not given leaves the setting as it is.
+`-o` says how the model chooses its tokens; what is not given is as the settings say.
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ _NUMBERS: Final = {
 }
 NAMES: Final = (*_NUMBERS, "stop", "json_schema", "regex")
 
+ShowReasoning = Annotated[
+    bool,
+    typer.Option(
+        "--show-reasoning", help="Print the reasoning of a thinking model to standard error."
+    ),
+]
 DecodingOptions = Annotated[
     list[str] | None,
     typer.Option(

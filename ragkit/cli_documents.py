@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit import render
-from ragkit.cli_confirm import confirm
+from ragkit.cli_confirm import YesOption, confirm
 from ragkit.cli_sharing import sharing_json, shown
 from ragkit.settings import load_settings
 from ragkit.words import counted, say
@@ -171,7 +171,7 @@ def delete(
         list[str], typer.Argument(help="Documents: their numbers, file names, titles or paths.")
     ],
     collection: CollectionOption = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     copies: Annotated[
         bool,
         typer.Option("--copies", help="Delete them even if other files have the same content."),

@@ -29,10 +29,7 @@ CollectionOption = Annotated[
     str | None, typer.Option("--collection", "-c", help="Only jobs of this collection.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobsArgument = Annotated[
-    list[int] | None,
-    typer.Argument(metavar="JOB...", help="Job numbers, as listed by `ragkit jobs list`."),
-]
+_NUMBERS = typer.Argument(metavar="JOB...", help="Job numbers, as listed by `ragkit jobs list`.")
 
 
 @app.command("list")
@@ -100,7 +97,7 @@ def show(
 
 @app.command()
 def retry(
-    jobs: JobsArgument = None,
+    jobs: Annotated[list[int] | None, _NUMBERS] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Retry all failed and cancelled jobs.")
     ] = False,
@@ -130,10 +127,7 @@ def retry(
 
 @app.command()
 def cancel(
-    jobs: Annotated[
-        list[int],
-        typer.Argument(metavar="JOB...", help="Job numbers, as listed by `ragkit jobs list`."),
-    ],
+    jobs: Annotated[list[int], _NUMBERS],
     json: JsonOption = False,
 ) -> None:
     """Cancel queued or running jobs; their results are not stored."""

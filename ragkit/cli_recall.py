@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit.cli_index import CollectionOption
 from ragkit.cli_where import Where
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ def recall(
             "(default: stored passages)."
         ),
     ] = None,
-    collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Collection whose index to use.")
-    ] = None,
+    collection: CollectionOption = None,
     where: Where = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to find.")] = 10,
     sample: Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragkit import cli_reembed_text as text
-from ragkit.cli_confirm import confirm
+from ragkit.cli_confirm import YesOption, confirm
 
 if TYPE_CHECKING:
     from ragkit.compare_spaces import Comparison
@@ -48,7 +48,7 @@ def reembed(
     status: Annotated[
         bool, typer.Option("--status", help="Show the stored vectors by model.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Move a collection to another embedding model: build, compare, switch, roll back, clean up.

@@ -54,10 +54,10 @@ def document_named(store: Store, collection: str | None, name: str) -> Document:
     document = named(store, collection, name)
     if document is not None:
         return document
-    collections = [each.name for each in store.collections() if collection in {None, each.name}]
-    if not store.collections():
+    collections = [each.name for each in store.collections()]
+    if not collections:
         raise NotFoundError(NOTHING_INGESTED)
-    close = _close(store, collections, name)
+    close = _close(store, [each for each in collections if collection in {None, each}], name)
     but = f", but {', '.join(map(repr, close))}" if close else ""
     raise NotFoundError(
         f"There is no document {name!r}{but}: `ragkit documents list` shows them all."

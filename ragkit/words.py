@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final, Literal
 
 Language = Literal["en", "zh"]
@@ -47,18 +48,28 @@ def sentence(message: str) -> str:
     if language() == "en" or len(message) > _MAX_MESSAGE_CHARS:
         return message
     from ragkit.words_zh import TEXTS
-    from ragkit.words_zh_messages import MESSAGES
 
     if message in TEXTS:
         return TEXTS[message]
-    for text, chinese in MESSAGES.items():
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text))
-        if match := re.fullmatch(pattern, message, re.DOTALL):
+    for pattern, chinese in _messages():
+        if match := pattern.fullmatch(message):
             values = match.groupdict()
             if "reason" in values:
                 values["reason"] = sentence(values["reason"])
             return chinese.format(**values)
     return message
+
+
+@cache
+def _messages() -> list[tuple[re.Pattern[str], str]]:
+    """Compile what each message with values looks like, beside its Chinese."""
+    from ragkit.words_zh_messages import MESSAGES
+
+    looks = (re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)) for text in MESSAGES)
+    return [
+        (re.compile(look, re.DOTALL), chinese)
+        for look, chinese in zip(looks, MESSAGES.values(), strict=True)
+    ]
 
 
 def counted(number: int, noun: str) -> str:

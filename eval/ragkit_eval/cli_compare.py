@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ragkit_eval.cli_intervals import Level, Samples, Seed
+
 
 def compare(
     runs: Annotated[
@@ -19,13 +21,9 @@ def compare(
     group: Annotated[
         bool, typer.Option("--group", help="Compare each group or subject, too.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
-    samples: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="Number of resamples.")
-    ] = 10_000,
-    level: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="Confidence level of the intervals.")
-    ] = 0.95,
+    seed: Seed = 0,
+    samples: Samples = 10_000,
+    level: Level = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the comparison to this file, too: .md or .json."),

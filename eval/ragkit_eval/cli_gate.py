@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ragkit_eval.cli_intervals import Level, Samples, Seed
+
 
 def gate(
     baseline: Annotated[Path, typer.Option(help="Run file of the baseline.", metavar="RUN")],
@@ -31,13 +33,9 @@ def gate(
     allow_inconclusive: Annotated[
         bool, typer.Option("--allow-inconclusive", help="Pass when the result is inconclusive.")
     ] = False,
-    level: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="Confidence level of the intervals.")
-    ] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
-    samples: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="Number of resamples.")
-    ] = 10_000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    samples: Samples = 10_000,
     junit: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the result as JUnit XML to this file."),

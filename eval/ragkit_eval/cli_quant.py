@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragkit.cli_collection import AnswersFrom
+
 if TYPE_CHECKING:
     from ragkit.settings import Settings
     from ragkit_eval.quant.run import Questions
@@ -35,9 +37,7 @@ def quant(
         list[Path] | None,
         typer.Option(metavar="SET", help="Labelled set for grounded answers (repeatable)."),
     ] = None,
-    collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Collection to answer from.")
-    ] = None,
+    collection: AnswersFrom = None,
     documents: Annotated[
         bool, typer.Option("--documents", help="Ingest the documents of the sets first.")
     ] = False,
