@@ -5,6 +5,7 @@ A process of its own costs two to four seconds of imports. Tests whose subject i
 """
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -69,6 +70,8 @@ def run(
     """
     ours: dict[str, str | None] = {name: None for name in os.environ if name.startswith("RAGKIT_")}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    log = logging.getLogger()
+    log_handlers, log_level = log.handlers[:], log.level
     code: object = 0
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -84,6 +87,8 @@ def run(
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+            log.handlers[:] = log_handlers
+            log.setLevel(log_level)
         sys.stdout.flush()
         sys.stderr.flush()
         stdout, stderr = (stream.getvalue().decode() for stream in streams[:2])

@@ -1,6 +1,7 @@
 """The commands as a user types them: what they print, their exit codes, one line per mistake."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from ragkit_serve.stub import Fault, Reply, StubServer
-from tests.commands import Commands
+from tests.commands import Commands, run
 
 HANDBOOK = {
     "leave.md": "# Leave\n\nEvery employee has 26 days of annual leave.\n",
@@ -33,6 +34,18 @@ def ragkit(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         assert commands.json("ingest", "handbook")["documents"]["added"] == 2
         yield commands
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def test_a_command_that_is_run_here_leaves_logging_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A log line that comes after it would be written to a stream that is closed."""
+    monkeypatch.setattr("os._exit", sys.exit)  # which `ragkit worker` ends by
+    monkeypatch.setattr("ragkit_ingest.worker.work", lambda *_, until_empty: sys.exit(0))
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    assert run("worker").returncode == 0
+    assert (root.handlers, root.level) == before
 
 
 def test_ask_quotes_exactly_what_documents_show_prints(ragkit: Commands) -> None:
