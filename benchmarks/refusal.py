@@ -11,11 +11,11 @@ from benchmarks.everyday_set import NAMES, half_of, mixed_collection, questions
 from ragkit import Hit, KnowledgeBase
 from ragkit.answer.cutoff import QUOTED_FROM, Signals
 from ragkit.answer.extract import answer_signals, pick
-from ragkit.answer.logistic import auc_interval
 from ragkit.answer.meaning import Meaning
 from ragkit.answer.question import read
 from ragkit.knowledge import PASSAGES
 from ragkit.retrieve.words.weights import term_weights
+from ragkit.stats.roc import auc_interval
 from ragkit_eval.sets import LabelledSet, Question
 
 CMRC_EVERY = 4  # of its questions: 800 say enough

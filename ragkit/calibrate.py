@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
-from ragkit.answer.logistic import auc_interval, cross_validated
+from ragkit.answer.logistic import cross_validated
 from ragkit.answer.question import read
 from ragkit.errors import UsageError
 from ragkit.questions import read_lines, read_row
 from ragkit.retrieve.words.weights import term_weights
+from ragkit.stats.roc import auc_interval
 from ragkit.text.analyse import analyse
 from ragkit.types import Draft, Mode
 

@@ -1,24 +1,14 @@
-"""The statistics of a cut-off: a small logistic regression, cross-validation, the ROC curve's area.
-
-Numbers in, numbers out; it knows nothing of questions or searches.
-"""
+"""Fit a cut-off: a logistic regression on signals, and its cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from ragkit.answer.cutoff import SIGNALS, Cutoff, Signals
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+from ragkit.stats.logistic import fit_logistic
 
 FOLDS = 10
-SEED = 20  # of the folds and the bootstrap; any number
-RESAMPLES = 1000
+SEED = 20  # of the folds; any number
 RIDGE = 1.0  # keeps the weights finite where a signal tells the kinds apart without error
 
 
@@ -55,7 +45,7 @@ def cross_validated(
 def logistic(
     found: Sequence[Signals | None], labels: Sequence[bool], *, names: Sequence[str] = SIGNALS
 ) -> Cutoff:
-    """Fit a logistic regression with a ridge of 1 on standardised signals, by Newton's method.
+    """Fit a logistic regression with a ridge of 1 on standardised signals.
 
     A signal that is missing counts as the mean of the others; one that never varies weighs 0. The
     threshold is 1/2.
@@ -72,56 +62,6 @@ def logistic(
     centred = np.where(known, values - means, 0.0)
     spread = np.sqrt((centred**2).sum(0) / counts)
     scaled = centred / np.where(spread > 1e-9, spread, np.inf)
-    bias, *weights = _newton(scaled, np.array(labels, dtype=np.float64))
-    raw = np.array(weights) / np.where(spread > 1e-9, spread, np.inf)
-    return Cutoff(float(bias), tuple(map(float, raw)), tuple(map(float, means)), 0.5, tuple(names))
-
-
-def _newton(x: Floats, y: Floats) -> Floats:
-    """Minimise log loss + ridge/2 |w|^2, the bias free; x (n, d), y (n,) of 0 and 1."""
-    import numpy as np
-
-    design = np.column_stack([np.ones(len(x)), x])
-    ridge = np.diag([0.0] + [RIDGE] * x.shape[1])
-    w = np.zeros(design.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-design @ w))
-        gradient = design.T @ (p - y) + ridge @ w
-        hessian = (design.T * (p * (1 - p))) @ design + ridge + 1e-9 * np.eye(len(w))
-        step = np.linalg.solve(hessian, gradient)
-        w -= step
-        if np.abs(step).max() < 1e-10:
-            break
-    return w
-
-
-def auc_interval(
-    scores: Sequence[float], labels: Sequence[bool], groups: Sequence[str]
-) -> tuple[float, float, float]:
-    """Return the area under the ROC curve and the 95% interval over resampled groups."""
-    import numpy as np
-
-    s, y = np.array(scores), np.array(labels)
-    _, number = np.unique(np.array(groups), return_inverse=True)
-    chance = np.random.default_rng(SEED)
-    sampled = []
-    for _ in range(RESAMPLES):
-        times = np.bincount(
-            chance.integers(0, number.max() + 1, number.max() + 1), minlength=number.max() + 1
-        )
-        weight = times[number]
-        if weight[y].sum() and weight[~y].sum():
-            sampled.append(_auc(s, y, weight))
-    low, high = np.percentile(sampled, [2.5, 97.5])
-    return _auc(s, y, np.ones(len(s))), float(low), float(high)
-
-
-def _auc(scores: Any, labels: Any, weight: Any) -> float:
-    """Return P(an answerable question scores higher) + P(equal) / 2, questions weighted."""
-    import numpy as np
-
-    _, place = np.unique(scores, return_inverse=True)
-    good = np.bincount(place[labels], weight[labels], minlength=place.max() + 1)
-    bad = np.bincount(place[~labels], weight[~labels], minlength=place.max() + 1)
-    below = np.cumsum(bad) - bad
-    return float((good * (below + bad / 2)).sum() / (good.sum() * bad.sum()))
+    bias, weights = fit_logistic(scaled, np.array(labels, dtype=np.float64), ridge=RIDGE)
+    raw = weights / np.where(spread > 1e-9, spread, np.inf)
+    return Cutoff(bias, tuple(map(float, raw)), tuple(map(float, means)), 0.5, tuple(names))

@@ -14,10 +14,11 @@ from pydantic import SecretStr
 from ragkit import KnowledgeBase, Settings
 from ragkit.answer.cutoff import Cutoff, Signals, signals
 from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.logistic import auc_interval, cross_validated, logistic
+from ragkit.answer.logistic import cross_validated, logistic
 from ragkit.answer.question import read
 from ragkit.calibrate import Labelled, data_hash, fit, read_labelled
 from ragkit.errors import NotFoundError, UsageError
+from ragkit.stats.roc import auc_interval
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document, passages
 from ragkit_ingest import ingest
 from tests.commands import Commands

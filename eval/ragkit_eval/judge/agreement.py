@@ -131,22 +131,11 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
     >>> spearman([1, 2, 3], [10, 30, 20])
     0.5
     """
-    import numpy as np
-
     if len(a) < 2 or len(set(a)) == 1 or len(set(b)) == 1:
         return None
-    x, y = _ranks(a), _ranks(b)
-    x, y = x - x.mean(), y - y.mean()
-    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
+    from scipy.stats import spearmanr
 
-
-def _ranks(values: Sequence[float]) -> Floats:
-    import numpy as np
-
-    _, place, count = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    mean_rank: Floats = (last - (count - 1) / 2).astype(np.float64)
-    return mean_rank[place]
+    return float(spearmanr(a, b).statistic)
 
 
 def _moments(a: Sequence[float], b: Sequence[float]) -> Floats:
@@ -170,7 +159,7 @@ def _kappas(sums: Floats) -> Any:
 def _auc(
     scores: Sequence[float], labels: Sequence[float], clusters: Sequence[str]
 ) -> Interval | None:
-    from ragkit.answer.logistic import auc_interval
+    from ragkit.stats.roc import auc_interval
 
     right = [label >= PASS for label in labels]
     if len(set(right)) < 2:

@@ -1,4 +1,4 @@
-"""Statistics of paired scores: intervals, tests and what the data can show. Values alone."""
+"""Statistics of paired scores: intervals, tests, the smallest difference that data can show."""
 
 from typing import TYPE_CHECKING
 

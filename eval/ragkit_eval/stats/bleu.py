@@ -1,6 +1,6 @@
 """BLEU as a function of summed segment statistics, so that it can be resampled.
 
-Counting n-grams is sacreBLEU's; knows nothing of resampling.
+sacreBLEU counts the n-grams.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def bleu_statistics(
     predictions: Sequence[str], references: Sequence[Sequence[str]], *, tokenize: str = "13a"
 ) -> Floats:
-    """Count each segment: lengths of prediction and reference, matched 1- to 4-grams, all of them.
+    """Count each segment's lengths of prediction and reference, matched 1- to 4-grams and totals.
 
-    `references` has one sequence per segment, each with as many references. Shape
-    (segments, 10), in sacreBLEU's order. Raises UsageError for unequal lengths.
+    `references` has one sequence per segment, all of the same length. Shape (segments, 10), in
+    sacreBLEU's order. Raises UsageError for unequal lengths.
     """
     import numpy as np
     from sacrebleu.metrics.bleu import BLEU
 
-    widths = {len(several) for several in references}
+    widths = {len(alternatives) for alternatives in references}
     if len(predictions) != len(references) or not predictions or len(widths) != 1 or 0 in widths:
         raise UsageError(
             f"{len(predictions)} predictions and {len(references)} lists of references do not fit:"
@@ -36,8 +36,8 @@ def bleu_statistics(
         )
     streams = [list(stream) for stream in zip(*references, strict=True)]
     metric = BLEU(references=streams, tokenize=tokenize, force=True)
-    counted: list[list[float]] = metric._extract_corpus_statistics(predictions, None)
-    return np.asarray(counted, dtype=np.float64)
+    counts: list[list[float]] = metric._extract_corpus_statistics(predictions, None)
+    return np.asarray(counts, dtype=np.float64)
 
 
 def bleu_score(sums: Floats) -> Floats:
@@ -48,10 +48,10 @@ def bleu_score(sums: Floats) -> Floats:
     """
     import numpy as np
 
-    lengths, wanted = sums[:, 0], sums[:, 1]
-    matched, counted = sums[:, 2:6], sums[:, 6:10]
+    lengths, reference_lengths = sums[:, 0], sums[:, 1]
+    matched, totals = sums[:, 2:6], sums[:, 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.log(matched / counted).mean(axis=1)
-        brevity = np.minimum(0.0, 1 - wanted / lengths)
+        precision = np.log(matched / totals).mean(axis=1)
+        brevity = np.minimum(0.0, 1 - reference_lengths / lengths)
     score: Floats = np.nan_to_num(np.exp(precision + brevity), nan=0.0)
     return score

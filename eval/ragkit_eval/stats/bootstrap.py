@@ -3,7 +3,6 @@
 The interval is BCa (bias-corrected and accelerated), its levels widened for few clusters. Both
 parts were chosen by coverage: at a nominal 95%, simulated on skewed and on 0/1 data in clusters of
 1 to 4, 30 clusters gave 0.93 to 0.95 where the plain percentile interval gave 0.90 to 0.92.
-Knows nothing of runs or metrics.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from ragkit.errors import UsageError
 from ragkit_eval.stats.clusters import Clustered, differences, gather
-from ragkit_eval.stats.student import student_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +26,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the interval that holds the true one with the level asked for."""
+    """A mean, and the interval that holds the true mean at the requested level."""
 
     mean: float
     low: float
@@ -46,12 +44,11 @@ def mean_interval(
 ) -> Interval:
     """Return the mean of values and its interval; items of one cluster are drawn together.
 
-    `bounds` are the least and the greatest that a value can be: one cluster tells nothing, so its
-    interval is all of them. Where every value is the same bound, a bootstrap would give an
-    interval without width; the exact one for K successes of K takes its place, the clusters
-    counting as trials: K-th root of (1-level)/2 (Clopper and Pearson 1934,
-    https://doi.org/10.1093/biomet/26.4.404). Raises UsageError for no values, values that are no
-    finite numbers, a level outside 0.5 to 0.999.
+    `bounds` are the lowest and the highest possible value: the interval of a single cluster is
+    `bounds`. Where every value is the same bound, a bootstrap would give an interval without
+    width; the exact interval of K successes in K trials takes its place, each cluster a trial:
+    K-th root of (1-level)/2 (Clopper and Pearson 1934, https://doi.org/10.1093/biomet/26.4.404).
+    Raises UsageError for no values, values that are not finite, a level outside 0.5 to 0.999.
 
     >>> mean_interval([1, 0, 1, 1], ["", "", "", ""]).mean
     0.75
@@ -75,11 +72,11 @@ def paired_difference(
 ) -> Interval:
     """Return the mean of b - a over the same items and its interval.
 
-    Where all differences are equal, as between identical runs, the interval has no width: what
-    such data could have shown is `detectable`'s to say. Where all are the same bound, it is the
-    exact one, as `mean_interval`'s. One cluster tells nothing: its interval is
-    `bounds`, the least and the greatest difference. Raises UsageError for no values, for unequal
-    lengths and values that are no finite numbers.
+    Where all differences are equal, as between identical runs, the interval has no width;
+    `detectable` returns what such data could have shown. Where all are the same bound, the
+    interval is the exact one, as in `mean_interval`. The interval of a single cluster is `bounds`,
+    the lowest and the highest possible difference. Raises UsageError for no values, for unequal
+    lengths and for values that are not finite.
 
     >>> paired_difference([0, 0, 1], [1, 0, 1], ["", "", ""]).mean.__round__(4)
     0.3333
@@ -92,7 +89,7 @@ def paired_difference(
 
 
 def _exact(value: float, clusters: int, level: float, bounds: tuple[float, float]) -> Interval:
-    """Return the interval of a mean of which every cluster gave the same bound."""
+    """Return the interval of a mean where every value is the same bound."""
     _check_level(level)
     low, high = bounds
     open_end = (high - low) * (1 - ((1 - level) / 2) ** (1 / clusters))
@@ -109,9 +106,10 @@ def _interval(
     _check_level(level)
     if len(data) == 1:
         return Interval(data.mean, *bounds)
-    drawn = resampled_sums(np.column_stack([data.sums, data.sizes]), seed=seed, samples=samples)
-    means = drawn[:, 0] / drawn[:, 1]
-    if float(means.max() - means.min()) < 1e-12:  # no more than rounding
+    rows = np.column_stack([data.sums, data.sizes])
+    totals = resampled_sums(rows, seed=seed, samples=samples)
+    means = totals[:, 0] / totals[:, 1]
+    if float(means.max() - means.min()) < 1e-12:  # rounding alone
         return Interval(data.mean, data.mean, data.mean)
     ends = np.quantile(means, _levels(data, means, level))
     low, high = sorted((float(ends[0]), float(ends[1])))
@@ -119,7 +117,7 @@ def _interval(
 
 
 def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Return which quantiles of the resampled means are the interval's ends.
+    """Return the levels of the quantiles of the resampled means that are the interval's ends.
 
     With z0 from the share of means under the mean (half of the ties), a from the jackknife and z
     of the level: Phi(z0 + (z0 + z) / (1 - a (z0 + z))). Source: Efron 1987,
@@ -127,29 +125,34 @@ def _levels(data: Clustered, means: NDArray[np.float64], level: float) -> tuple[
     quantile of t with K-1 degrees of freedom: Hesterberg 2015,
     https://doi.org/10.1080/00031305.2015.1089789.
     """
+    from scipy.special import stdtrit
+
     count = len(data)
     under = float((means < data.mean).mean() + (means <= data.mean).mean()) / 2
     edge = 1 / len(means)
     z0 = _NORMAL.inv_cdf(min(max(under, edge), 1 - edge))
     acceleration = _acceleration(data)
-    wide: float = (count / (count - 1)) ** 0.5 * student_quantile((1 + level) / 2, count - 1)
+    student = float(stdtrit(count - 1, (1 + level) / 2))
+    wide: float = (count / (count - 1)) ** 0.5 * student
 
     def adjusted(z: float) -> float:
         divisor = 1 - acceleration * (z0 + z)
-        # Past the pole the formula turns round; such an end is the extreme one.
+        # Past the pole the formula changes its sign; the end is then the extreme mean.
         return _NORMAL.cdf(z0 + (z0 + z) / divisor if divisor > 0 else (inf if z > 0 else -inf))
 
     return adjusted(-wide), adjusted(wide)
 
 
 def _acceleration(data: Clustered) -> float:
-    """Return a sixth of the skewness of the means with one cluster left out."""
-    without = (data.sums.sum() - data.sums) / (data.sizes.sum() - data.sizes)
-    offsets = without.mean() - without
+    """Return a sixth of the skewness of the jackknife means, each without one cluster."""
+    jackknife = (data.sums.sum() - data.sums) / (data.sizes.sum() - data.sizes)
+    offsets = jackknife.mean() - jackknife
     spread = float((offsets**2).sum())
     return float((offsets**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
 
 
 def _check_level(level: float) -> None:
     if not 0.5 <= level <= 0.999:
-        raise UsageError(f"a level of {level} makes no sense: take 0.5 to 0.999, mostly 0.95")
+        raise UsageError(
+            f"the level of confidence is {level}: it must be 0.5 to 0.999, usually 0.95"
+        )

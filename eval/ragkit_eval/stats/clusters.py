@@ -1,6 +1,6 @@
 """Values gathered by cluster: items that share a passage or document are not independent.
 
-Knows nothing of what is done with them; every statistic here treats a cluster as one.
+Every statistic of this folder draws or flips a cluster as a unit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Clustered:
         """Return the standard error of the mean, robust to any dependence inside a cluster.
 
         With K clusters of n_k items, N in all, and residuals e_k = sum_k - n_k * mean:
-        sqrt(K/(K-1) * sum(e_k**2)) / N. 0.0 for one cluster, of which nothing is known.
+        sqrt(K/(K-1) * sum(e_k**2)) / N. 0.0 for a single cluster.
         Source: Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13; for evaluations of
         language models Miller 2024, https://arxiv.org/abs/2411.00640.
         """
@@ -52,8 +52,8 @@ class Clustered:
 def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     """Sum values by the name of their cluster; an item whose cluster is "" stands alone.
 
-    The order in which items came makes no difference. Raises UsageError for no values, for values
-    that are no finite numbers and unequal lengths.
+    The order of the items makes no difference. Raises UsageError for no values, values that are
+    not finite, and unequal lengths.
 
     >>> gather([1, 0, 1], ["a", "a", ""]).sums.tolist()
     [1.0, 1.0]
@@ -61,12 +61,14 @@ def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     import numpy as np
 
     if len(values) != len(clusters):
-        raise UsageError(f"{len(values)} values have {len(clusters)} clusters: give each one")
+        raise UsageError(
+            f"{len(values)} values have {len(clusters)} clusters: give each value a cluster"
+        )
     array = np.asarray(values, dtype=np.float64)
     if not array.size:
-        raise UsageError("there are no values to do statistics on: the set is empty")
+        raise UsageError("there are no values: the set is empty; give at least one item")
     if not np.isfinite(array).all():
-        raise UsageError("a value is no finite number: leave it out, or count it as 0")
+        raise UsageError("a value is not a finite number: leave it out, or count it as 0")
     numbers: dict[str | int, int] = {}
     index = np.array(
         [numbers.setdefault(name or place, len(numbers)) for place, name in enumerate(clusters)]
@@ -74,7 +76,7 @@ def gather(values: Sequence[float], clusters: Sequence[str]) -> Clustered:
     ordered = np.lexsort((array, index))  # sums of floats depend on their order
     sums = np.bincount(index[ordered], weights=array[ordered]).astype(np.float64)
     sizes = np.bincount(index).astype(np.float64)
-    # A run's lines stand as its answers came, which resamples of one seed must not depend on.
+    # The lines of a run are in the order of the answers; resamples must not depend on it.
     ordered = np.lexsort((sizes, sums))
     return Clustered(sums[ordered], sizes[ordered])
 

@@ -1,7 +1,7 @@
 """Tests of a metric that is a function of summed statistics, as BLEU is, and not a mean of items.
 
-A system is a matrix of statistics, a row per segment; the score is a function of their sum. Knows
-nothing of which metric it is; `ragkit_eval.stats.bleu` has the statistics and score of BLEU.
+A system is a matrix of statistics, a row per segment; the score is a function of their sum.
+`ragkit_eval.stats.bleu` has the statistics and the score of BLEU.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def bootstrap_p_values(
     width = baseline.shape[1]
     summed = resampled_sums(np.hstack([baseline, *systems]), seed=seed, samples=samples)
     first = score(summed[:, :width])
-    found = []
+    p_values = []
     for n, system in enumerate(systems, start=1):
-        drawn = score(summed[:, n * width : (n + 1) * width]) - first
+        change = score(summed[:, n * width : (n + 1) * width]) - first
         observed = abs(_difference(baseline, system, score))
         if centring == "moses":
-            drawn = abs(drawn)
-            centred = drawn - drawn.mean()
+            change = abs(change)
+            centred = change - change.mean()
         else:
-            centred = abs(drawn - drawn.mean())
-        found.append(float(((centred >= observed).sum() + 1) / (samples + 1)))
-    return found
+            centred = abs(change - change.mean())
+        p_values.append(float(((centred >= observed).sum() + 1) / (samples + 1)))
+    return p_values
 
 
 def randomisation_p_values(

@@ -1,6 +1,6 @@
 """McNemar's exact test of two systems that answered the same independent questions.
 
-Knows nothing of clusters: where questions share a passage, the sign-flip test is the right one.
+Where questions share a passage, the sign-flip test is the right one.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,9 @@ def mcnemar(a: Sequence[float], b: Sequence[float]) -> float:
     if len(a) != len(b) or not a:
         raise UsageError(f"{len(a)} and {len(b)} values cannot be paired: give one pair or more")
     if not is_binary([*a, *b]):
-        raise UsageError("McNemar's test takes 0 and 1 alone: take the sign-flip test for scores")
+        raise UsageError(
+            "McNemar's test takes only 0 and 1: use the sign-flip test for other scores"
+        )
     better = sum(second > first for first, second in zip(a, b, strict=True))
     worse = sum(second < first for first, second in zip(a, b, strict=True))
     return two_sided(min(better, worse), better + worse)
@@ -35,10 +37,7 @@ def is_binary(values: Sequence[float]) -> bool:
 
 
 def two_sided(rarer: int, trials: int) -> float:
-    """Return min(1, 2 P(X <= rarer)) for a fair coin thrown so many times, in exact integers."""
-    term, total = 1, 1
-    for k in range(rarer):
-        term = term * (trials - k) // (k + 1)
-        total += term
-    p: float = 2 * total / 2**trials
-    return min(1.0, p)
+    """Return min(1, 2 P(X <= rarer)) for a fair coin that is thrown `trials` times."""
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(rarer, trials, 0.5)))

@@ -1,7 +1,4 @@
-"""Resamples of rows drawn with replacement, as sums over the rows of columns.
-
-Knows nothing of clusters, metrics or intervals: rows go in, sums of resampled rows come out.
-"""
+"""Resamples of rows, drawn with replacement, as sums of each column."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ _BLOCK = 2_000_000  # weights held at once; keeps memory under 50 MB
 
 
 def resampled_sums(rows: Floats, *, seed: int, samples: int) -> Floats:
-    """Draw as many rows as there are, with replacement, and sum each column; `samples` times.
+    """Draw len(rows) rows with replacement and sum each column; `samples` times.
 
-    Shapes (rows, columns) to (samples, columns). Rows that are equal are drawn as one with their
-    weight, which is the same distribution and makes 0/1 data cost next to nothing. Raises
-    UsageError for fewer than 100 samples, whose quantiles would mean little.
+    Shapes (rows, columns) to (samples, columns). Equal rows are drawn together, by their count,
+    which is the same distribution and makes 0/1 data cost next to nothing. Raises UsageError for
+    fewer than 100 samples, whose quantiles would mean little.
     """
     import numpy as np
 
@@ -39,15 +36,15 @@ def resampled_sums(rows: Floats, *, seed: int, samples: int) -> Floats:
     block = max(1, _BLOCK // count)
     for start in range(0, samples, block):
         size = min(block, samples - start)
-        drawn = rng.integers(0, count, (size, count), dtype=np.int32)
-        # Counted for all samples at once: each has numbers of its own.
+        draws = rng.integers(0, count, (size, count), dtype=np.int32)
+        # One count for all samples: those of sample i are numbered from i * count.
         firsts = np.arange(size, dtype=np.int64)[:, None] * count
-        weights = np.bincount((drawn + firsts).ravel(), minlength=size * count)
+        weights = np.bincount((draws + firsts).ravel(), minlength=size * count)
         parts.append(weights.reshape(size, count) @ rows)
     return np.concatenate(parts)
 
 
 def check_samples(samples: int) -> None:
-    """Raise UsageError unless there are enough samples for a quantile or a p-value to mean any."""
+    """Raise UsageError for too few samples for a quantile or p-value, or too many to draw."""
     if not 100 <= samples <= 10_000_000:
-        raise UsageError(f"{samples} samples make no sense: take 100 to 10,000,000")
+        raise UsageError(f"the number of samples is {samples}: it must be 100 to 10,000,000")

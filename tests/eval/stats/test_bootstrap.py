@@ -35,8 +35,8 @@ def _coverage(draw: int, *, clustered: bool, wrap: float | None = None) -> float
             values = [float(value > wrap) for value in values]
         if not clustered:
             names = [""] * len(names)
-        found = mean_interval(values, names, seed=trial, samples=500)
-        covered += found.low <= 0.5 <= found.high
+        interval = mean_interval(values, names, seed=trial, samples=500)
+        covered += interval.low <= 0.5 <= interval.high
     return covered / TRIALS
 
 
@@ -52,7 +52,7 @@ def test_without_the_clusters_the_same_intervals_are_too_narrow() -> None:
     assert _coverage(40, clustered=False) < 0.85
 
 
-def test_few_clusters_are_made_up_for() -> None:
+def test_intervals_of_few_clusters_are_widened() -> None:
     assert _coverage(8, clustered=True) >= 0.90
 
 
@@ -62,8 +62,8 @@ def test_a_paired_difference_covers_the_true_one() -> None:
     for trial in range(TRIALS):
         a, names = _graded(rng, 30)
         b = [value + 0.05 + rng.normal(0, 0.1) for value in a]
-        found = paired_difference(a, b, names, seed=trial, samples=500)
-        covered += found.low <= 0.05 <= found.high
+        interval = paired_difference(a, b, names, seed=trial, samples=500)
+        covered += interval.low <= 0.05 <= interval.high
     assert 0.92 <= covered / TRIALS <= 0.98
 
 
@@ -78,10 +78,10 @@ def test_pairing_makes_the_interval_narrower_than_two_separate_ones() -> None:
 
 def test_the_interval_of_independent_right_answers_is_that_of_the_binomial() -> None:
     # scipy.stats.binomtest(70, 100).proportion_ci(method="wilson"): 0.6041515 to 0.7810511
-    found = mean_interval([1.0] * 70 + [0.0] * 30, [""] * 100)
-    assert found.mean == pytest.approx(0.7)
-    assert found.low == pytest.approx(0.604, abs=0.015)
-    assert found.high == pytest.approx(0.781, abs=0.015)
+    interval = mean_interval([1.0] * 70 + [0.0] * 30, [""] * 100)
+    assert interval.mean == pytest.approx(0.7)
+    assert interval.low == pytest.approx(0.604, abs=0.015)
+    assert interval.high == pytest.approx(0.781, abs=0.015)
 
 
 def test_the_standard_error_is_the_cluster_robust_one() -> None:
@@ -101,9 +101,9 @@ def test_naive_standard_errors_of_clustered_items_are_too_small() -> None:
 def test_equal_seeds_give_equal_intervals_and_others_nearly_the_same() -> None:
     values, names = _graded(np.random.default_rng(4), 50)
     assert mean_interval(values, names, seed=1) == mean_interval(values, names, seed=1)
-    one, other = (mean_interval(values, names, seed=seed) for seed in (1, 2))
-    assert one != other
-    assert one.low == pytest.approx(other.low, abs=0.004)
+    first, second = (mean_interval(values, names, seed=seed) for seed in (1, 2))
+    assert first != second
+    assert first.low == pytest.approx(second.low, abs=0.004)
 
 
 def test_the_order_in_which_items_came_changes_nothing() -> None:
@@ -111,34 +111,36 @@ def test_the_order_in_which_items_came_changes_nothing() -> None:
     names += [""] * 20
     values += [number / 7 for number in range(20)]
     mixed = np.random.default_rng(1).permutation(len(values)).tolist()
-    others, theirs = [values[n] for n in mixed], [names[n] for n in mixed]
-    assert mean_interval(others, theirs, samples=500) == mean_interval(values, names, samples=500)
+    shuffled, shuffled_names = [values[n] for n in mixed], [names[n] for n in mixed]
+    assert mean_interval(shuffled, shuffled_names, samples=500) == mean_interval(
+        values, names, samples=500
+    )
     zeros = [0.0] * len(values)
-    found = permutation(others, zeros, theirs, samples=500)
-    assert found == permutation(values, zeros, names, samples=500)
+    p = permutation(shuffled, zeros, shuffled_names, samples=500)
+    assert p == permutation(values, zeros, names, samples=500)
 
 
 def test_all_right_is_not_certainty() -> None:
     # scipy.stats.binomtest(20, 20).proportion_ci(method="exact").low: 0.8315665
-    found = mean_interval([1.0] * 20, [""] * 20)
-    assert (found.mean, found.high) == (1.0, 1.0)
-    assert found.low == pytest.approx(0.8315665)
+    interval = mean_interval([1.0] * 20, [""] * 20)
+    assert (interval.mean, interval.high) == (1.0, 1.0)
+    assert interval.low == pytest.approx(0.8315665)
     assert mean_interval([0.0] * 20, [""] * 20).high == pytest.approx(1 - 0.8315665)
 
 
-def test_one_cluster_says_nothing() -> None:
+def test_the_interval_of_one_cluster_is_the_bounds() -> None:
     assert mean_interval([0.25, 0.75], ["a", "a"]) == Interval(0.5, 0.0, 1.0)
     assert paired_difference([0.25], [0.75], [""]) == Interval(0.5, -1.0, 1.0)
 
 
 def test_two_items_that_turned_right_are_no_certainty() -> None:
     # binomtest(2, 2).proportion_ci(method="exact").low: 0.1581139; the others turned wrong at worst
-    found = paired_difference([0, 0], [1, 1], ["", ""])
-    assert (found.mean, found.high) == (1.0, 1.0)
-    assert found.low == pytest.approx(2 * 0.1581139 - 1)
-    found = paired_difference([1, 1], [0, 0], ["", ""])
-    assert (found.mean, found.low) == (-1.0, -1.0)
-    assert found.high == pytest.approx(1 - 2 * 0.1581139)
+    interval = paired_difference([0, 0], [1, 1], ["", ""])
+    assert (interval.mean, interval.high) == (1.0, 1.0)
+    assert interval.low == pytest.approx(2 * 0.1581139 - 1)
+    interval = paired_difference([1, 1], [0, 0], ["", ""])
+    assert (interval.mean, interval.low) == (-1.0, -1.0)
+    assert interval.high == pytest.approx(1 - 2 * 0.1581139)
 
 
 def test_identical_runs_differ_by_nothing() -> None:
@@ -147,29 +149,29 @@ def test_identical_runs_differ_by_nothing() -> None:
 
 
 def test_the_ends_stay_within_the_bounds() -> None:
-    found = mean_interval([1.0, 1.0, 1.0, 0.0], ["", "", "", ""])
-    assert 0.0 <= found.low <= 0.75 <= found.high <= 1.0
+    interval = mean_interval([1.0, 1.0, 1.0, 0.0], ["", "", "", ""])
+    assert 0.0 <= interval.low <= 0.75 <= interval.high <= 1.0
 
 
 @pytest.mark.parametrize(
-    ("values", "clusters", "said"),
+    ("values", "clusters", "message"),
     [
         ([], [], "no values"),
         ([1.0], [], "1 values have 0 clusters"),
-        ([float("nan"), 1.0], ["", ""], "no finite number"),
+        ([float("nan"), 1.0], ["", ""], "not a finite number"),
     ],
 )
-def test_what_has_no_statistics_is_refused(
-    values: list[float], clusters: list[str], said: str
+def test_values_without_a_mean_are_refused(
+    values: list[float], clusters: list[str], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         mean_interval(values, clusters)
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UsageError, match="level of 95"):
+    with pytest.raises(UsageError, match="level of confidence is 95"):
         mean_interval([0.0, 1.0], ["", ""], level=95)
-    with pytest.raises(UsageError, match="10 samples"):
+    with pytest.raises(UsageError, match="samples is 10"):
         mean_interval([0.0, 1.0], ["", ""], samples=10)
     with pytest.raises(UsageError, match="2 and 1 values cannot be paired"):
         paired_difference([0.0, 1.0], [1.0], ["", ""])

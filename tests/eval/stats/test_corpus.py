@@ -54,14 +54,14 @@ def test_the_published_p_values_of_moses(
     golden: dict[str, Any], counted: dict[str, NDArray[np.float64]]
 ) -> None:
     names = list(golden[MOSES])
-    found = bootstrap_p_values(
+    p_values = bootstrap_p_values(
         counted[golden["baseline"]],
         [counted[name] for name in names],
         bleu_score,
         samples=10_000,
         centring="moses",
     )
-    off = {n: abs(p - golden[MOSES][n]) for n, p in zip(names, found, strict=True)}
+    off = {n: abs(p - golden[MOSES][n]) for n, p in zip(names, p_values, strict=True)}
     assert max(off.values()) <= golden["tolerance"], off
 
 
@@ -71,10 +71,10 @@ def test_the_published_p_values_of_multeval(
     # Published p-values are random themselves: theirs of 0.585 has a standard error of 0.005, and
     # 200,000 of our draws come to 0.574, so that one may be off by just over 0.01 with other seeds.
     names = list(golden[MULTEVAL])
-    found = randomisation_p_values(
+    p_values = randomisation_p_values(
         counted[golden["baseline"]], [counted[name] for name in names], bleu_score, samples=20_000
     )
-    off = {n: abs(p - golden[MULTEVAL][n][0]) for n, p in zip(names, found, strict=True)}
+    off = {n: abs(p - golden[MULTEVAL][n][0]) for n, p in zip(names, p_values, strict=True)}
     assert max(off.values()) <= golden["tolerance"], off
 
 
@@ -92,8 +92,8 @@ def test_the_summed_score_is_sacrebleus() -> None:
     predictions = ["The cat sat on the mat today.", "A dog barks at the moon."]
     references = [["The cat sat on the mat."], ["The dog barks at the full moon."]]
     expected = sacrebleu.corpus_bleu(predictions, [[r[0] for r in references]]).score / 100
-    found = bleu_score(bleu_statistics(predictions, references).sum(0)[None])[0]
-    assert found == pytest.approx(expected)
+    score = bleu_score(bleu_statistics(predictions, references).sum(0)[None])[0]
+    assert score == pytest.approx(expected)
 
 
 def test_no_match_is_a_zero_and_no_warning() -> None:
@@ -101,12 +101,12 @@ def test_no_match_is_a_zero_and_no_warning() -> None:
 
 
 def test_a_system_does_not_differ_from_itself() -> None:
-    one = bleu_statistics(["a b c d e", "f g h i j"], [["a b c d e"], ["f g h i k"]])
-    assert bootstrap_p_values(one, [one], bleu_score, samples=200) == [1.0]
-    assert randomisation_p_values(one, [one], bleu_score, samples=200) == [1.0]
+    system = bleu_statistics(["a b c d e", "f g h i j"], [["a b c d e"], ["f g h i k"]])
+    assert bootstrap_p_values(system, [system], bleu_score, samples=200) == [1.0]
+    assert randomisation_p_values(system, [system], bleu_score, samples=200) == [1.0]
 
 
-def test_what_cannot_be_paired_is_refused() -> None:
+def test_systems_of_unequal_lengths_are_refused() -> None:
     with pytest.raises(UsageError, match="cannot be paired"):
         bootstrap_p_values(np.ones((3, 10)), [np.ones((2, 10))], bleu_score)
     with pytest.raises(UsageError, match="do not fit"):

@@ -1,0 +1,1 @@
+"""Statistics that several parts share: logistic regression, the area under a ROC curve."""
