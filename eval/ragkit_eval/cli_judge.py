@@ -69,7 +69,7 @@ def _failures(checked: Checked, answers: Sequence[LabelledAnswer]) -> list[dict[
 
     return [
         {"question": one.question, "why": said.why, "raw": said.raw}
-        for one, said in zip(answers, checked.said, strict=True)
+        for one, said in zip(answers, checked.verdicts, strict=True)
         if isinstance(said, ParseFailure)
     ]
 
@@ -102,7 +102,7 @@ def _print_examples(checked: Checked, answers: Sequence[LabelledAnswer]) -> None
     from ragkit_eval.judge.bound import ParseFailure
     from ragkit_eval.judge.judge import Verdict
 
-    pairs = list(zip(answers, checked.said, strict=True))
+    pairs = list(zip(answers, checked.verdicts, strict=True))
     apart = [(one, said) for one, said in pairs if isinstance(said, Verdict)]
     apart = [(one, said) for one, said in apart if abs(said.score - one.label) >= 0.5]
     apart.sort(key=lambda pair: -abs(pair[1].score - pair[0].label))

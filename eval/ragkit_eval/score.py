@@ -155,7 +155,7 @@ def _whole(
     values: Sequence[float],
     clusters: Sequence[str],
 ) -> Score:
-    if isinstance(metric, FunctionMetric) and metric.whole is None:
+    if isinstance(metric, FunctionMetric) and metric.score_corpus is None:
         return _mean(values, clusters, metric.signature)
     texts, references = [one.text for one in predictions], [one.references for one in predictions]
     return Score(

@@ -31,7 +31,7 @@ def test_what_is_there_and_what_is_missing(folder: Path) -> None:
     header, mmlu, humaneval, own = (line.split() for line in done.stdout.splitlines())
     assert header == ["task", "items", "method", "metric", "data"]
     assert mmlu[:3] == ["mmlu", "letter", "acc"]
-    assert " ".join(mmlu[3:]) == f"there is no test/*_test.csv in {folder}/mmlu: put it there"
+    assert " ".join(mmlu[3:]) == f"there is no test/*_test.csv in {folder}/mmlu: put the data there"
     assert " ".join(humaneval[-4:]) == "there (runs code: --execute-code)"
     assert own == ["own", "1", "generate", "exact_match", str(folder)]
 

@@ -1,4 +1,4 @@
-"""Metrics of answers: what they cite, whether they refuse rightly, how fast and at what price."""
+"""Metrics of answers: citations, refusals, groundedness, language, latency and cost."""
 
 from typing import TYPE_CHECKING
 

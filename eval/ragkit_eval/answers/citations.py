@@ -1,6 +1,6 @@
-"""Whether an answer's citations hold: each by itself, and how much of the answer they cover.
+"""Validity of an answer's citations, and the share of its sentences that citations support.
 
-They are checked against the passages retrieved for the answer, by words and not by meanings.
+They are checked against the passages retrieved for the answer, by words and not by meaning.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,21 +14,21 @@ from ragkit.answer.verify import Verified, verify
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Draft, Hit
 from ragkit_eval.answers.evidence import evidence_of, missing
-from ragkit_eval.answers.given import Given, read_given
+from ragkit_eval.answers.given import ParsedAnswer, parse_answer
 
 Reason = Literal["no source", "not retrieved", "misquoted", "words", "details"]
-_NOWHERE = -1
+_NOT_RETRIEVED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class CitationProblem:
-    """Why the source number n, cited by the sentence `start:end`, does not hold there.
+    """The reason why the citation of source n in the sentence `start:end` is invalid.
 
-    "no source": the answer lists no such source; "not retrieved": its place is not in what the
-    retrieved passages cover together; "misquoted": its quotation is not what stands there; "words":
-    the sources cited hold less than three quarters of the sentence's content words; "details": they
-    lack a number, name or quotation of it, or say the number of something else. A source that no
-    sentence cites has the place 0:0.
+    "no source": the answer lists no such source; "not retrieved": the retrieved passages do not
+    cover its span; "misquoted": its quotation is not the text of its span; "words": the cited
+    sources hold less than three quarters of the sentence's content words; "details": they lack a
+    number, name or quotation of the sentence, or state the number of something else. A source that
+    no sentence cites has the span 0:0.
     """
 
     n: int
@@ -39,7 +39,7 @@ class CitationProblem:
 
 @dataclass(frozen=True, slots=True)
 class CitationValidity:
-    """How many citations hold of those an answer makes, and why each of the others does not."""
+    """The numbers of citations and of valid citations of an answer, and the problems."""
 
     valid: int
     cited: int
@@ -47,86 +47,87 @@ class CitationValidity:
 
     @property
     def score(self) -> float | None:
-        """Return the share that holds; None where nothing is cited."""
+        """Return the valid share; None without a citation."""
         return self.valid / self.cited if self.cited else None
 
 
 def citation_validity(answer: Mapping[str, Any]) -> CitationValidity:
-    """Check every citation: a source's number in a sentence counts once for each sentence.
+    """Check every citation; a source counts once for each sentence that cites it.
 
-    It holds when the source's place was retrieved, its quotation is exactly what stands there, and
-    all that the sentence cites, taken together, holds the sentence (as `ragkit.answer.support`
-    does it); a citation with several problems is told of each. A source that is listed but cited by
-    no sentence counts as well, as do all sources of a text in JSON, which has no sentences. A
-    refusal cites nothing. Raises UsageError for JSON that is no such answer.
+    A citation is valid if the source's span was retrieved, its quotation is exactly the text of
+    the span, and the sentence's sources together support the sentence (by
+    `ragkit.answer.support`); a citation may have several problems. A listed source that no
+    sentence cites counts too, as do all sources of a text in JSON, which has no sentences. A
+    refusal has no citations. Raises UsageError for malformed JSON of an answer.
     """
-    given = read_given(answer)
-    if given.refused:
+    parsed = parse_answer(answer)
+    if parsed.refused:
         return CitationValidity(0, 0, ())
-    verified = _verified(given)
-    reading = read_answer(given.text, verified.citations)
-    sentences = () if is_json(given.text) else reading.sentences
-    flaws = _flaws(given, verified)
+    verified = _verified(parsed)
+    reading = read_answer(parsed.text, verified.citations)
+    sentences = () if is_json(parsed.text) else reading.sentences
+    source_problems = _source_problems(parsed, verified)
     problems = []
     for sentence in sentences:
-        lacks = _lacks(reading, sentence, given, verified)
+        sentence_problems = _sentence_problems(reading, sentence, parsed, verified)
         problems += [
             CitationProblem(n, sentence.start, sentence.end, reason)
             for n in sentence.cites
-            for reason in (*flaws.get(n, ["no source"]), *lacks)
+            for reason in (*source_problems.get(n, ["no source"]), *sentence_problems)
         ]
-    silent = flaws.keys() - {n for sentence in sentences for n in sentence.cites}
-    problems += [CitationProblem(n, 0, 0, reason) for n in sorted(silent) for reason in flaws[n]]
-    cited = sum(len(sentence.cites) for sentence in sentences) + len(silent)
-    broken = {(problem.n, problem.start) for problem in problems}
-    return CitationValidity(cited - len(broken), cited, tuple(problems))
+    uncited = source_problems.keys() - {n for sentence in sentences for n in sentence.cites}
+    problems += [
+        CitationProblem(n, 0, 0, reason) for n in sorted(uncited) for reason in source_problems[n]
+    ]
+    count = sum(len(sentence.cites) for sentence in sentences) + len(uncited)
+    invalid = {(problem.n, problem.start) for problem in problems}
+    return CitationValidity(count - len(invalid), count, tuple(problems))
 
 
 def citation_recall(answer: Mapping[str, Any]) -> float | None:
-    """Return the share of an answer's sentences that are held by what they cite themselves.
+    """Return the share of an answer's sentences that their own citations support.
 
-    Only sentences with content words count; None where there is none, as in a refusal. Like the
-    core's claims, of which it counts those that are "quoted" or "supported". Raises UsageError for
-    JSON that is no such answer.
+    Only sentences with content words count; None without one, as in a refusal. These are the
+    core's claims; "quoted" and "supported" ones count as supported. Raises UsageError for
+    malformed JSON of an answer.
     """
-    claims = _verified(read_given(answer)).claims
+    claims = _verified(parse_answer(answer)).claims
     held = sum(claim.is_supported for claim in claims)
     return held / len(claims) if claims else None
 
 
-def _verified(given: Given) -> Verified:
-    """Let the core check the answer against its passages, each taken as a document by itself."""
-
-    stretches = _stretches(given)
+def _verified(answer: ParsedAnswer) -> Verified:
+    """Let the core check the answer against its passages, each as a document of its own."""
+    stretches = _texts_of(answer)
 
     def text(number: int) -> str:
-        if number == _NOWHERE:
-            raise NotFoundError("the citation's place was not retrieved")
+        if number == _NOT_RETRIEVED:
+            raise NotFoundError("the citation's span was not retrieved")
         return stretches[number].text
 
-    alone = [
+    documents = [
         replace(hit, document=i, start=0, end=len(hit.text)) for i, hit in enumerate(stretches)
     ]
-    citations = tuple(copy for one in given.citations for copy in _copies(one, given))
-    draft = Draft(given.text, citations, refused=given.refused)
-    return verify(draft, text, alone)
+    citations = tuple(copy for citation in answer.citations for copy in _copies(citation, answer))
+    draft = Draft(answer.text, citations, refused=answer.refused)
+    return verify(draft, text, documents)
 
 
-def _stretches(given: Given) -> tuple[Hit, ...]:
-    """List the passages, and after them what several of them make up together."""
-    return (*given.passages, *given.joined)
+def _texts_of(answer: ParsedAnswer) -> tuple[Hit, ...]:
+    """List the passages, and then the joined passages."""
+    return (*answer.passages, *answer.joined)
 
 
-def _copies(citation: Citation, given: Given) -> Iterator[Citation]:
-    """Put a citation into every passage that it lies in; only without one, where several join."""
-    stretches = _stretches(given)
+def _copies(citation: Citation, answer: ParsedAnswer) -> Iterator[Citation]:
+    """Copy a citation into every passage that holds it, else into joined passages that do."""
+    stretches = _texts_of(answer)
     holding = [i for i, hit in enumerate(stretches) if _holds(hit, citation)]
-    alone = [i for i in holding if i < len(given.passages)]
-    for i in alone or holding:
+    passages = [i for i in holding if i < len(answer.passages)]
+    for i in passages or holding:
         start, end = (at - stretches[i].start for at in (citation.start, citation.end))
         yield replace(citation, document=i, start=start, end=end)
     if not holding:
-        yield replace(citation, document=_NOWHERE)
+        yield replace(citation, document=_NOT_RETRIEVED)
 
 
 def _holds(hit: Hit, citation: Citation) -> bool:
@@ -135,34 +136,36 @@ def _holds(hit: Hit, citation: Citation) -> bool:
     )
 
 
-def _flaws(given: Given, verified: Verified) -> dict[int, list[Reason]]:
-    """Tell what is wrong with each source itself: it is no better than the worst place of it."""
-    flaws: dict[int, list[Reason]] = {citation.n: [] for citation in given.citations}
+def _source_problems(answer: ParsedAnswer, verified: Verified) -> dict[int, list[Reason]]:
+    """List the problems of each source itself; a problem in any copy is one of the source."""
+    problems: dict[int, list[Reason]] = {citation.n: [] for citation in answer.citations}
     for citation in verified.citations:
         if citation.verdict == "verified":
             continue
-        reason: Reason = "not retrieved" if citation.document == _NOWHERE else "misquoted"
-        if reason not in flaws[citation.n]:
-            flaws[citation.n].append(reason)
-    return flaws
+        reason: Reason = "not retrieved" if citation.document == _NOT_RETRIEVED else "misquoted"
+        if reason not in problems[citation.n]:
+            problems[citation.n].append(reason)
+    return problems
 
 
-def _lacks(reading: Reading, sentence: Sentence, given: Given, verified: Verified) -> list[Reason]:
-    """Tell what a sentence lacks in its sources; nothing where these are not there to compare."""
-    said = reading.said(sentence)
-    if sentence.quoted or not has_content(said):
+def _sentence_problems(
+    reading: Reading, sentence: Sentence, answer: ParsedAnswer, verified: Verified
+) -> list[Reason]:
+    """List the problems of a sentence with its sources; [] if no source can be compared."""
+    text = reading.said(sentence)
+    if sentence.quoted or not has_content(text):
         return []
-    source = _source(sentence, given, verified)
+    source = _source(sentence, answer, verified)
     if not source.pieces:
         return []
-    reasons: list[Reason] = ["words"] if coverage(said, [source]) < SUPPORTED else []
+    reasons: list[Reason] = ["words"] if coverage(text, [source]) < SUPPORTED else []
     if missing(reading.plain[sentence.start : sentence.end], source):
         reasons.append("details")
     return reasons
 
 
-def _source(sentence: Sentence, given: Given, verified: Verified) -> Evidence:
-    stretches = _stretches(given)
+def _source(sentence: Sentence, answer: ParsedAnswer, verified: Verified) -> Evidence:
+    stretches = _texts_of(answer)
     cited = [
         stretches[citation.document]
         for citation in verified.citations

@@ -1,4 +1,4 @@
-"""Tokens that a run took, and what they cost at prices that somebody names."""
+"""The tokens of a run, and their cost at given prices."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _MILLION = 1_000_000
 class Prices:
     """Prices of a million tokens, in any one currency.
 
-    `cached` is for those of the prompt that were read from a prefix cache; None: as any other.
+    `cached` is the price of prompt tokens from a prefix cache; None: the price of the prompt.
     """
 
     prompt: float
@@ -25,16 +25,16 @@ class Prices:
         for name in ("prompt", "completion", "cached"):
             price = getattr(self, name)
             if price is not None and not (math.isfinite(price) and price >= 0):
-                raise UsageError(f"the {name} price {price!r} makes no sense: it is 0 or more")
+                raise UsageError(f"the {name} price is {price!r}: it must be 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Sums over the `known` items whose tokens were told; the `unknown` ones are not in them.
+    """Sums over the `known` items, whose token counts are in the run; `unknown` items have none.
 
-    A sum is None where no item was told; `cached_tokens` also where one of the known did not tell
-    them. `cost` is in the currency of the prices, None without prices or tokens, and a lower bound
-    where `unknown` is not 0; tokens not told to be cached are paid in full.
+    A sum is None without known items; `cached_tokens` is None too if a known item lacks them.
+    `cost` is in the currency of the prices, None without prices or tokens, and a lower bound if
+    `unknown` is not 0; tokens are cached only where the run says so.
     """
 
     prompt_tokens: int | None
@@ -46,14 +46,18 @@ class Cost:
 
 
 def tokens_and_cost(records: Sequence[Record], *, prices: Prices | None = None) -> Cost:
-    """Sum a run's tokens up, and price them. An item that does not tell its tokens is unknown."""
-    told = [one.usage for one in records if {"prompt_tokens", "completion_tokens"} <= {*one.usage}]
-    unknown = len(records) - len(told)
-    if not told:
+    """Sum the tokens of a run, and price them. An item without token counts is unknown."""
+    usages = [
+        record.usage
+        for record in records
+        if {"prompt_tokens", "completion_tokens"} <= {*record.usage}
+    ]
+    unknown = len(records) - len(usages)
+    if not usages:
         return Cost(None, None, None, 0, unknown, None)
-    prompt = sum(usage["prompt_tokens"] for usage in told)
-    completion = sum(usage["completion_tokens"] for usage in told)
-    hits = [usage.get("cached_tokens") for usage in told]
+    prompt = sum(usage["prompt_tokens"] for usage in usages)
+    completion = sum(usage["completion_tokens"] for usage in usages)
+    hits = [usage.get("cached_tokens") for usage in usages]
     read = sum(count or 0 for count in hits)
     cost = None
     if prices is not None:
@@ -61,4 +65,4 @@ def tokens_and_cost(records: Sequence[Record], *, prices: Prices | None = None) 
         paid = (prompt - read) * prices.prompt + read * cached + completion * prices.completion
         cost = paid / _MILLION
     cached_tokens = None if None in hits else read
-    return Cost(prompt, completion, cached_tokens, len(told), unknown, cost)
+    return Cost(prompt, completion, cached_tokens, len(usages), unknown, cost)

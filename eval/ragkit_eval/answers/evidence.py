@@ -1,6 +1,6 @@
-"""What a sentence says that its sources do not hold, by the core's own means of comparison.
+"""Details of a sentence that its sources lack: quotations, numbers and names.
 
-It compares quotations, numbers, names and words, not meanings.
+They are compared by the core's functions, not by meaning.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from ragkit.types import Hit
 
 
 def evidence_of(passages: Iterable[Hit]) -> Evidence:
-    """Take passages with their titles and headings as one source."""
+    """Combine passages with their titles and headings into a single source."""
     pieces: dict[str, None] = {}
     for hit in passages:
         pieces |= dict.fromkeys((hit.text, hit.title, *hit.headings))
@@ -22,16 +22,16 @@ def evidence_of(passages: Iterable[Hit]) -> Evidence:
 
 
 def missing(sentence: str, source: Evidence) -> int:
-    """Count the quotations, numbers and names of a sentence that its source does not hold.
+    """Count the quotations, numbers and names of a sentence that its source does not have.
 
-    A number counts too where the source has it but says it of something else.
+    A number that the source states of something else counts too.
     """
     quoted = quotations(sentence)
     lacking = sum(
         not any(locate(sentence[span.start : span.end], piece) for piece in source.folded)
         for span in quoted
     )
-    rest = blanked(sentence, quoted)  # a quotation answers for the numbers and names in it
-    lacking += sum(number not in source.numbers for number in numbers(rest))
-    lacking += sum(rest[name.start : name.end] not in source.names for name in names(rest))
+    unquoted = blanked(sentence, quoted)  # numbers and names in quotations are checked with these
+    lacking += sum(number not in source.numbers for number in numbers(unquoted))
+    lacking += sum(unquoted[name.start : name.end] not in source.names for name in names(unquoted))
     return lacking + misplaced(sentence, [source])

@@ -1,6 +1,6 @@
-"""Groundedness: which sentences of an answer the retrieved passages hold, by their words.
+"""Groundedness: the share of an answer's sentences whose words the retrieved passages hold.
 
-A screen, not a judge: it knows no meanings.
+A screen, not a judge: meanings are not compared.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from ragkit.answer.reading import read_answer
 from ragkit.answer.support import coverage, has_content, judge
 from ragkit.types import Span
 from ragkit_eval.answers.evidence import evidence_of, missing
-from ragkit_eval.answers.given import read_given
+from ragkit_eval.answers.given import parse_answer
 
 
 @dataclass(frozen=True, slots=True)
 class Groundedness:
-    """The share of an answer's sentences that are held, and where the others stand in it."""
+    """The supported share of an answer's sentences, and the spans of unsupported ones."""
 
     score: float
     unsupported: tuple[Span, ...]
@@ -25,25 +25,26 @@ class Groundedness:
 def groundedness(answer: Mapping[str, Any]) -> Groundedness:
     """Screen an answer's sentences against all passages that were retrieved for it.
 
-    Whatever a sentence cites, it is held when the passages together have its quotations, numbers
-    and names, the numbers beside what they are said of, and three quarters of its content words
-    (`ragkit.answer.support`). Sentences without content words do not count; an answer that says
-    nothing, a refusal too, scores 0.0, so leave refusals out.
+    Whatever it cites, a sentence is supported if the passages together have its quotations, numbers
+    and names, the numbers beside the nouns that they count, and three quarters of its content words
+    (`ragkit.answer.support`). Sentences without content words do not count; an empty answer and a
+    refusal score 0.0, so leave refusals out.
 
-    Compared are words, not meanings: a true sentence in other words, or in another language than
-    its source, is taken for unsupported, and a denial in the source's own words for supported. Of
-    327 sentences that people wrote from a CLAPNQ passage, 97% are held by it, and 0.6% by the most
-    similar passage of another question: what it flags is unsupported with precision 0.97 and recall
-    0.99 where half the sentences are. Of 118 with a denial put in it flags 1. What a changed number
-    or name does, in Chinese too, is in docs/check-an-answer.md. The tests repeat the measurement.
+    Words are compared, not meanings: a true paraphrase, or a true sentence in a different language
+    from its source, counts as unsupported, and a denial in the words of the source as supported. Of
+    327 sentences that people wrote from a CLAPNQ passage, 97% are supported by it, and 0.6% by the
+    most similar passage of another question: the flagged sentences are unsupported with precision
+    0.97 and recall 0.99 if half of the sentences are. Of 118 sentences with an inserted denial it
+    flags 1. docs/check-an-answer.md has the effect of changed numbers and names, also in Chinese.
+    The tests repeat the measurement.
 
-    Raises UsageError for JSON that is no such answer.
+    Raises UsageError for malformed JSON of an answer.
     """
-    given = read_given(answer)
-    if given.refused:
+    parsed = parse_answer(answer)
+    if parsed.refused:
         return Groundedness(0.0, ())
-    source = evidence_of(given.passages)
-    reading = read_answer(given.text, ())
+    source = evidence_of(parsed.passages)
+    reading = read_answer(parsed.text, ())
     counted = [s for s in reading.sentences if has_content(reading.said(s))]
     unsupported = []
     for sentence in counted:

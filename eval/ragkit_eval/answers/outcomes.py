@@ -1,4 +1,4 @@
-"""How often items of a run end in an error, a timeout, an empty output or a cut one."""
+"""Rates of errors, timeouts, empty outputs and truncated outputs of a run."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ragkit.errors import UsageError
 from ragkit_eval.record import Record
 
-# As ragkit's own errors and servers' gateways say it; a record keeps nothing but the words.
+# The messages of ragkit and of gateways: a record stores only the message.
 _TIMEOUT = re.compile(
     r"gave no answer within|sent nothing for|took longer than|timed?[ -]?out", re.IGNORECASE
 )
@@ -17,8 +17,8 @@ _TIMEOUT = re.compile(
 class Rates:
     """Shares of all items: each is 0 to 1, and lower is better.
 
-    `error` ended without a response, `timeout` are those among them that waited in vain. `empty`
-    responded with nothing but white space, and `cut` reached the limit of tokens.
+    `error`: no response; `timeout`: errors by a timeout; `empty`: a response of only white space;
+    `cut`: a response that reached the limit of tokens.
     """
 
     error: float
@@ -28,14 +28,14 @@ class Rates:
 
 
 def rates(records: Sequence[Record]) -> Rates:
-    """Count how the items of a run ended. Raises UsageError where there is none."""
+    """Count how the items of a run ended. Raises UsageError without items."""
     if not records:
-        raise UsageError("no items, so no rates: run at least one")
+        raise UsageError("the run has no items: run at least one")
     failed = [record for record in records if record.status == "error"]
     ended = [record for record in records if record.status != "error"]
     return Rates(
         error=len(failed) / len(records),
-        timeout=sum(bool(_TIMEOUT.search(one.error)) for one in failed) / len(records),
-        empty=sum(not one.output.strip() for one in ended) / len(records),
-        cut=sum(one.finish == "length" for one in ended) / len(records),
+        timeout=sum(bool(_TIMEOUT.search(record.error)) for record in failed) / len(records),
+        empty=sum(not record.output.strip() for record in ended) / len(records),
+        cut=sum(record.finish == "length" for record in ended) / len(records),
     )

@@ -1,6 +1,6 @@
-"""Refusals: whether the unanswerable questions were refused and only these, and at what price.
+"""Refusals: precision and recall on unanswerable questions, and the risk-coverage curve.
 
-Knows nothing of whether the answers that were given are right.
+The correctness of answers is not considered.
 """
 
 import math
@@ -13,11 +13,11 @@ from ragkit.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class RefusalScores:
-    """How a set was refused, a refusal being what is looked for; None where a share is of nothing.
+    """Scores of a set's refusals; a share of no questions is None.
 
-    `precision` is the share of the refusals that were right, `recall` that of the unanswerable
-    questions that were refused, `f1` their harmonic mean. `false_refusals` is the share of the
-    answerable questions that were refused. `answerable` and `unanswerable` count the questions.
+    `precision` is the share of refusals of unanswerable questions, `recall` the refused share of
+    unanswerable questions, `f1` their harmonic mean. `false_refusals` is the refused share of
+    answerable questions. `answerable` and `unanswerable` count the questions.
     """
 
     precision: float | None
@@ -30,10 +30,10 @@ class RefusalScores:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What comes of answering all questions of a confidence of at least `threshold`.
+    """The effect of answering the questions with a confidence of at least `threshold`.
 
-    `coverage` is the share of the questions that is answered, `risk` the share of these that have
-    no answer.
+    `coverage` is the answered share of the questions, `risk` the share of unanswerable questions
+    among the answered ones.
     """
 
     threshold: float
@@ -45,8 +45,8 @@ class CurvePoint:
 class RefusalCurve:
     """Risk by coverage, from the strictest threshold to answering everything.
 
-    `area` is that under the curve, 0 to 1, where less is better; `least_area` is what a perfect
-    order of the same questions would have.
+    `area` is the area under the curve, 0 to 1, lower is better; `least_area` is the area of the
+    best order of the same questions.
     """
 
     points: tuple[CurvePoint, ...]
@@ -55,9 +55,9 @@ class RefusalCurve:
 
 
 def refusal_scores(refused: Sequence[bool], answerable: Sequence[bool]) -> RefusalScores:
-    """Compare which questions were refused with which can be answered.
+    """Compare the refused questions with the unanswerable questions.
 
-    f1 = 2 TP / (2 TP + FP + FN), which is 0 where nothing was refused that should have been. Raises
+    f1 = 2 TP / (2 TP + FP + FN), which is 0 if no unanswerable question was refused. Raises
     UsageError for an empty set and for unequal lengths.
 
     >>> refusal_scores([True, True, False], [False, True, True])
@@ -67,25 +67,25 @@ def refusal_scores(refused: Sequence[bool], answerable: Sequence[bool]) -> Refus
     """
     _check(refused, answerable)
     pairs = list(zip(refused, answerable, strict=True))
-    right = sum(no and not can for no, can in pairs)
-    wrong = sum(no and can for no, can in pairs)
-    can_be = sum(answerable)
-    cannot = len(pairs) - can_be
+    true_refusals = sum(is_refused and not is_answerable for is_refused, is_answerable in pairs)
+    false_refusals = sum(is_refused and is_answerable for is_refused, is_answerable in pairs)
+    answerable_count = sum(answerable)
+    unanswerable_count = len(pairs) - answerable_count
     return RefusalScores(
-        precision=_share(right, right + wrong),
-        recall=_share(right, cannot),
-        f1=_share(2 * right, right + wrong + cannot),
-        false_refusals=_share(wrong, can_be),
-        answerable=can_be,
-        unanswerable=cannot,
+        precision=_share(true_refusals, true_refusals + false_refusals),
+        recall=_share(true_refusals, unanswerable_count),
+        f1=_share(2 * true_refusals, true_refusals + false_refusals + unanswerable_count),
+        false_refusals=_share(false_refusals, answerable_count),
+        answerable=answerable_count,
+        unanswerable=unanswerable_count,
     )
 
 
 def refusal_curve(confidence: Sequence[float], answerable: Sequence[bool]) -> RefusalCurve:
     """Draw the risk-coverage curve of refusing below a confidence, and its area.
 
-    The area is the mean, over n = 1 ... N answered questions, most confident first, of the share of
-    these that have no answer; questions of equal confidence count as in a random order. Raises
+    The area is the mean, over n = 1 ... N answered questions, most confident first, of the share
+    of unanswerable ones; questions of equal confidence count as in a random order. Raises
     UsageError for an empty set, unequal lengths and a confidence that is not a number. Source:
     El-Yaniv and Wiener 2010, https://jmlr.org/papers/v11/el-yaniv10a.html; the area as in Geifman
     and El-Yaniv 2019, https://arxiv.org/abs/1805.08206.
@@ -96,7 +96,7 @@ def refusal_curve(confidence: Sequence[float], answerable: Sequence[bool]) -> Re
     _check(confidence, answerable)
     for number, value in enumerate(confidence):
         if math.isnan(value):
-            raise UsageError(f"the confidence of question {number + 1} is not a number: give one")
+            raise UsageError(f"the confidence of question {number + 1} is not a number: correct it")
     order = sorted(zip(confidence, answerable, strict=True), key=lambda pair: -pair[0])
     groups = [
         (threshold, [answer for _, answer in pairs])
@@ -125,8 +125,8 @@ def _check(values: Sequence[object], answerable: Sequence[bool]) -> None:
             f"{len(values)} outcomes for {len(answerable)} questions: give one for each question"
         )
     if not answerable:
-        raise UsageError("no question was asked, so no refusal can be judged: give at least one")
+        raise UsageError("the set has no questions: give at least one")
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _share(part: int, total: int) -> float | None:
+    return part / total if total else None

@@ -1,27 +1,30 @@
-"""Whether an answer speaks the language that it was asked in."""
+"""Whether an answer is in the language of its question."""
 
 from ragkit.answer.markers import without_markers
 from ragkit.text.language import language
 
-_OWN_SCRIPT = frozenset({"zh", "ja", "ko"})
+_CJK_LANGUAGES = frozenset({"zh", "ja", "ko"})
 _FEW_WORDS = 3  # arbitrary: a name or a number is the same in both languages
 
 
 def language_match(question: str, text: str) -> bool:
-    """Tell whether an answer is in its question's language, as far as script and words show it.
+    """Return whether an answer is in its question's language, by script and words.
 
-    Chinese, Japanese, Korean and everything else are told apart, so that a German answer to an
-    English question passes. An answer of at most three words in no language that can be told, such
-    as a number or a product's name, is in any; so is an empty one.
+    Chinese, Japanese, Korean and all other languages together are distinguished, so that a German
+    answer to an English question matches. An answer of at most three words without a recognisable
+    language, such as a number or a product's name, matches every language; so does an empty one.
 
-    >>> [language_match("水泵有多重?", said) for said in ("It weighs 40 kg.", "40 kg", "40公斤")]
+    >>> [language_match("水泵有多重?", text) for text in ("It weighs 40 kg.", "40 kg", "40公斤")]
     [False, True, True]
     """
     plain = without_markers(text)
-    asked, said = language(question), language(plain)
-    if asked not in _OWN_SCRIPT:
-        return said not in _OWN_SCRIPT
-    if not said:
+    question_language, answer_language = language(question), language(plain)
+    if question_language not in _CJK_LANGUAGES:
+        return answer_language not in _CJK_LANGUAGES
+    if not answer_language:
         return len(plain.split()) <= _FEW_WORDS
-    # A Japanese answer in Chinese characters alone cannot be told from a Chinese one.
-    return said == asked or (asked, said) == ("ja", "zh")
+    # A Japanese answer in only Chinese characters cannot be distinguished from a Chinese one.
+    return answer_language == question_language or (question_language, answer_language) == (
+        "ja",
+        "zh",
+    )

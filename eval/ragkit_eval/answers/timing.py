@@ -1,4 +1,4 @@
-"""How long answers took, in seconds."""
+"""The latency of answers, in seconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from ragkit_eval.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles and mean of the time to the whole answer, and of that to its first token.
+    """Percentiles and mean of the time to the complete answer, and the median to its first token.
 
-    Seconds, over `items` items; None where no time is known.
+    Seconds, over `items` items; None without a known time.
     """
 
     p50: float | None
@@ -25,27 +25,27 @@ class Latency:
 
 
 def latency(records: Sequence[Record]) -> Latency:
-    """Sum the times of a run up; errors and items without a time are left out and not counted.
+    """Summarise the times of a run; errors and items without a time are left out.
 
-    Percentiles as `percentile` interpolates them.
+    `percentile` interpolates the percentiles.
     """
     ended = [record for record in records if record.status != "error" and record.latency_s > 0]
-    whole = [record.latency_s for record in ended]
+    totals = [record.latency_s for record in ended]
     first = [record.first_token_s for record in ended if record.first_token_s is not None]
-    p50, p90, p95, p99 = (percentile(whole, p) if whole else None for p in (50, 90, 95, 99))
+    p50, p90, p95, p99 = (percentile(totals, p) if totals else None for p in (50, 90, 95, 99))
     return Latency(
         p50=p50,
         p90=p90,
         p95=p95,
         p99=p99,
-        mean=fmean(whole) if whole else None,
+        mean=fmean(totals) if totals else None,
         first_token_p50=percentile(first, 50) if first else None,
-        items=len(whole),
+        items=len(totals),
     )
 
 
 def percentile(values: Sequence[float], p: float) -> float:
-    """Return the value below which p per cent of the values lie, between two values linearly.
+    """Return the value below which p per cent of the values lie, interpolated linearly.
 
     With n sorted values x, it stands at h = (n - 1) p / 100 and is
     x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]). Raises UsageError without values.

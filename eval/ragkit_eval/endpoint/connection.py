@@ -1,7 +1,4 @@
-"""Requests to one server: sent again where that may help, a bounded number of times.
-
-It knows nothing of what is asked, nor of items.
-"""
+"""Send requests to a server, and retry transient failures a bounded number of times."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from ragkit_eval.endpoint.failures import Failure, of_body, of_connection, of_st
 if TYPE_CHECKING:
     import aiohttp
 
-# Arbitrary: eight tries wait about a minute in all, as long as a server takes to start again.
+# Arbitrary: eight tries wait about a minute in total, the time in which a server restarts.
 TRIES = 8
 BACKOFF_S = 0.5
 _MAX_BACKOFF_S = 30.0
-_MAX_RETRY_AFTER_S = 300.0  # a server that asks for more is better asked another day
+_MAX_RETRY_AFTER_S = 300.0  # a longer Retry-After ends the tries
 
 
 class Connection:
     """A pool of connections to one server, for requests with JSON bodies.
 
-    Paths stand under the API's base; `beside` says that they stand beside it, where vLLM has what
-    is its own.
+    Paths are below the API's base; with `at_root` they are below the server's root, as vLLM's own
+    paths are.
     """
 
     def __init__(
@@ -48,15 +45,15 @@ class Connection:
         self._backoff_s = backoff_s
 
     async def post(
-        self, path: str, body: dict[str, Any], *, beside: bool = False
+        self, path: str, body: dict[str, Any], *, at_root: bool = False
     ) -> tuple[dict[str, Any], float]:
-        """Send a body; return the answer, and the seconds that the last try took.
+        """Send a body; return the answer and the seconds of the last try.
 
         Raises ModelServerError, ServerGoneError.
         """
         for number in count(1):
             began = perf_counter()
-            answer = await self.once(path, body, beside=beside)
+            answer = await self.once(path, body, at_root=at_root)
             if not isinstance(answer, Failure):
                 return answer, perf_counter() - began
             wait_s = self._wait_s(number, answer)
@@ -66,14 +63,14 @@ class Connection:
         raise AssertionError("the loop above ends only by return or raise")
 
     async def once(
-        self, path: str, body: dict[str, Any] | None = None, *, beside: bool = False
+        self, path: str, body: dict[str, Any] | None = None, *, at_root: bool = False
     ) -> dict[str, Any] | Failure:
-        """Send one request, a GET without a body; return the answer or why there is none."""
+        """Send a request, a GET without a body; return the answer or the failure."""
         import aiohttp
 
-        url, method = _join(self.server.url, path, beside=beside), "POST" if body else "GET"
+        url, method = _join(self.server.url, path, at_root=at_root), "POST" if body else "GET"
         try:
-            # Redirects are not followed: the key would go with them.
+            # Redirects are not followed, because they would get the key.
             async with self._session.request(
                 method, url, json=body, allow_redirects=False
             ) as reply:
@@ -89,18 +86,18 @@ class Connection:
         return answer if isinstance(answer, dict) else of_body("no JSON object")
 
     def _wait_s(self, number: int, failure: Failure) -> float:
-        """Double the wait with each try, with jitter, so that many requests do not come at once."""
+        """Double the wait with each try, with jitter, so that requests spread out."""
         backoff = min(_MAX_BACKOFF_S, self._backoff_s * 2.0 ** (number - 1))
         return max(failure.wait_s, backoff) * random.uniform(1, 1.5)  # noqa: S311  a pause, no secret
 
 
 def open_session(server: ModelServer, concurrency: int) -> aiohttp.ClientSession:
-    """Make the pool, of as many connections as requests may be under way."""
+    """Open a pool of at most `concurrency` connections."""
     import aiohttp
 
     parts = urlsplit(server.url)
     headers = {}
-    if "@" not in parts.netloc:  # credentials in a URL are sent in the same header
+    if "@" not in parts.netloc:  # credentials in the URL use the same header
         headers["Authorization"] = f"Bearer {server.api_key or NO_KEY}"
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=concurrency),
@@ -108,13 +105,14 @@ def open_session(server: ModelServer, concurrency: int) -> aiohttp.ClientSession
             total=server.timeout_s, sock_connect=min(server.timeout_s, CONNECT_TIMEOUT_S)
         ),
         headers=headers,
-        trust_env=not is_loopback(parts.hostname or ""),  # proxies do not know our loopback
+        # A proxy cannot reach this machine's loopback.
+        trust_env=not is_loopback(parts.hostname or ""),
     )
 
 
-def _join(url: str, path: str, *, beside: bool) -> str:
+def _join(url: str, path: str, *, at_root: bool) -> str:
     parts = urlsplit(url)
     base = parts.path.rstrip("/")
-    if beside:
+    if at_root:
         base = base.removesuffix("/v1")
     return urlunsplit(parts._replace(path=base + path))

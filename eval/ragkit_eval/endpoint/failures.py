@@ -1,7 +1,7 @@
-"""What a model server's failures mean to an evaluation: which are the item's, which the run's.
+"""Classify the failures of a model server: those of an item, and those of the run.
 
-An item's failure is a ModelServerError. Where no other item would fare better, because nobody is
-there or nobody is let in, it is a ServerGoneError, and a run stops. It tries nothing again itself.
+A failure of an item is a ModelServerError. If every other item would fail too, because the server
+does not answer or denies access, it is a ServerGoneError, and the run stops.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ragkit.model.failures import retry_after_s
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})  # and every 5xx
 _DENIED: Final = frozenset({401, 403})
 _ABSENT: Final = frozenset({405, 501})
-_MAX_QUOTED_CHARS = 300  # what of a server's words one line can hold
+_MAX_QUOTED_CHARS = 300  # of a server's message, in an error message
 _TOO_LONG = re.compile(
     r"context length|context window|max_model_len|maximum model length|too long|longer than", re.I
 )
-MANY, FEW = 1_000, 2  # tries: as many as are allowed; or one more, as each may take minutes
+MANY, FEW = 1_000, 2  # tries: as many as allowed; or only two, as each may take minutes
 
 
 class ServerGoneError(RagkitError):
-    """No item can be answered: the server is away, lets nobody in, or serves another model."""
+    """No item can be answered: the server is gone, denies access, or lacks the model."""
 
 
 class RejectedError(ModelServerError):
-    """The server does not take this request, whenever it is sent; `words` are its own."""
+    """The server rejects this request; a retry cannot help. `words` is its message."""
 
     def __init__(self, message: str, words: str) -> None:
         super().__init__(message)
@@ -39,23 +39,23 @@ class RejectedError(ModelServerError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a try failed: `said` continues the server's name.
+    """The reason of a failed try: `reason` continues a sentence after the server's name.
 
-    `tries` is how often such a request is sent in all, `wait_s` what the server asked to wait.
-    `gone` says that no other request would fare better.
+    `tries` is the total number of tries of such a request, `wait_s` the wait that the server asked
+    for. `gone` says that every other request would fail too.
     """
 
-    said: str
+    reason: str
     tries: int = 1
     wait_s: float = 0.0
     gone: bool = False
     rejected: bool = False
     words: str = ""
-    absent: bool = False  # there is no such path, or not for us
+    absent: bool = False  # the path does not exist, or is denied
 
     def error(self, server: str) -> RagkitError:
-        """Make the error of it, naming the server."""
-        message = f"language-model server {server} {self.said}"
+        """Return the error, with the server's name."""
+        message = f"language-model server {server} {self.reason}"
         if self.gone:
             return ServerGoneError(message)
         if self.rejected:
@@ -64,7 +64,7 @@ class Failure:
 
 
 def of_connection(error: Exception, timeout_s: float) -> Failure:
-    """Say what an exception of the client means."""
+    """Classify an exception of the client."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -76,8 +76,10 @@ def of_connection(error: Exception, timeout_s: float) -> Failure:
             FEW,
         )
     if isinstance(error, aiohttp.ClientSSLError) or isinstance(error.__cause__, ssl.SSLError):
-        said = "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
-        return Failure(said, gone=True)
+        reason = (
+            "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
+        )
+        return Failure(reason, gone=True)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return Failure("has a host name that does not resolve: correct --url", FEW, gone=True)
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -86,44 +88,46 @@ def of_connection(error: Exception, timeout_s: float) -> Failure:
 
 
 def of_status(status: int, headers: Mapping[str, str], body: Any, secret: str | None) -> Failure:
-    """Say what an answer with a status other than 200 means; `body` is its JSON or its text."""
+    """Classify an answer with a status other than 200; `body` is its JSON or its text."""
     words = _words(body, secret)
     quoted = f"; {words}" if words else ""
     if status in _DENIED:
         remedy = "set RAGKIT_LLM_API_KEY" if secret is None else "correct RAGKIT_LLM_API_KEY"
         return Failure(f"denies access ({status}{quoted}): {remedy}", gone=True, absent=True)
     if status == 404:
-        said = (
+        reason = (
             f"has no such path or model (404{quoted}): --url must be the API's base, usually"
             " ending in /v1"
         )
-        return Failure(said, gone=True, absent=True)
+        return Failure(reason, gone=True, absent=True)
     if status == 429:
         wait_s = retry_after_s(headers.get("Retry-After", ""))
-        said = f"takes no more requests now (429{quoted}): ask fewer at once (--concurrency)"
-        return Failure(said, MANY, wait_s)
+        reason = f"takes no more requests now (429{quoted}): ask fewer at once (--concurrency)"
+        return Failure(reason, MANY, wait_s)
     if (status in _TRANSIENT or status >= 500) and status not in _ABSENT:
         wait_s = retry_after_s(headers.get("Retry-After", ""))
         return Failure(f"failed ({status}{quoted}): see its log", MANY, wait_s)
     if _TOO_LONG.search(words):
-        said = f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
-        return Failure(said, rejected=True, words=words)
-    said = f"rejects the request ({status}{quoted})"
-    return Failure(said, rejected=True, words=words, absent=status in _ABSENT)
+        reason = (
+            f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
+        )
+        return Failure(reason, rejected=True, words=words)
+    reason = f"rejects the request ({status}{quoted})"
+    return Failure(reason, rejected=True, words=words, absent=status in _ABSENT)
 
 
 def of_body(problem: str) -> Failure:
-    """Say that an answer with status 200 is not what an OpenAI-style server gives."""
+    """Describe an answer with status 200 that is not an OpenAI-style answer."""
     return Failure(f"gave no proper OpenAI-style answer ({problem}): see its log", FEW + 1)
 
 
 def _words(body: Any, secret: str | None) -> str:
-    """Take the server's own words out of its answer: OpenAI's, vLLM's and FastAPI's forms."""
+    """Extract the server's message from its answer, in OpenAI's, vLLM's or FastAPI's form."""
     if isinstance(body, dict):
         inner = body.get("error")
-        found = inner.get("message") if isinstance(inner, dict) else inner
-        body = found or body.get("message") or body.get("detail")
-    if not isinstance(body, str) or body.lstrip().startswith("<"):  # a proxy's page says nothing
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        body = message or body.get("message") or body.get("detail")
+    if not isinstance(body, str) or body.lstrip().startswith("<"):  # the page of a proxy
         return ""
     line = body.replace(secret, "***") if secret else body
     line = " ".join("".join(c if c.isprintable() else " " for c in line).split())

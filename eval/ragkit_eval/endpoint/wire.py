@@ -1,6 +1,6 @@
 """Read the answers of an OpenAI-style server: completions and chat completions, not streamed.
 
-Odd shapes raise what Python raises for them (see `ODD`); who asked says what that means.
+A malformed answer raises one of Python's exceptions in `MALFORMED`, which the caller translates.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, Final
 from ragkit.types import Usage
 from ragkit_eval.item import Response
 
-ODD: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+MALFORMED: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 Top = tuple[tuple[str, float], ...]
 
 
 def response_of(answer: dict[str, Any], latency_s: float, *, chat: bool) -> Response:
-    """Read one completion."""
+    """Read a completion."""
     choice = answer["choices"][0]
     message = choice["message"] if chat else {}
     text = message.get("content") if chat else choice["text"]
@@ -32,7 +32,7 @@ def response_of(answer: dict[str, Any], latency_s: float, *, chat: bool) -> Resp
 
 
 def usage_of(usage: Any) -> Usage | None:
-    """Read the tokens that a server counted."""
+    """Read the token counts of a server."""
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details") or {}
@@ -43,41 +43,46 @@ def usage_of(usage: Any) -> Usage | None:
     )
 
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Add the tokens of two requests; None where neither was told."""
-    if one is None or other is None:
-        return one or other
-    cached = [n for n in (one.cached_tokens, other.cached_tokens) if n is not None]
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Add the token counts of two requests; None if both are unknown."""
+    if first is None or second is None:
+        return first or second
+    cached = [n for n in (first.cached_tokens, second.cached_tokens) if n is not None]
     return Usage(
-        one.prompt_tokens + other.prompt_tokens,
-        one.completion_tokens + other.completion_tokens,
+        first.prompt_tokens + second.prompt_tokens,
+        first.completion_tokens + second.completion_tokens,
         sum(cached) if cached else None,
     )
 
 
 def _top(choice: dict[str, Any]) -> Top:
     """Read the first token's candidates of a completion: a table of tokens."""
-    told = choice.get("logprobs")
-    if not told or not told.get("top_logprobs"):
+    logprobs = choice.get("logprobs")
+    if not logprobs or not logprobs.get("top_logprobs"):
         return ()
-    return _sorted(list((told["top_logprobs"][0] or {}).items()))
+    return _sorted(list((logprobs["top_logprobs"][0] or {}).items()))
 
 
 def _chat_top(choice: dict[str, Any]) -> Top:
     """Read the first token's candidates of a chat: a list of objects."""
-    told = choice.get("logprobs")
-    if not told or not told.get("content"):
+    logprobs = choice.get("logprobs")
+    if not logprobs or not logprobs.get("content"):
         return ()
-    return _sorted([(one["token"], one["logprob"]) for one in told["content"][0]["top_logprobs"]])
+    return _sorted(
+        [
+            (candidate["token"], candidate["logprob"])
+            for candidate in logprobs["content"][0]["top_logprobs"]
+        ]
+    )
 
 
 def _sorted(candidates: list[tuple[Any, Any]]) -> Top:
-    kept = [(_clean(token), float(logprob)) for token, logprob in candidates]
-    if any(math.isnan(logprob) for _, logprob in kept):
+    cleaned = [(_clean(token), float(logprob)) for token, logprob in candidates]
+    if any(math.isnan(logprob) for _, logprob in cleaned):
         raise ValueError("a log-probability is NaN")
-    return tuple(sorted(kept, key=lambda one: -one[1]))
+    return tuple(sorted(cleaned, key=lambda candidate: -candidate[1]))
 
 
 def _clean(text: str) -> str:
-    """Replace lone surrogates, which JSON may hold and UTF-8 may not."""
+    """Replace lone surrogates, which are valid in JSON and not in UTF-8."""
     return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""Judges of answers: what they say is a score with a reason, or a failure, never a silent zero.
+"""Judges of answers: each verdict is a score with a reason; a failure is never a silent zero.
 
-A judge may decide whether a change ships only after `ragkit eval judge-check` has measured how far
-it agrees with people.
+A judge may decide whether a change ships only after `ragkit eval judge-check` has measured its
+agreement with people.
 """
 
 from typing import TYPE_CHECKING

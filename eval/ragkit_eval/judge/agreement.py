@@ -1,6 +1,6 @@
-"""How far a judge's scores agree with people's labels: kappa, accuracy, AUC, rank correlation.
+"""Agreement of a judge's scores with people's labels: kappa, accuracy, AUC, rank correlation.
 
-Scores and labels go in, 0 to 1; it knows nothing of judges. What is not defined is None.
+Scores and labels are 0 to 1. An undefined statistic is None.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PASS: Final = 0.5  # a score or label from here on counts as right, as everywhere in a run
+PASS: Final = 0.5  # scores and labels of at least this are right, as in every run
 SAMPLES: Final = 10_000
 SEED: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a judge's verdicts and people's labels have in common.
+    """Statistics of a judge's verdicts and people's labels.
 
-    `kappa`, `auc`, `spearman` and `length_bias` are of the answers that got a verdict; in
-    `accuracy` a failure counts as wrong. `consistency` is the share of answers that got the same
+    `kappa`, `auc`, `spearman` and `length_bias` are over the answers that got a verdict; in
+    `accuracy` a failure counts as wrong. `consistency` is the share of answers with the same
     verdict twice; a failure is never the same. `length_bias` is the rank correlation of the
-    answer's length with how much too high its score is. `right` counts the labels of 0.5 and more.
+    answer's length with the excess of its score over its label. `right` counts the labels of 0.5
+    and more.
     """
 
     items: int
@@ -47,46 +48,46 @@ class Agreement:
 
 def agreement(
     scores: Sequence[float | None],
-    again: Sequence[float | None],
+    repeated: Sequence[float | None],
     labels: Sequence[float],
     clusters: Sequence[str],
     lengths: Sequence[int],
 ) -> Agreement:
-    """Compare verdicts with labels; `again` are second verdicts on the same, None is a failure.
+    """Compare scores with labels; `repeated` are scores of a second try, None is a failure.
 
     Intervals are 95% and come from resampled clusters.
     """
-    given = [i for i, score in enumerate(scores) if score is not None]
+    judged_places = [i for i, score in enumerate(scores) if score is not None]
     judged = [score for score in scores if score is not None]
-    wanted = [labels[i] for i in given]
-    within = [clusters[i] for i in given]
-    excess = [score - label for score, label in zip(judged, wanted, strict=True)]
+    judged_labels = [labels[i] for i in judged_places]
+    judged_clusters = [clusters[i] for i in judged_places]
+    excess = [score - label for score, label in zip(judged, judged_labels, strict=True)]
     hits = [
         score is not None and (score >= PASS) == (label >= PASS)
         for score, label in zip(scores, labels, strict=True)
     ]
-    same = [a is not None and a == b for a, b in zip(scores, again, strict=True)]
+    equal = [a is not None and a == b for a, b in zip(scores, repeated, strict=True)]
     return Agreement(
         items=len(scores),
         right=sum(label >= PASS for label in labels),
         clusters=len({name or str(i) for i, name in enumerate(clusters)}),
         accuracy=mean_interval(hits, clusters),
-        kappa=kappa_interval(judged, wanted, within),
-        auc=_auc(judged, wanted, within),
-        spearman=spearman(judged, wanted),
+        kappa=kappa_interval(judged, judged_labels, judged_clusters),
+        auc=_auc(judged, judged_labels, judged_clusters),
+        spearman=spearman(judged, judged_labels),
         failures=mean_interval([score is None for score in scores], clusters),
-        consistency=mean_interval(same, clusters),
-        length_bias=spearman(excess, [lengths[i] for i in given]),
+        consistency=mean_interval(equal, clusters),
+        length_bias=spearman(excess, [lengths[i] for i in judged_places]),
     )
 
 
 def kappa(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return Cohen's kappa with quadratic weights; None when both are one and the same constant.
+    """Return Cohen's kappa with quadratic weights; None if all values of both are equal.
 
-    1 - mean((a - b)**2) / (mean(a**2) + mean(b**2) - 2 mean(a) mean(b)): the disagreement that is
-    there over the disagreement that two raters with these habits would have by chance. With two
-    values it is the kappa of Cohen 1960, https://doi.org/10.1177/001316446002000104; with more
-    that of Cohen 1968 with squared distances, https://doi.org/10.1037/h0026256.
+    1 - mean((a - b)**2) / (mean(a**2) + mean(b**2) - 2 mean(a) mean(b)): the observed disagreement
+    over the disagreement of independent raters with the same shares of values. With two values it
+    is the kappa of Cohen 1960, https://doi.org/10.1177/001316446002000104; with more, that of
+    Cohen 1968 with squared distances, https://doi.org/10.1037/h0026256.
 
     >>> kappa([1, 1, 0, 0], [1, 0, 0, 0])
     0.5
@@ -100,31 +101,30 @@ def kappa(a: Sequence[float], b: Sequence[float]) -> float | None:
 def kappa_interval(
     a: Sequence[float], b: Sequence[float], clusters: Sequence[str]
 ) -> Interval | None:
-    """Return kappa and its 95% interval over resampled clusters; None when it is not defined.
+    """Return kappa and its 95% interval over resampled clusters; None if kappa is undefined.
 
-    Samples in which it is not defined are left out. One cluster tells nothing: its interval is
-    from -1 to 1.
+    Samples in which it is undefined are left out. The interval of a single cluster is -1 to 1.
     """
     import numpy as np
 
     from ragkit_eval.stats.resample import resampled_sums
 
-    whole = kappa(a, b)
-    if whole is None:
+    total_kappa = kappa(a, b)
+    if total_kappa is None:
         return None
     names: dict[str | int, int] = {}
     index = [names.setdefault(name or i, len(names)) for i, name in enumerate(clusters)]
     if len(names) < 2:
-        return Interval(whole, -1.0, 1.0)
+        return Interval(total_kappa, -1.0, 1.0)
     rows = np.zeros((len(names), 6))
     np.add.at(rows, index, _moments(a, b))
     sampled = _kappas(resampled_sums(rows, seed=SEED, samples=SAMPLES))
     low, high = np.quantile(sampled[~np.isnan(sampled)], [0.025, 0.975])
-    return Interval(whole, float(low), float(high))
+    return Interval(total_kappa, float(low), float(high))
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the rank correlation, ties at their mean rank; None where one of them is constant.
+    """Return the rank correlation, ties at their mean rank; None if a or b is constant.
 
     Pearson's correlation of the ranks: Spearman 1904, https://doi.org/10.2307/1412159.
 
@@ -147,13 +147,15 @@ def _moments(a: Sequence[float], b: Sequence[float]) -> Floats:
 
 
 def _kappas(sums: Floats) -> Any:
-    """Return the kappa of each row of summed moments; nan where chance alone always agrees."""
+    """Return the kappa of each row of summed moments; nan if chance always agrees."""
     import numpy as np
 
-    count, x, y, xx, yy, apart = sums.T
+    count, x, y, xx, yy, squared_differences = sums.T
     by_chance = (xx + yy) / count - 2 * x * y / count**2
     defined = by_chance > 1e-12
-    return np.where(defined, 1 - apart / count / np.where(defined, by_chance, 1.0), np.nan)
+    return np.where(
+        defined, 1 - squared_differences / count / np.where(defined, by_chance, 1.0), np.nan
+    )
 
 
 def _auc(

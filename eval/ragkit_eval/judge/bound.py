@@ -1,7 +1,4 @@
-"""One value asked of a language model, bound to a JSON schema; a reply that is none is a value too.
-
-It knows nothing of what the value is for.
-"""
+"""Ask a language model for an object of a JSON schema; an unreadable reply is a ParseFailure."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _TYPES: Final = {"string": str, "integer": int, "boolean": bool}
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """A reply that is not what the schema asks for: its text as it came, and what is wrong."""
+    """A reply that does not follow the schema: its text, and the reason."""
 
     raw: str
     why: str
@@ -37,17 +34,17 @@ def bound_reply(
 ) -> Mapping[str, Any] | ParseFailure:
     """Ask for an object of a schema's properties, at most twice, and return the last reply.
 
-    A server that knows schemas binds the model to this one; what comes is checked all the same.
-    Raises ModelError, such as that of a model that takes no schema.
+    A server that supports schemas binds the model to the schema; the reply is checked in any case.
+    Raises ModelError, for example for a model that takes no schema.
     """
     from dataclasses import replace
 
     reply: Mapping[str, Any] | ParseFailure = ParseFailure("", "nothing was asked")
     for attempt in range(ATTEMPTS):
-        # Another seed, for models that are not asked greedily.
+        # A different seed, for models that sample.
         seed = None if decoding.seed is None else decoding.seed + attempt
-        wanted = replace(decoding, json_schema=schema, regex=None, seed=seed)
-        text, finish = _said(model, messages, wanted)
+        bound_decoding = replace(decoding, json_schema=schema, regex=None, seed=seed)
+        text, finish = _complete(model, messages, bound_decoding)
         reply = parsed(text, schema, cut=finish == "length")
         if not isinstance(reply, ParseFailure):
             return reply
@@ -57,13 +54,13 @@ def bound_reply(
 def parsed(
     text: str, schema: Mapping[str, Any], *, cut: bool = False
 ) -> Mapping[str, Any] | ParseFailure:
-    """Read an object with exactly a schema's properties, each of its type and among its `enum`.
+    """Read an object with exactly a schema's properties, of their types and their `enum`.
 
     >>> schema = {"properties": {"score": {"type": "integer", "enum": [0, 1]}}}
     >>> parsed('{"score": 1}', schema)
     {'score': 1}
     >>> parsed('{"score": 3}', schema).why
-    '"score" is 3: none of 0, 1'
+    '"score" is 3: not one of 0, 1'
     """
     if cut:
         return ParseFailure(text, "it was cut off at the limit of tokens")
@@ -74,22 +71,24 @@ def parsed(
         return ParseFailure(text, f"it is not JSON: {error}")
     properties = schema["properties"]
     if not isinstance(values, dict) or set(values) != set(properties):
-        return ParseFailure(text, f"it is no object of {', '.join(properties)}")
-    for name, wanted in properties.items():
-        value, kind = values[name], _TYPES[wanted["type"]]
+        return ParseFailure(text, f"it is not an object of {', '.join(properties)}")
+    for name, rule in properties.items():
+        value, kind = values[name], _TYPES[rule["type"]]
         if type(value) is not kind:
-            return ParseFailure(text, f'"{name}" is not of the type {wanted["type"]}')
-        if "enum" in wanted and value not in wanted["enum"]:
-            among = ", ".join(map(str, wanted["enum"]))
-            return ParseFailure(text, f'"{name}" is {value}: none of {among}')
+            return ParseFailure(text, f'"{name}" is not of the type {rule["type"]}')
+        if "enum" in rule and value not in rule["enum"]:
+            choices = ", ".join(map(str, rule["enum"]))
+            return ParseFailure(text, f'"{name}" is {value}: not one of {choices}')
     return values
 
 
-def _said(model: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> tuple[str, str]:
-    said: list[str] = []
+def _complete(
+    model: LanguageModel, messages: Sequence[Message], decoding: Decoding
+) -> tuple[str, str]:
+    pieces: list[str] = []
     for piece in model.stream(messages, decoding):
         if isinstance(piece, str):
-            said.append(piece)
+            pieces.append(piece)
         elif isinstance(piece, Finish):
-            return "".join(said), piece.reason
+            return "".join(pieces), piece.reason
     raise ModelServerError(f"model {model.name!r} ended without saying how")

@@ -1,6 +1,7 @@
-"""What was measured of a judge, kept by its signature, so that a run can tell whom to believe.
+"""Certificates of judges: the measured agreement, stored by the judge's signature.
 
-A certificate is a small JSON file in RAGKIT_HOME/judges. It knows nothing of how it was measured.
+A certificate is a small JSON file in RAGKIT_HOME/judges, by which a run can say whether its judge
+was checked.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FORMAT: Final = 1
 FOLDER: Final = "judges"
 
 # Substantial agreement begins at 0.61, moderate at 0.41: Landis and Koch 1977,
-# https://doi.org/10.2307/2529310. The rest is arbitrary.
+# https://doi.org/10.2307/2529310. The other limits are arbitrary.
 FEWEST_ITEMS: Final = 50
 FEWEST_OF_A_KIND: Final = 10
 LEAST_KAPPA: Final = 0.6
@@ -32,7 +33,7 @@ LEAST_CONSISTENCY: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition of use: its name, what was measured, what is asked for, whether it holds."""
+    """A condition of use: its name, the measured value, the required value, whether it holds."""
 
     name: str
     measured: float | None
@@ -42,7 +43,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A judge, the data it was held against, and how that went."""
+    """A judge, the data that it was compared with, and its agreement."""
 
     signature: str
     created: str
@@ -53,53 +54,53 @@ class Certificate:
     usable: bool
 
 
-def checks(found: Agreement) -> tuple[Check, ...]:
-    """List what a judge must fulfil to be usable as a gate, and whether it does."""
-    fewest = min(found.right, found.items - found.right)
-    value = found.kappa.mean if found.kappa else None
-    low = found.kappa.low if found.kappa else None
+def checks(measured: Agreement) -> tuple[Check, ...]:
+    """Check the conditions that a judge must fulfil to be usable as a gate."""
+    fewest = min(measured.right, measured.items - measured.right)
+    value = measured.kappa.mean if measured.kappa else None
+    low = measured.kappa.low if measured.kappa else None
     return (
-        _at_least("answers", found.items, FEWEST_ITEMS),
+        _at_least("answers", measured.items, FEWEST_ITEMS),
         _at_least("answers of the rarer label", fewest, FEWEST_OF_A_KIND),
         _at_least("kappa", value, LEAST_KAPPA),
         _at_least("kappa, lower end", low, LEAST_KAPPA_LOW),
         Check(
             "unreadable replies",
-            found.failures.mean,
+            measured.failures.mean,
             f"at most {MOST_FAILURES:g}",
-            found.failures.mean <= MOST_FAILURES,
+            measured.failures.mean <= MOST_FAILURES,
         ),
-        _at_least("same verdict twice", found.consistency.mean, LEAST_CONSISTENCY),
+        _at_least("same verdict twice", measured.consistency.mean, LEAST_CONSISTENCY),
     )
 
 
-def usable(found: Agreement) -> bool:
-    """Tell whether a judge may decide: it fulfils every condition."""
-    return all(check.passed for check in checks(found))
+def usable(measured: Agreement) -> bool:
+    """Return whether a judge may decide: it fulfils every condition."""
+    return all(check.passed for check in checks(measured))
 
 
 def certificate_json(
-    signature: str, found: Agreement, *, created: str, data_name: str, data_hash: str
+    signature: str, measured: Agreement, *, created: str, data_name: str, data_hash: str
 ) -> dict[str, Any]:
-    """Write what was measured as the JSON values that a certificate's file holds."""
+    """Return the JSON values of a certificate's file."""
     return {
         "format": FORMAT,
         "signature": signature,
         "created": created,
         "data": {"name": data_name, "hash": data_hash},
-        "agreement": asdict(found),
-        "checks": [asdict(check) for check in checks(found)],
-        "usable": usable(found),
+        "agreement": asdict(measured),
+        "checks": [asdict(check) for check in checks(measured)],
+        "usable": usable(measured),
     }
 
 
 def path_of(signature: str, home: Path) -> Path:
-    """Return where a judge's certificate is kept."""
+    """Return the path of a judge's certificate."""
     return home / FOLDER / f"{hashlib.sha256(signature.encode()).hexdigest()[:16]}.json"
 
 
 def keep(values: dict[str, Any], home: Path) -> Path:
-    """Keep a certificate in place of the judge's last one. Raises UsageError."""
+    """Store a certificate in place of the judge's previous one. Raises UsageError."""
     path = path_of(values["signature"], home)
     try:
         make_home(home)
@@ -133,13 +134,13 @@ def find(signature: str, home: Path) -> Certificate | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path} is no judge's certificate: {error}: remove it, and run"
+            f"{path} is not the certificate of a judge: {error}: remove it, and run"
             " `ragkit eval judge-check` again"
         ) from error
 
 
 def mark(certificate: Certificate | None) -> str:
-    """Return the end of a signature that says how far a judge was checked.
+    """Return the end of a signature that says how a judge was checked.
 
     >>> mark(None)
     'unchecked'
@@ -154,7 +155,7 @@ def mark(certificate: Certificate | None) -> str:
 
 
 def is_checked(signature: str) -> bool:
-    """Tell whether the end of a metric's signature says that its judge may decide.
+    """Return whether the end of a metric's signature says that its judge may decide.
 
     >>> is_checked("judge|model:m|v:1|checked:kappa=0.71,n=120"), is_checked("judge|x|unchecked")
     (True, False)

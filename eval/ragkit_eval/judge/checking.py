@@ -1,4 +1,4 @@
-"""Ask a judge about labelled answers, each twice, several at once."""
+"""Ask a judge about labelled answers, each answer twice, several at once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ragkit_eval.judge.bound import ParseFailure
 from ragkit_eval.judge.judge import Judge, Verdict
 from ragkit_eval.judge.labelled import LabelledAnswer
 
-AT_ONCE: Final = 8  # arbitrary
+THREADS: Final = 8  # arbitrary
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How far a judge agrees with labels, and what it said about each answer first."""
+    """A judge's agreement with labels, and its first verdict on each answer."""
 
     agreement: Agreement
-    said: tuple[Verdict | ParseFailure, ...]
+    verdicts: tuple[Verdict | ParseFailure, ...]
 
 
 def check_judge(
@@ -29,32 +29,32 @@ def check_judge(
     *,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Checked:
-    """Have a judge say twice what it thinks of each answer, and compare that with the labels.
+    """Have a judge score each answer twice, and compare the scores with the labels.
 
-    Raises what the judge raises: a judge that cannot be asked has not been checked.
+    Raises the errors of the judge: a judge that cannot be asked has not been checked.
     """
 
-    def ask(one: LabelledAnswer) -> Verdict | ParseFailure:
-        return judge.judge(one.question, one.answer, one.passages, one.references)
+    def ask(item: LabelledAnswer) -> Verdict | ParseFailure:
+        return judge.judge(item.question, item.answer, item.passages, item.references)
 
-    said: list[Verdict | ParseFailure] = []
-    pool = ThreadPoolExecutor(AT_ONCE)
+    verdicts: list[Verdict | ParseFailure] = []
+    pool = ThreadPoolExecutor(THREADS)
     try:
         for verdict in pool.map(ask, [*labelled, *labelled]):
-            said.append(verdict)
-            progress(len(said))
+            verdicts.append(verdict)
+            progress(len(verdicts))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    first, second = said[: len(labelled)], said[len(labelled) :]
-    found = agreement(
-        [_score(one) for one in first],
-        [_score(one) for one in second],
-        [one.label for one in labelled],
-        [one.cluster for one in labelled],
-        [len(one.answer) for one in labelled],
+    first, second = verdicts[: len(labelled)], verdicts[len(labelled) :]
+    measured = agreement(
+        [_score(verdict) for verdict in first],
+        [_score(verdict) for verdict in second],
+        [item.label for item in labelled],
+        [item.cluster for item in labelled],
+        [len(item.answer) for item in labelled],
     )
-    return Checked(found, tuple(first))
+    return Checked(measured, tuple(first))
 
 
-def _score(said: Verdict | ParseFailure) -> float | None:
-    return said.score if isinstance(said, Verdict) else None
+def _score(verdict: Verdict | ParseFailure) -> float | None:
+    return verdict.score if isinstance(verdict, Verdict) else None

@@ -1,7 +1,4 @@
-"""What a judge is: anything that scores an answer and says why, and may fail to.
-
-It knows nothing of who judges, nor of how far that can be relied on.
-"""
+"""The contract of judges: they score an answer and give the reason, or fail."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from typing import Literal, Protocol
 from ragkit.errors import UsageError
 from ragkit_eval.judge.bound import ParseFailure
 
-# Against reference answers, or against the passages that the answer was made from.
+# By reference answers, or by the passages from which the answer was written.
 Dimension = Literal["correctness", "faithfulness"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How good an answer is, 0 to 1, and why. Raises UsageError for any other score."""
+    """The score of an answer, 0 to 1, and its reason. Raises UsageError for any other score."""
 
     score: float
     reason: str = ""
@@ -26,7 +23,7 @@ class Verdict:
     def __post_init__(self) -> None:
         if not 0 <= self.score <= 1:
             raise UsageError(
-                f"a judge's score is {self.score}: give 0 to 1, or a ParseFailure where it has none"
+                f"a judge's score is {self.score}: return 0 to 1, or a ParseFailure without a score"
             )
 
 
@@ -35,16 +32,16 @@ class Judge(Protocol):
 
     @property
     def signature(self) -> str:
-        """Return everything that its verdicts depend on, as `judge|key:value|...`."""
+        """Return the settings that its verdicts depend on, as `judge|key:value|...`."""
         ...
 
     @property
     def dimension(self) -> Dimension:
-        """Say what is judged: "correctness" needs references, "faithfulness" passages."""
+        """Return the dimension: "correctness" needs references, "faithfulness" passages."""
         ...
 
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
-        """Judge one answer. Raises ModelError when nobody can be asked."""
+        """Judge an answer. Raises ModelError if the model cannot be asked."""
         ...

@@ -1,7 +1,7 @@
-"""Answers judged as they come: an ask that has each answer judged, and a task that scores by it.
+"""Judge each answer of a run: an ask that has answers judged, and a task that scores by verdicts.
 
-It knows nothing of who judges. Judging belongs to asking: it waits for a server, and what the
-judge said is kept with the answer, so that a run can be scored again without asking anybody.
+Judging is a part of asking: it waits for a server, and the verdict is stored with the answer, so
+that a run can be scored again without a request.
 """
 
 from __future__ import annotations
@@ -21,33 +21,32 @@ FAILURE: Final = "judge_failure"  # in its place: {"why": ..., "raw": ...}
 
 
 def judged_ask(ask: Ask, judge: Judge) -> Ask:
-    """Have each answer judged as soon as it is there; its verdict goes into `detail`.
+    """Return an ask that has each answer judged and puts the verdict into `detail`.
 
-    `detail["judgement"]` holds "scores" and "reason". A reply of the judge's that cannot be read
-    is `detail["judge_failure"]` instead. Neither is there for an item without anything to judge
-    by: references for correctness, passages for faithfulness, where a refusal says nothing either.
+    `detail["judgement"]` holds "scores" and "reason"; for an unreadable reply of the judge there is
+    `detail["judge_failure"]` instead. An item without references (correctness) or passages
+    (faithfulness) gets neither, nor does a refusal where faithfulness is judged.
     """
 
     async def judged(item: Item) -> Response:
         response = await ask(item)
-        kept = await asyncio.to_thread(_judgement, judge, item, response)
-        return replace(response, detail={**response.detail, **kept})
+        verdict = await asyncio.to_thread(_judgement, judge, item, response)
+        return replace(response, detail={**response.detail, **verdict})
 
     return judged
 
 
 def with_judge(task: Task, judge: Judge) -> Task:
-    """Let a task's items have the metric "judge", from what `judged_ask` keeps in `detail`.
+    """Return the task with the metric "judge", from the verdicts that `judged_ask` stores.
 
-    An item that was not judged, or whose judge failed, has no such score. The judge's signature
-    stands in the task's `metrics`.
+    An item without a verdict has no such score. The judge's signature is in the task's `metrics`.
     """
     return JudgedTask(task, judge.signature)
 
 
 @dataclass(frozen=True)
 class JudgedTask:
-    """Fulfils `ragkit_eval.item.Task`: another task, and what a judge says besides."""
+    """Fulfils `ragkit_eval.item.Task`: a wrapped task, and the score of a judge."""
 
     task: Task
     judge_signature: str
@@ -78,39 +77,39 @@ class JudgedTask:
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """Return each metric's signature; the judge's ends with how far it was checked."""
+        """Return each metric's signature; the judge's ends with the result of its check."""
         task = self.task
         default = {task.metric: f"{task.metric}|task:{task.name}|v:{task.version}"}
-        own = getattr(task, "metrics", None) or default
-        return {**own, METRIC: self.judge_signature}
+        metrics = getattr(task, "metrics", None) or default
+        return {**metrics, METRIC: self.judge_signature}
 
     def items(self) -> Iterator[Item]:
         return self.task.items()
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score as the task does, and add what the judge said."""
+        """Score by the task, and add the score of the judge."""
         scored = self.task.score(item, response)
-        said = response.detail.get(JUDGEMENT, {"scores": {}})
-        return replace(scored, scores={**scored.scores, **said["scores"]})
+        judgement = response.detail.get(JUDGEMENT, {"scores": {}})
+        return replace(scored, scores={**scored.scores, **judgement["scores"]})
 
 
 def _judgement(judge: Judge, item: Item, response: Response) -> Mapping[str, Any]:
     passages = _passages(response.detail)
-    by = item.targets if judge.dimension == "correctness" else passages
+    material = item.targets if judge.dimension == "correctness" else passages
     refused = bool(response.detail.get("refused"))
-    if not by or (refused and judge.dimension == "faithfulness"):
+    if not material or (refused and judge.dimension == "faithfulness"):
         return {}
     text = without_markers(response.text).strip()
-    if refused or not text:  # nobody needs to be asked
+    if refused or not text:  # needs no judge
         return {JUDGEMENT: {"scores": {METRIC: 0.0}, "reason": "refused" if refused else "empty"}}
-    said = judge.judge(item.question or item.prompt, text, passages, item.targets)
-    if isinstance(said, Verdict):
-        return {JUDGEMENT: {"scores": {METRIC: said.score}, "reason": said.reason}}
-    return {FAILURE: {"why": said.why, "raw": said.raw}}
+    verdict = judge.judge(item.question or item.prompt, text, passages, item.targets)
+    if isinstance(verdict, Verdict):
+        return {JUDGEMENT: {"scores": {METRIC: verdict.score}, "reason": verdict.reason}}
+    return {FAILURE: {"why": verdict.why, "raw": verdict.raw}}
 
 
 def _passages(detail: Mapping[str, Any]) -> Sequence[str]:
-    """Return the texts of the passages that the answer was made from, or else were found."""
+    """Return the texts of the passages that the answer used, else of all hits."""
     for name in ("used", "hits"):
         texts = [passage["text"] for passage in detail.get(name, ()) if passage.get("text")]
         if texts:

@@ -1,4 +1,4 @@
-"""Answers that people labelled, as JSON lines, to hold a judge against."""
+"""Read answers with the labels of people, as JSON lines, to check a judge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragkit_eval.sets.fields import field, json_lines, optional, typed
 
 @dataclass(frozen=True, slots=True)
 class LabelledAnswer:
-    """An answer and how good people found it, 0 to 1; `cluster` names what is not independent."""
+    """An answer with the label of people, 0 to 1; answers of a cluster are not independent."""
 
     question: str
     answer: str
@@ -28,22 +28,22 @@ class LabelledAnswer:
 
 
 def read_labelled_answers(path: Path, dimension: Dimension) -> list[LabelledAnswer]:
-    """Read {"question", "answer", "label", "references" or "passages", "group"}, one a line.
+    """Read {"question", "answer", "label", "references" or "passages", "group"} on each line.
 
-    A label is true, false, or a number from 0 to 1. Raises NotFoundError, and UsageError naming
-    the line that cannot be used, and for an empty file.
+    A label is true, false, or a number from 0 to 1. Raises NotFoundError, and UsageError for a
+    malformed line, which it names, and for an empty file.
     """
-    found = [_labelled(values, where, dimension) for where, values in json_lines(path)]
-    if not found:
-        raise UsageError(f"{path} is empty: label some answers, one JSON object a line")
-    return found
+    answers = [_labelled(values, where, dimension) for where, values in json_lines(path)]
+    if not answers:
+        raise UsageError(f"{path} is empty: write labelled answers, one JSON object a line")
+    return answers
 
 
 def data_hash(labelled: Sequence[LabelledAnswer]) -> str:
-    """Return 16 hex digits of the sha256 of the labelled answers, whatever their order."""
+    """Return 16 hex digits of the sha256 of the labelled answers, regardless of order."""
     lines = sorted(
-        json.dumps([one.question, one.answer, one.label, one.references, one.passages])
-        for one in labelled
+        json.dumps([item.question, item.answer, item.label, item.references, item.passages])
+        for item in labelled
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -55,7 +55,7 @@ def _labelled(values: dict[str, Any], where: str, dimension: Dimension) -> Label
     references, passages = _texts(values, "references", where), _texts(values, "passages", where)
     needed = "references" if dimension == "correctness" else "passages"
     if not (references if dimension == "correctness" else passages):
-        raise UsageError(f'{where}: {dimension} is judged by "{needed}": give a text at least')
+        raise UsageError(f'{where}: {dimension} is judged by "{needed}": give at least one text')
     return LabelledAnswer(
         question,
         field(values, "answer", str, where),
@@ -69,15 +69,15 @@ def _labelled(values: dict[str, Any], where: str, dimension: Dimension) -> Label
 def _label(values: dict[str, Any], where: str) -> float:
     label = values.get("label")
     if not isinstance(label, int | float) or not isfinite(label) or not 0 <= label <= 1:
-        shown = "missing" if label is None else repr(label)[:40]
+        problem = "missing" if label is None else repr(label)[:40]
         raise UsageError(
-            f'{where}: the "label" is {shown}: write true, false or a number from 0 to 1'
+            f'{where}: the "label" is {problem}: write true, false or a number from 0 to 1'
         )
     return float(label)
 
 
 def _texts(values: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
-    given = values.get(name, [])
-    listed = [given] if isinstance(given, str) else typed(given, list, f"{name!r}", where)
-    texts = [typed(one, str, f"an entry of {name!r}", where) for one in listed]
+    value = values.get(name, [])
+    listed = [value] if isinstance(value, str) else typed(value, list, f"{name!r}", where)
+    texts = [typed(entry, str, f"an entry of {name!r}", where) for entry in listed]
     return tuple(text for text in texts if text.strip())

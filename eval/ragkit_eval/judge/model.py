@@ -1,4 +1,4 @@
-"""A language model as a judge: three named grades, bound to a schema, the reason first."""
+"""A language model as a judge: three grades, bound to a schema, the reason first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ragkit_eval.judge import prompts
 from ragkit_eval.judge.bound import ParseFailure, bound_reply
 from ragkit_eval.judge.judge import Dimension, Verdict
 
-VERSION: Final = "1"  # of how a reply becomes a score
-# Greedy, whatever the settings say: a judge should say the same twice. Room for a thinking model.
+VERSION: Final = "1"  # of turning a reply into a score
+# Greedy whatever the settings are, so that verdicts repeat; room for a thinking model.
 DECODING: Final = Decoding(temperature=0.0, max_tokens=1024, seed=0)
 
 
@@ -28,27 +28,27 @@ class LanguageModelJudge:
 
     @property
     def signature(self) -> str:
-        """Name dimension, model, prompts and decoding; a server's change of weights is not seen."""
+        """Name dimension, model, prompts and decoding; a change of the weights is not noticed."""
         name = self.model.name.replace("|", "/")
         decoding = f"temperature={DECODING.temperature:g},max_tokens={DECODING.max_tokens}"
-        asked = prompts.version(self.dimension)
+        prompt_version = prompts.version(self.dimension)
         return (
-            f"judge|dimension:{self.dimension}|model:{name}|prompt:{asked}|decoding:{decoding}"
+            f"judge|dimension:{self.dimension}|model:{name}|prompt:{prompt_version}|decoding:{decoding}"
             f"|v:{VERSION}"
         )
 
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
-        """Judge one answer; the grades 0, 1 and 2 are the scores 0, 1/2 and 1.
+        """Judge an answer; the grades 0, 1 and 2 are the scores 0, 1/2 and 1.
 
-        Raises ModelError, and UsageError without references, or passages, to judge by.
+        Raises ModelError, and UsageError without references (or passages) to judge by.
         """
-        by = references if self.dimension == "correctness" else passages
-        if not by:
+        material = references if self.dimension == "correctness" else passages
+        if not material:
             needed = "references" if self.dimension == "correctness" else "passages"
             raise UsageError(f"{self.dimension} cannot be judged without {needed}: give some")
-        asked = prompts.messages(
+        messages = prompts.messages(
             self.dimension,
             prompt_language(question),
             question=question,
@@ -56,7 +56,7 @@ class LanguageModelJudge:
             passages=passages,
             references=references,
         )
-        reply = bound_reply(self.model, asked, prompts.SCHEMA, decoding=DECODING)
+        reply = bound_reply(self.model, messages, prompts.SCHEMA, decoding=DECODING)
         if isinstance(reply, ParseFailure):
             return reply
         return Verdict(reply["score"] / max(prompts.GRADES), reply["reason"].strip())

@@ -1,4 +1,4 @@
-"""A judge by its name: the language model of the settings, or one's own as "module:attribute"."""
+"""Open a judge by name: the language model of the settings, or "module:attribute"."""
 
 from __future__ import annotations
 
@@ -25,76 +25,79 @@ NAMES: Final[dict[str, Dimension]] = {
 
 @dataclass(frozen=True)
 class WrappedJudge:
-    """A judge that does as another does."""
+    """A judge that delegates to another judge."""
 
-    of: Judge
+    inner: Judge
 
     @property
     def signature(self) -> str:
-        return self.of.signature
+        return self.inner.signature
 
     @property
     def dimension(self) -> Dimension:
-        return self.of.dimension
+        return self.inner.dimension
 
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
-        return self.of.judge(question, answer, passages, references)
+        return self.inner.judge(question, answer, passages, references)
 
 
 @dataclass(frozen=True)
 class MarkedJudge(WrappedJudge):
-    """A judge whose signature ends with what is known of its agreement with people."""
+    """A judge whose signature ends with the result of its check."""
 
     mark: str
 
     @property
     def signature(self) -> str:
-        """Return the judge's own signature and, last, how far it was checked."""
-        return f"{self.of.signature}|{self.mark}"
+        """Return the inner judge's signature with the mark at its end."""
+        return f"{self.inner.signature}|{self.mark}"
 
 
 @dataclass(frozen=True)
 class PluggedJudge(WrappedJudge):
-    """A judge from elsewhere, by its name; that it returns what a judge returns is checked."""
+    """A custom judge by its name; the type of its verdicts is checked."""
 
     name: str
 
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
     ) -> Verdict | ParseFailure:
-        """Judge one answer. Raises UsageError when what comes is neither verdict nor failure."""
-        said: object = super().judge(question, answer, passages, references)
-        if not isinstance(said, Verdict | ParseFailure):
+        """Judge an answer. Raises UsageError for a result that is no Verdict or ParseFailure."""
+        verdict: object = super().judge(question, answer, passages, references)
+        if not isinstance(verdict, Verdict | ParseFailure):
             raise UsageError(
-                f"the judge {self.name!r} returned {said!r:.60}: return a Verdict or a ParseFailure"
+                f"the judge {self.name!r} returned {verdict!r:.60}: it must return a Verdict or a"
+                " ParseFailure"
             )
-        return said
+        return verdict
 
 
 def open_judge(name: str, settings: Settings) -> Judge:
-    """Return a judge by its name; its signature ends with how far it was checked.
+    """Return a judge by its name; its signature ends with the result of its check.
 
     "llm" is the language model of the settings and judges correctness, "llm:faithfulness" judges
     by the passages. "module:attribute" is a function of the settings that returns a judge. The
-    signature's end is "checked:kappa=0.71,n=120" after `ragkit eval judge-check` found the judge
-    usable, "failed:kappa=..." after it did not, else "unchecked". Raises UsageError for a name
-    that means nothing, SettingsError for "llm" without a language model.
+    signature ends with "checked:kappa=0.71,n=120" if `ragkit eval judge-check` measured the judge
+    to be usable, with "failed:kappa=..." if not, and else with "unchecked". Raises UsageError for
+    an unknown name, SettingsError for "llm" without a language model.
     """
     judge = unmarked_judge(name, settings)
     return MarkedJudge(judge, mark(find(judge.signature, settings.home)))
 
 
 def unmarked_judge(name: str, settings: Settings) -> Judge:
-    """Return a judge by its name, without looking whether it was checked."""
+    """Return a judge by its name, without its certificate."""
     if name in NAMES:
         return _language_model_judge(NAMES[name], settings)
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute or module == "llm":
         close = get_close_matches(name, NAMES, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"use {', '.join(NAMES)}"
-        raise UsageError(f"there is no judge {name!r}: {meant} or module:attribute for your own")
+        hint = f"did you mean {close[0]!r}?" if close else f"use {', '.join(NAMES)}"
+        raise UsageError(
+            f"there is no judge {name!r}: {hint} or module:attribute for a judge of your own"
+        )
     return _plugged_in(name, module, attribute, settings)
 
 
@@ -123,8 +126,8 @@ def _plugged_in(name: str, module: str, attribute: str, settings: Settings) -> J
         getattr(judge, "signature", None), str
     ):
         raise UsageError(
-            f"{name!r} makes no judge but {type(judge).__name__}: return something with judge(),"
-            " signature and dimension"
+            f"{name!r} returns {type(judge).__name__}, which is no judge: return an object with"
+            " judge(), signature and dimension"
         )
     if getattr(judge, "dimension", None) not in NAMES.values():
         raise UsageError(f"the judge {name!r} has no dimension: name correctness or faithfulness")

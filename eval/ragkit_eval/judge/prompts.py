@@ -1,7 +1,7 @@
-"""What a language model is asked when it judges an answer, in English and Chinese.
+"""Prompts for a language model that judges an answer, in English and Chinese.
 
-Questions, answers, references and passages are data: each stands between tags that nothing in it
-can close.
+Questions, answers, references and passages are data: each is between tags that its text cannot
+close.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ragkit.answer.templates import PromptLanguage
 from ragkit.types import Message
 from ragkit_eval.judge.judge import Dimension
 
-GRADES: Final = (0, 1, 2)  # few and named: models tell ten grades apart no better than people do
+GRADES: Final = (0, 1, 2)  # few and defined: models distinguish ten grades no better than people
 
-# The reason comes first: a grade that is written first is only defended afterwards.
+# The reason comes first: a model that writes the grade first only defends it.
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
@@ -82,16 +82,18 @@ def messages(
     references: Sequence[str],
 ) -> list[Message]:
     """Write the messages that ask for a verdict."""
-    shown, tag = (references, "reference") if dimension == "correctness" else (passages, "passage")
+    material, tag = (
+        (references, "reference") if dimension == "correctness" else (passages, "passage")
+    )
     blocks = [_block("question", question)]
-    blocks += [_block(tag, text) for text in shown]
+    blocks += [_block(tag, text) for text in material]
     blocks.append(_block("answer", answer))
     rules = f"{_RULES[dimension, language]}\n{_ALWAYS[language]}"
     return [Message("system", rules), Message("user", "\n\n".join(blocks))]
 
 
 def version(dimension: Dimension) -> str:
-    """Return a hash of everything that is asked in a dimension, 12 hexadecimal digits."""
+    """Return a hash of the prompts of a dimension, 12 hexadecimal digits."""
     rules = [_RULES[dimension, language] + _ALWAYS[language] for language in ("en", "zh")]
     texts = [*rules, repr(SCHEMA), repr(_TAGS)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]

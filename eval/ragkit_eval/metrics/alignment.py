@@ -1,6 +1,6 @@
 """One-to-one alignments of two lists of words: most pairs, then fewest crossings, then chunks.
 
-It is given which words match and knows nothing of why.
+The caller says which words match.
 """
 
 from bisect import bisect_left
@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-BEAM = 64  # partial alignments kept for each word; arbitrary, met only by many repeated words
+BEAM = 64  # partial alignments per word; arbitrary, reached only by many repeated words
 
 Pairs = dict[int, int]  # place in the prediction to place in the reference
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """An alignment of the words so far; `used` has a bit for each word of the reference taken."""
+    """An alignment of the words so far; `used` has a bit for each paired word of the reference."""
 
     used: int = 0
-    last: int = -1  # what the word before was paired with
+    last: int = -1  # the pair of the previous word
     pairs: tuple[tuple[int, int], ...] = ()
     crossings: int = 0
-    breaks: int = 0  # pairs that do not follow on from the pair of the word before
+    breaks: int = 0  # pairs that do not continue the pair of the previous word
 
     @property
     def cost(self) -> tuple[int, int, int]:
@@ -31,9 +31,9 @@ class _Partial:
 def extend(candidates: Mapping[int, Sequence[int]], fixed: Pairs, *, classes: bool) -> Pairs:
     """Add to `fixed` the best pairs out of each word's candidates, which `fixed` does not use.
 
-    Best are the most pairs, of those the ones with fewest crossings among all pairs, of those the
-    ones in fewest chunks. `classes` promises that two words' candidates are the same or have none
-    in common, as with equal words; candidates are in rising order. It is found exactly unless more
+    The best alignment has the most pairs, then the fewest crossings among all pairs, then the
+    fewest chunks. `classes` promises that two words' candidates are the same or have none in
+    common, as with equal words; candidates are in rising order. The result is exact unless more
     than `BEAM` partial alignments compete.
 
     >>> extend({0: [0, 2], 1: [1], 2: [0, 2]}, {}, classes=True)
@@ -44,67 +44,76 @@ def extend(candidates: Mapping[int, Sequence[int]], fixed: Pairs, *, classes: bo
     for place in sorted(candidates):
         options = tuple(candidates[place])
         later[options] -= 1
-        found: dict[tuple[int, int], _Partial] = {}
+        best_partials: dict[tuple[int, int], _Partial] = {}
         for partial in partials:
             moves = (
-                _in_class(partial, options, later[options]) if classes else _any(partial, options)
+                _class_options(partial, options, later[options])
+                if classes
+                else _open_options(partial, options)
             )
-            for other in moves:
-                one = _skipped(partial) if other is None else _paired(partial, place, other, fixed)
-                # What is taken decides all that may follow; the last pair, whether a chunk goes on.
-                key = (one.used, one.last)
-                if key not in found or one.cost < found[key].cost:
-                    found[key] = one
-        partials = sorted(found.values(), key=lambda one: one.cost)[:BEAM]
+            for candidate in moves:
+                successor = (
+                    _skipped(partial)
+                    if candidate is None
+                    else _paired(partial, place, candidate, fixed)
+                )
+                # The used words decide which pairs can follow, the last pair if a chunk goes on.
+                key = (successor.used, successor.last)
+                if key not in best_partials or successor.cost < best_partials[key].cost:
+                    best_partials[key] = successor
+        partials = sorted(best_partials.values(), key=lambda partial: partial.cost)[:BEAM]
     best = min(partials, key=lambda partial: partial.cost)
     return dict(sorted((fixed | dict(best.pairs)).items()))
 
 
 def chunks(pairs: Pairs) -> int:
-    """Count the runs of pairs that are next to each other, and in order, on both sides.
+    """Count the runs of pairs that are adjacent and in order on both sides.
 
     >>> chunks({0: 4, 1: 5, 3: 0})
     2
     """
-    return sum(pairs.get(place - 1, -2) != other - 1 for place, other in pairs.items())
+    return sum(pairs.get(place - 1, -2) != target - 1 for place, target in pairs.items())
 
 
-def _in_class(partial: _Partial, options: Sequence[int], later: int) -> list[int | None]:
-    """List what a word may take, None for nothing, without losing a pair in the end.
+def _class_options(partial: _Partial, options: Sequence[int], later: int) -> list[int | None]:
+    """List the candidates that a word may take, None for no pair, without losing a pair at the end.
 
-    Words of one class take their candidates in order: two pairs of a class that cross can always
-    be exchanged for two that do not. `later` counts the words of the class that are still to come.
+    Words of a class take their candidates in order: two pairs of a class that cross can always be
+    exchanged for two that do not. `later` counts the words of the class that follow.
     """
-    taken = partial.used & sum(1 << other for other in options)
-    first = bisect_left(options, taken.bit_length())
-    most = min(later + 1, len(options) - first)
+    used = partial.used & sum(1 << option for option in options)
+    first = bisect_left(options, used.bit_length())
+    pair_count = min(later + 1, len(options) - first)
     moves: list[int | None] = [
         options[at]
         for at in range(first, len(options))
-        if 1 + min(later, len(options) - at - 1) == most
+        if 1 + min(later, len(options) - at - 1) == pair_count
     ]
-    return moves if min(later, len(options) - first) < most else [*moves, None]
+    return moves if min(later, len(options) - first) < pair_count else [*moves, None]
 
 
-def _any(partial: _Partial, options: Sequence[int]) -> list[int | None]:
-    return [*(other for other in options if not partial.used >> other & 1), None]
+def _open_options(partial: _Partial, options: Sequence[int]) -> list[int | None]:
+    return [*(option for option in options if not partial.used >> option & 1), None]
 
 
 def _skipped(partial: _Partial) -> _Partial:
     return replace(partial, last=-1)
 
 
-def _paired(partial: _Partial, place: int, other: int, fixed: Pairs) -> _Partial:
-    crossings = (partial.used >> (other + 1)).bit_count()
-    crossings += sum((one < place) != (theirs < other) for one, theirs in fixed.items())
-    before = fixed.get(place - 1)
-    if before is None and partial.pairs and partial.pairs[-1][0] == place - 1:
-        before = partial.last
-    follows = before is not None and before == other - 1
+def _paired(partial: _Partial, place: int, candidate: int, fixed: Pairs) -> _Partial:
+    crossings = (partial.used >> (candidate + 1)).bit_count()
+    crossings += sum(
+        (fixed_place < place) != (fixed_target < candidate)
+        for fixed_place, fixed_target in fixed.items()
+    )
+    previous = fixed.get(place - 1)
+    if previous is None and partial.pairs and partial.pairs[-1][0] == place - 1:
+        previous = partial.last
+    follows = previous is not None and previous == candidate - 1
     return _Partial(
-        partial.used | 1 << other,
-        other,
-        (*partial.pairs, (place, other)),
+        partial.used | 1 << candidate,
+        candidate,
+        (*partial.pairs, (place, candidate)),
         partial.crossings + crossings,
         partial.breaks + (not follows),
     )

@@ -1,6 +1,6 @@
-"""How SQuAD and CMRC 2018 read an answer before they compare it.
+"""Normalise an answer by the rules of SQuAD or CMRC 2018.
 
-Two sets of rules, each as its evaluation script has it; it knows nothing of scores.
+Both follow the evaluation script of their data set.
 """
 
 import re
@@ -15,7 +15,7 @@ Rules = Literal["auto", "squad", "cmrc"]
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _SQUAD_REMOVED = str.maketrans("", "", string.punctuation)
-# CMRC's list names the ellipsis as two characters, which its comparison by character never meets.
+# CMRC's list has the ellipsis as two characters, which a comparison by character never matches.
 _CMRC_MARKS = "-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』"
 _CMRC_REMOVED = str.maketrans("", "", _CMRC_MARKS)
 _HAN = "\u4e00-\u9fa5"  # the range that CMRC's script splits
@@ -27,10 +27,15 @@ _CMRC_TOKEN = re.compile(rf"[{_HAN}]|{_WORD}+(?:[.,/'&]{_WORD}+)*|[^\w\s]")
 def rules_for(references: Sequence[str], rules: Rules) -> Literal["squad", "cmrc"]:
     """Choose CMRC's rules where CJK characters outnumber other words, for "auto"."""
     if rules not in get_args(Rules):
-        raise UsageError(f"there are no rules {rules!r}: choose {', '.join(get_args(Rules))}")
+        raise UsageError(f"unknown rules {rules!r}: choose {', '.join(get_args(Rules))}")
     if rules == "auto":
         return "cmrc" if is_cjk(" ".join(references)) else "squad"
     return rules
+
+
+def rules_name(rules: Rules) -> str:
+    """Name rules in a signature."""
+    return "squad-or-cmrc-by-script" if rules == "auto" else rules
 
 
 def squad_answer(text: str) -> str:
@@ -45,7 +50,7 @@ def squad_answer(text: str) -> str:
 
 
 def cmrc_answer(text: str) -> str:
-    """Lower the case and drop CMRC's list of marks.
+    """Lower the case and drop the marks of CMRC's list.
 
     Source: cmrc2018_evaluate.py, Cui et al. 2019, https://aclanthology.org/D19-1600.
 
@@ -56,11 +61,11 @@ def cmrc_answer(text: str) -> str:
 
 
 def cmrc_tokens(text: str) -> list[str]:
-    """Split an answer, CMRC's marks dropped, into Chinese characters and words between them.
+    """Split an answer without CMRC's marks into Chinese characters and the words between them.
 
-    The script splits what stands between by NLTK's English tokenizer; this splits it into words
-    and single marks. Of the 3,970 different answers of CMRC's development set, 20 come out with
-    other tokens, such as "a." for an initial.
+    The script splits the text between Chinese characters by NLTK's English tokenizer; this splits
+    it into words and single marks. Of the 3,970 distinct answers of CMRC's development set, 20 get
+    different tokens, such as "a." for an initial.
 
     >>> cmrc_tokens("《BM25 算法》")
     ['bm25', '算', '法']

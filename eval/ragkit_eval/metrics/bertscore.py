@@ -1,4 +1,4 @@
-"""BERTScore: tokens matched by the likeness of their embeddings in a model of this machine.
+"""BERTScore: tokens matched by the similarity of their embeddings in a local model.
 
 It loads any model that ragkit embeds with.
 """
@@ -19,24 +19,24 @@ from ragkit_eval.metrics.rouge import Rouge, balanced
 if TYPE_CHECKING:
     from torch import Tensor
 
-_KEPT_TEXTS = 512  # a text of 100 tokens is 150 KB
-_AT_ONCE = 32
+_CACHED_TEXTS = 512  # a text of 100 tokens is 150 KB
+_BATCH = 32
 
 
 class BertScore:
-    """Scores with one model. Construct it cheaply; `load` or the first score reads the model."""
+    """Scores with one model. Constructing is cheap; `load` or the first score reads the model."""
 
     def __init__(self, model: str | None = None) -> None:
-        """Name a model as `ragkit.embed` finds it; None stands for the one that comes with ragkit.
+        """Choose a model by a name that `ragkit.embed` finds; None is the model that ragkit brings.
 
         A name is a folder, a hub name in the cache or a packaged model.
         """
         self.model = model or default_model()
         self._loaded: tuple[Any, Tokens] | None = None
-        self._embedded = lru_cache(maxsize=_KEPT_TEXTS)(self._embed)
+        self._embedded = lru_cache(maxsize=_CACHED_TEXTS)(self._embed)
 
     def load(self) -> None:
-        """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
+        """Load the model; a second call does nothing. Raises ModelError if it cannot be loaded."""
         if self._loaded is None:
             folder = find_model(self.model).folder
             self._loaded = _load(folder), load_tokens(folder)
@@ -46,26 +46,29 @@ class BertScore:
 
         P = mean over the prediction's tokens of the greatest cosine with a token of the reference,
         R likewise for the reference's tokens, F = 2PR/(P+R); a negative mean counts as 0. The
-        embeddings are the last layer's, special tokens left out; longer texts than the model takes
-        are embedded in consecutive pieces. Identical texts score 1; disjoint ones do not score 0,
-        as no two embeddings of a model are opposite, and most are alike: compare values of one
-        model only. Two texts without a token score 1, one without scores 0. Raises UsageError
-        without a reference and ModelError. Source: Zhang et al. 2020,
+        embeddings are those of the last layer without special tokens; a text that is longer than
+        the model's limit is embedded in consecutive pieces. Identical texts score 1; disjoint
+        texts score more than 0, because most embeddings of a model are similar: compare only
+        values of the same model. Two texts without a token score 1, one without a token scores 0.
+        Raises UsageError without a reference, and ModelError. Source: Zhang et al. 2020,
         https://openreview.net/forum?id=SkeHuCVFDr.
         """
         texts = (references,) if isinstance(references, str) else references
         if not texts:
             raise UsageError("BERTScore needs at least one reference: give one")
-        own = self._embedded(prediction)
-        return max((_matched(own, self._embedded(text)) for text in texts), key=lambda one: one.f)
+        prediction_rows = self._embedded(prediction)
+        return max(
+            (_matched(prediction_rows, self._embedded(text)) for text in texts),
+            key=lambda score: score.f,
+        )
 
     def signature(self) -> str:
-        """Return all that the values depend on."""
+        """Return the model and the options that the values depend on."""
         files = find_model(self.model)
         return f"bertscore|model:{files.name}|rev:{files.revision}|layer:last|idf:no|scale:no|v:1"
 
     def _embed(self, text: str) -> Tensor:
-        """Embed a text's tokens, (tokens, dimension), each of length 1."""
+        """Embed a text's tokens; shape (tokens, dimension), each row of length 1."""
         import torch
 
         self.load()
@@ -73,15 +76,15 @@ class BertScore:
         model, tokens = self._loaded
         pieces = _pieces(tokens, text)
         rows = []
-        for first in range(0, len(pieces), _AT_ONCE):
-            rows += _run(model, pieces[first : first + _AT_ONCE], tokens)
+        for first in range(0, len(pieces), _BATCH):
+            rows += _run(model, pieces[first : first + _BATCH], tokens)
         width = int(model.config.hidden_size)
-        found = torch.cat(rows) if rows else torch.zeros((0, width))
-        return torch.nn.functional.normalize(found, dim=1)
+        embeddings = torch.cat(rows) if rows else torch.zeros((0, width))
+        return torch.nn.functional.normalize(embeddings, dim=1)
 
 
 def _load(folder: Path) -> Any:
-    """Load a folder without network, remote code or pickled weights."""
+    """Load a model's folder without network, remote code or pickled weights."""
     from transformers import AutoModel
 
     try:
@@ -98,38 +101,39 @@ def _load(folder: Path) -> Any:
 
 
 def _pieces(tokens: Tokens, text: str) -> list[list[int]]:
-    """Cut a text's ids into pieces that the model takes, without special tokens."""
+    """Cut a text's token ids, without special tokens, into pieces within the model's limit."""
     ids = tokens.tokenizer.encode(text, add_special_tokens=False).ids
-    most = tokens.limit - tokens.special
-    return [ids[start : start + most] for start in range(0, len(ids), most)]
+    limit = tokens.limit - tokens.special
+    return [ids[start : start + limit] for start in range(0, len(ids), limit)]
 
 
 def _run(model: Any, pieces: list[list[int]], tokens: Tokens) -> list[Tensor]:
-    """Embed pieces between the special tokens that the model is used to, and drop those again."""
+    """Embed pieces between the model's special tokens, and drop the embeddings of those."""
     import torch
 
     empty = tokens.tokenizer.encode("", add_special_tokens=True).ids
-    before = tokens.special - tokens.special // 2  # [CLS] before, [SEP] after; a lone one before
-    head, tail = empty[:before], empty[before:]
+    # [CLS] first, [SEP] last; a single special token is first
+    head_size = tokens.special - tokens.special // 2
+    head, tail = empty[:head_size], empty[head_size:]
     longest = max(len(piece) for piece in pieces) + len(empty)
     ids = torch.zeros((len(pieces), longest), dtype=torch.long)
     mask = torch.zeros((len(pieces), longest), dtype=torch.long)
     for row, piece in enumerate(pieces):
-        whole = [*head, *piece, *tail]
-        ids[row, : len(whole)] = torch.tensor(whole)
-        mask[row, : len(whole)] = 1
+        padded = [*head, *piece, *tail]
+        ids[row, : len(padded)] = torch.tensor(padded)
+        mask[row, : len(padded)] = 1
     with torch.inference_mode():
-        found = model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+        hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
     return [
-        found[row, len(head) : len(head) + len(piece)].clone() for row, piece in enumerate(pieces)
+        hidden[row, len(head) : len(head) + len(piece)].clone() for row, piece in enumerate(pieces)
     ]
 
 
-def _matched(own: Tensor, theirs: Tensor) -> Rouge:
-    if not len(own) or not len(theirs):
-        same = float(len(own) == len(theirs))
-        return Rouge(same, same, same)
-    likeness = own @ theirs.T
-    precision = float(likeness.max(dim=1).values.mean())
-    recall = float(likeness.max(dim=0).values.mean())
+def _matched(prediction: Tensor, reference: Tensor) -> Rouge:
+    if not len(prediction) or not len(reference):
+        both_empty = float(len(prediction) == len(reference))
+        return Rouge(both_empty, both_empty, both_empty)
+    cosines = prediction @ reference.T
+    precision = float(cosines.max(dim=1).values.mean())
+    recall = float(cosines.max(dim=0).values.mean())
     return balanced(min(max(precision, 0.0), 1.0), min(max(recall, 0.0), 1.0))

@@ -1,4 +1,4 @@
-"""BLEU, as sacreBLEU computes it, with the tokenizer that the text's script asks for."""
+"""BLEU by sacreBLEU, with the tokenizer for the script of the text."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def bleu(
     *,
     tokenizer: Tokenizer | None = None,
 ) -> Bleu:
-    """Score a corpus: n-grams are counted over all of it, and only then divided.
+    """Score a corpus; n-grams are counted over all items and then divided.
 
     BLEU = BP * exp(1/4 sum over n <= 4 of ln p_n); BP = exp(1 - r/c) where the predictions' c words
     are fewer than the r of the references closest in length, else 1. Zero counts are smoothed
-    exponentially. `references` holds one or more for each prediction. The tokenizer is `zh` where
-    CJK characters outnumber other words in the references, else `13a`. A corpus without any text of
-    four words scores 0. Raises UsageError when it is empty or of unequal lengths. Source:
-    Papineni et al. 2002, https://doi.org/10.3115/1073083.1073135; Post 2018,
+    exponentially. `references` has one or more references for each prediction. The tokenizer is
+    `zh` where CJK characters outnumber other words in the references, else `13a`. A corpus without
+    a text of four words scores 0. Raises UsageError for an empty corpus and unequal lengths.
+    Sources: Papineni et al. 2002, https://doi.org/10.3115/1073083.1073135; Post 2018,
     https://aclanthology.org/W18-6319.
 
     >>> bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]).precisions
@@ -52,18 +52,18 @@ def bleu(
     if not predictions or len(predictions) != len(references):
         raise UsageError(
             f"BLEU of {len(predictions)} predictions and {len(references)} items of references: "
-            "give as many of one as of the other, and at least one"
+            "give the references of each prediction, and at least one prediction"
         )
-    for one in references:
-        check_references(one, "BLEU")
-    name = tokenizer or _by_script([text for one in references for text in one])
+    for texts in references:
+        check_references(texts, "BLEU")
+    name = tokenizer or _by_script([text for texts in references for text in texts])
     return _bleu(_scorer(name, False).corpus_score(list(predictions), by_place(references)), name)
 
 
 def sentence_bleu(
     prediction: str, references: Sequence[str], *, tokenizer: Tokenizer | None = None
 ) -> Bleu:
-    """Score one text; only n-grams that it is long enough for count ("effective order").
+    """Score a text; n-grams longer than the text do not count ("effective order").
 
     An empty prediction scores 0, also where the reference is empty.
 
@@ -76,19 +76,19 @@ def sentence_bleu(
 
 
 def by_place(references: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Order references as sacreBLEU wants them: the first of every item, then the second of each.
+    """Order references as sacreBLEU takes them: the first of every item, then the second, ...
 
-    Where an item has fewer than others, it gets None, which sacreBLEU takes for no reference.
+    An item with fewer references gets None, which sacreBLEU takes for no reference.
     """
-    most = max(len(one) for one in references)
+    count = max(len(texts) for texts in references)
     return [
-        [cast(str, one[place] if place < len(one) else None) for one in references]
-        for place in range(most)
+        [cast(str, texts[place] if place < len(texts) else None) for texts in references]
+        for place in range(count)
     ]
 
 
 def signature(*, tokenizer: Tokenizer | None = None) -> str:
-    """Return all that the values depend on."""
+    """Return the options and the version that the values depend on."""
     import sacrebleu
 
     return (
@@ -106,8 +106,8 @@ def _scorer(tokenizer: Tokenizer, effective_order: bool) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenizer not in get_args(Tokenizer):
-        known = " or ".join(get_args(Tokenizer))
-        raise UsageError(f"BLEU has no tokenizer {tokenizer!r}: choose {known}")
+        tokenizers = " or ".join(get_args(Tokenizer))
+        raise UsageError(f"BLEU has no tokenizer {tokenizer!r}: choose {tokenizers}")
     return BLEU(tokenize=tokenizer, effective_order=effective_order)
 
 
@@ -115,9 +115,14 @@ def _bleu(score: object, tokenizer: Tokenizer) -> Bleu:
     from sacrebleu.metrics.bleu import BLEUScore
 
     assert isinstance(score, BLEUScore)
-    one, two, three, four = (
+    unigrams, bigrams, trigrams, fourgrams = (
         correct / total if total else 0.0
         for correct, total in zip(score.counts, score.totals, strict=True)
     )
     # exp of a mean of logarithms can be 1.0000000000000004
-    return Bleu(min(score.score / 100, 1.0), (one, two, three, four), float(score.bp), tokenizer)
+    return Bleu(
+        min(score.score / 100, 1.0),
+        (unigrams, bigrams, trigrams, fourgrams),
+        float(score.bp),
+        tokenizer,
+    )

@@ -1,4 +1,4 @@
-"""chrF: character n-grams, as sacreBLEU counts them; the same for every script."""
+"""chrF: character n-grams, counted by sacreBLEU; the same for every script."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def chrf(
     predictions: Sequence[str], references: Sequence[Sequence[str]], *, word_order: int = 0
 ) -> float:
-    """Score a corpus by character n-grams of orders 1 to 6, counted over all of it.
+    """Score a corpus by character n-grams of orders 1 to 6, counted over all items.
 
     chrF = (1 + 4) * chrP * chrR / (4 * chrP + chrR) over the orders' mean precision and recall,
-    white space left out. `word_order=2` adds word uni- and bigrams (chrF++). Raises UsageError when
-    the corpus is empty or of unequal lengths. Source: Popović 2015,
+    without white space. `word_order=2` adds word uni- and bigrams (chrF++). Raises UsageError for
+    an empty corpus and unequal lengths. Source: Popović 2015,
     https://aclanthology.org/W15-3049.
 
     >>> round(chrf(["the cat sat"], [["the cat sits"]]), 4)
@@ -30,23 +30,23 @@ def chrf(
     if not predictions or len(predictions) != len(references):
         raise UsageError(
             f"chrF of {len(predictions)} predictions and {len(references)} items of references: "
-            "give as many of one as of the other, and at least one"
+            "give the references of each prediction, and at least one prediction"
         )
-    for one in references:
-        check_references(one, "chrF")
+    for texts in references:
+        check_references(texts, "chrF")
     score = _scorer(word_order).corpus_score(list(predictions), by_place(references))
     return min(float(score.score) / 100, 1.0)
 
 
 def sentence_chrf(prediction: str, references: Sequence[str], *, word_order: int = 0) -> float:
-    """Score one text; the reference that gives it most counts. Two empty texts score 0."""
+    """Score a text by its best reference. Two empty texts score 0."""
     check_references(references, "chrF")
     score = _scorer(word_order).sentence_score(prediction, list(references))
     return min(float(score.score) / 100, 1.0)
 
 
 def signature(*, word_order: int = 0) -> str:
-    """Return all that the values depend on."""
+    """Return the options and the version that the values depend on."""
     import sacrebleu
 
     return (
@@ -60,5 +60,5 @@ def _scorer(word_order: int) -> CHRF:
     from sacrebleu.metrics.chrf import CHRF
 
     if word_order < 0:
-        raise UsageError(f"chrF with words to order {word_order} makes no sense: it is 0 or more")
+        raise UsageError(f"the word order of chrF is {word_order}: it must be 0 or more")
     return CHRF(word_order=word_order)

@@ -1,6 +1,6 @@
-"""A metric made of a function over one item, and of another over the whole where it differs.
+"""A text metric made of a function of one item, and for some metrics another of the set.
 
-It checks what it is given, so that the functions need not; it knows nothing of any formula.
+It checks predictions and references, so that the functions need not.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,20 +12,20 @@ from ragkit.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class FunctionMetric:
-    """A TextMetric out of functions; `whole` is None where the mean of the items is meant."""
+    """A TextMetric made of functions; without `score_corpus` a set scores the mean of its items."""
 
     name: str
     signature: str
     score: Callable[[str, Sequence[str]], float]
-    whole: Callable[[Sequence[str], Sequence[Sequence[str]]], float] | None = None
+    score_corpus: Callable[[Sequence[str], Sequence[Sequence[str]]], float] | None = None
 
     def item(self, prediction: str, references: Sequence[str]) -> float:
-        """Score one prediction against one or more references. Raises UsageError without any."""
+        """Score a prediction against its references. Raises UsageError without a reference."""
         self._check(references, "the item")
         return self.score(prediction, references)
 
     def corpus(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-        """Score a whole set. Raises UsageError when it is empty or of unequal lengths."""
+        """Score a set. Raises UsageError for an empty set and unequal lengths."""
         if len(predictions) != len(references):
             raise UsageError(
                 f"{self.name}: {len(predictions)} predictions but {len(references)} items of "
@@ -33,10 +33,10 @@ class FunctionMetric:
             )
         if not predictions:
             raise UsageError(f"{self.name}: an empty set has no score: give at least one item")
-        for number, one in enumerate(references, 1):
-            self._check(one, f"item {number}")
-        if self.whole is not None:
-            return self.whole(predictions, references)
+        for number, texts in enumerate(references, 1):
+            self._check(texts, f"item {number}")
+        if self.score_corpus is not None:
+            return self.score_corpus(predictions, references)
         return fmean(self.score(p, r) for p, r in zip(predictions, references, strict=True))
 
     def _check(self, references: Sequence[str], which: str) -> None:

@@ -1,6 +1,6 @@
-"""What a metric of texts is: a name, a signature, a value per item and one for the whole.
+"""The contract of text metrics: a name, a signature, a value per item and one for the set.
 
-Values are 0 to 1, higher is better, also where the field prints per cent.
+Values are 0 to 1, higher is better, also where publications print per cent.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ class TextMetric(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name it is chosen by."""
+        """Return the name that chooses it."""
         ...
 
     @property
     def signature(self) -> str:
-        """Return everything that its values depend on, as `name|key:value|...|v:1`."""
+        """Return the settings that its values depend on, as `name|key:value|...|v:1`."""
         ...
 
     def item(self, prediction: str, references: Sequence[str]) -> float:
-        """Score one prediction against one or more references. Raises UsageError without any."""
+        """Score a prediction against its references. Raises UsageError without a reference."""
         ...
 
     def corpus(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-        """Score a whole set: the mean of the items, unless the metric is defined otherwise.
+        """Score a set: the mean of the items, unless the metric is defined otherwise.
 
         Raises UsageError for an empty set and for unequal lengths.
         """

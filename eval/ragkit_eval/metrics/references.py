@@ -1,14 +1,14 @@
-"""What every metric of texts refuses as references. Knows no metric."""
+"""The check of references that all text metrics share."""
 
 from collections.abc import Sequence
 
 from ragkit.errors import UsageError
 
 
-def check_references(references: Sequence[str], what: str) -> None:
-    """Raise UsageError without a reference, and for a text, whose characters would be taken for
-    references, where a list of texts is meant."""
+def check_references(references: Sequence[str], metric: str) -> None:
+    """Raise UsageError for an empty list, and for a single text, whose characters would count as
+    references; `metric` names the metric in the message."""
     if isinstance(references, str):
-        raise UsageError(f"the references of {what} are a list, not one text: give [text]")
+        raise UsageError(f"the references of {metric} are a list, not one text: give [text]")
     if not references:
-        raise UsageError(f"{what} needs at least one reference: give one")
+        raise UsageError(f"{metric} needs at least one reference: give one")

@@ -1,6 +1,6 @@
 """Text metrics by name, with their options after colons: "rouge-l", "rouge-1:stem:recall".
 
-A table of names; it imports a metric when it is asked for, and knows nothing of formulas.
+A metric is imported when its name is used.
 """
 
 import re
@@ -20,14 +20,14 @@ _Build = Callable[[str, Options], TextMetric]
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """How metrics of a name are made, and which options they take; "wordnet=" takes a value."""
+    """How metrics of a name are built, and their options; "wordnet=" takes a value."""
 
     build: _Build
     options: tuple[str, ...] = ()
 
 
 def names() -> tuple[str, ...]:
-    """List the metrics. N and the gap of ROUGE-N, -S and -SU may be other numbers too.
+    """List the metrics. ROUGE-N, -S and -SU also take other numbers for N and the gap.
 
     >>> names()[:3]
     ('reference_recall', 'contains', 'exact_match')
@@ -36,7 +36,7 @@ def names() -> tuple[str, ...]:
 
 
 def options(name: str) -> tuple[str, ...]:
-    """List what may follow a metric's name after a colon; "wordnet=" is followed by a value.
+    """List the options of a metric, written after colons; "wordnet=" is followed by a value.
 
     >>> options("token_f1")
     ('squad', 'cmrc')
@@ -45,29 +45,29 @@ def options(name: str) -> tuple[str, ...]:
 
 
 def text_metric(spec: str) -> TextMetric:
-    """Make a metric out of its name and options, `name[:option...]`.
+    """Build a metric from its name and options, `name[:option...]`.
 
-    "bertscore:MODEL" takes all that follows the colon for the model. Raises UsageError for an
-    unknown name or option, suggesting close ones, and NotFoundError for a missing WordNet.
+    In "bertscore:MODEL" everything after the colon is the model. Raises UsageError for an unknown
+    name or option, suggesting close ones, and NotFoundError for a missing WordNet.
 
     >>> text_metric("rouge-2:stem").item("two dogs ran off", ["two dog"])
     0.5
     """
-    name, _, rest = spec.strip().partition(":")
-    name = _plain(name)
+    name, _, suffix = spec.strip().partition(":")
+    name = _normalised(name)
     family = _family(name)
     if name == "bertscore":
-        return family.build("bertscore", {"model": rest} if rest else {})
-    given = [option for option in rest.split(":") if option] if rest else []
+        return family.build("bertscore", {"model": suffix} if suffix else {})
+    words = [option for option in suffix.split(":") if option] if suffix else []
     chosen: dict[str, str] = {}
-    for option in given:
+    for option in words:
         key, equals, value = option.partition("=")
         if key + equals not in family.options:
             raise UsageError(_unknown("option", option, family.options, f"the metric {name}"))
         if equals and not value:
             raise UsageError(f"the option {option} of the metric {name} has no value: give one")
         chosen[key] = value
-    return family.build(":".join([_official(name), *given]), chosen)
+    return family.build(":".join([_official(name), *words]), chosen)
 
 
 def _reference_recall(name: str, _: Options) -> TextMetric:
@@ -85,7 +85,7 @@ def _contains(name: str, _: Options) -> TextMetric:
 def _exact_match(name: str, chosen: Options) -> TextMetric:
     from ragkit_eval.metrics.exact_match import exact_match, signature
 
-    rules = _one_of(name, chosen, ("squad", "cmrc"), "auto")
+    rules = _choice(name, chosen, ("squad", "cmrc"), "auto")
     return FunctionMetric(
         name, signature(rules=rules), lambda p, rs: exact_match(p, rs, rules=rules)
     )
@@ -94,14 +94,14 @@ def _exact_match(name: str, chosen: Options) -> TextMetric:
 def _token_f1(name: str, chosen: Options) -> TextMetric:
     from ragkit_eval.metrics.token_f1 import signature, token_f1
 
-    rules = _one_of(name, chosen, ("squad", "cmrc"), "auto")
+    rules = _choice(name, chosen, ("squad", "cmrc"), "auto")
     return FunctionMetric(name, signature(rules=rules), lambda p, rs: token_f1(p, rs, rules=rules))
 
 
 def _bleu(name: str, chosen: Options) -> TextMetric:
     from ragkit_eval.metrics.bleu import bleu, sentence_bleu, signature
 
-    tokenizer = _one_of(name, chosen, ("zh", "13a"), None)
+    tokenizer = _choice(name, chosen, ("zh", "13a"), None)
     return FunctionMetric(
         name,
         signature(tokenizer=tokenizer),
@@ -125,14 +125,14 @@ def _chrf(name: str, _: Options) -> TextMetric:
 def _rouge(name: str, chosen: Options) -> TextMetric:
     function, signature, arguments = _rouge_parts(name.partition(":")[0])
     arguments["stem"] = "stem" in chosen
-    arguments["several"] = _one_of(name, chosen, ("best", "pool", "jackknife"), "best")
+    arguments["several"] = _choice(name, chosen, ("best", "pool", "jackknife"), "best")
     if "1.5.5" in chosen:
         arguments["original"] = True
-    statistic = _one_of(name, chosen, ("f", "precision", "recall"), "f")
+    statistic = _choice(name, chosen, ("f", "precision", "recall"), "f")
     return FunctionMetric(
         name,
         f"{signature(**arguments)}|stat:{statistic}",
-        lambda p, rs: function(p, rs, **_called(arguments)).value(statistic),
+        lambda p, rs: function(p, rs, **_function_arguments(arguments)).value(statistic),
     )
 
 
@@ -156,8 +156,8 @@ def _rouge_parts(name: str) -> tuple[Callable[..., Any], Callable[..., str], dic
     )
 
 
-def _called(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what the signature alone is told: ROUGE-L and -Lsum are two functions."""
+def _function_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop the argument that only the signature takes: ROUGE-L and -Lsum are two functions."""
     return {key: value for key, value in arguments.items() if key != "lines"}
 
 
@@ -166,8 +166,10 @@ def _meteor(name: str, chosen: Options) -> TextMetric:
     from ragkit_eval.metrics.wordnet import open_wordnet
 
     folder = chosen.get("wordnet")
-    found = None if folder == "none" else open_wordnet(Path(folder) if folder else None)
-    return FunctionMetric(name, signature(found), lambda p, rs: meteor(p, rs, wordnet=found).score)
+    wordnet = None if folder == "none" else open_wordnet(Path(folder) if folder else None)
+    return FunctionMetric(
+        name, signature(wordnet), lambda p, rs: meteor(p, rs, wordnet=wordnet).score
+    )
 
 
 def _bertscore(name: str, chosen: Options) -> TextMetric:
@@ -199,48 +201,48 @@ _FAMILIES = {
     "bertscore": _Family(_bertscore, ("MODEL",)),
 }
 _NAMES = tuple(_FAMILIES)
-_PLAIN = {name.replace("_", "-"): name for name in _NAMES}
+_BY_NORMALISED = {name.replace("_", "-"): name for name in _NAMES}
 _NUMBERED = re.compile(r"rouge-(su|s)?(\d{1,4})")
-# What others call them, to suggest the name that is meant.
-_ELSEWHERE = {"em": "exact_match", "f1": "token_f1", "recall": "reference_recall"}
-_ELSEWHERE |= {"sacrebleu": "bleu", "rouge": "rouge-l", "bert-score": "bertscore"}
+# Names of other programs, for which a suggestion is made.
+_ALIASES = {"em": "exact_match", "f1": "token_f1", "recall": "reference_recall"}
+_ALIASES |= {"sacrebleu": "bleu", "rouge": "rouge-l", "bert-score": "bertscore"}
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.strip().lower().replace("_", "-")
 
 
 def _official(name: str) -> str:
-    return _PLAIN.get(name, name)
+    return _BY_NORMALISED.get(name, name)
 
 
 def _family(name: str) -> _Family:
-    plain = _plain(name)
-    if plain in _PLAIN:
-        return _FAMILIES[_PLAIN[plain]]
-    numbered = _NUMBERED.fullmatch(plain)
+    normalised = _normalised(name)
+    if normalised in _BY_NORMALISED:
+        return _FAMILIES[_BY_NORMALISED[normalised]]
+    numbered = _NUMBERED.fullmatch(normalised)
     if numbered and (numbered[1] or int(numbered[2]) > 0):
         return _FAMILIES[f"rouge-{numbered[1]}" if numbered[1] else "rouge-1"]
-    if plain in _ELSEWHERE:
-        raise UsageError(f"unknown metric {name!r}: did you mean {_ELSEWHERE[plain]}?")
+    if normalised in _ALIASES:
+        raise UsageError(f"unknown metric {name!r}: did you mean {_ALIASES[normalised]}?")
     from ragkit_eval.retrieval.measures import MEASURES
 
-    if plain.replace("-", "_").partition("@")[0] in MEASURES:
-        raise UsageError(f"{name!r} is a measure of retrieval runs: give one, with --qrels")
-    raise UsageError(_unknown("metric", plain, tuple(_PLAIN), "text"))
+    if normalised.replace("-", "_").partition("@")[0] in MEASURES:
+        raise UsageError(f"{name!r} is a measure of retrieval runs: give such a run, with --qrels")
+    raise UsageError(_unknown("metric", normalised, tuple(_BY_NORMALISED), "text"))
 
 
-def _unknown(kind: str, given: str, known: tuple[str, ...], of: str) -> str:
-    if not known:
-        return f"unknown {kind} {given!r}: {of} takes none"
-    close = [_official(name) for name in get_close_matches(given, known, n=3, cutoff=0.5)]
+def _unknown(kind: str, word: str, names: tuple[str, ...], of: str) -> str:
+    if not names:
+        return f"unknown {kind} {word!r}: {of} takes none"
+    close = [_official(name) for name in get_close_matches(word, names, n=3, cutoff=0.5)]
     if close:
-        return f"unknown {kind} {given!r}: did you mean {' or '.join(close)}?"
-    return f"unknown {kind} {given!r}: of {of} there are {', '.join(map(_official, known))}"
+        return f"unknown {kind} {word!r}: did you mean {' or '.join(close)}?"
+    return f"unknown {kind} {word!r}: of {of} there are {', '.join(map(_official, names))}"
 
 
-def _one_of(name: str, chosen: Options, choices: tuple[str, ...], default: Any) -> Any:
-    found = [choice for choice in choices if choice in chosen]
-    if len(found) > 1:
-        raise UsageError(f"the metric {name} cannot be both {' and '.join(found)}: choose one")
-    return cast(Any, found[0] if found else default)
+def _choice(name: str, chosen: Options, choices: tuple[str, ...], default: Any) -> Any:
+    matches = [choice for choice in choices if choice in chosen]
+    if len(matches) > 1:
+        raise UsageError(f"the metric {name} cannot be both {' and '.join(matches)}: choose one")
+    return cast(Any, matches[0] if matches else default)

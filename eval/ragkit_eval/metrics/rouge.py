@@ -1,6 +1,6 @@
-"""What the ROUGE metrics share: how overlaps become precision, recall and F, over references.
+"""Precision, recall and F of the ROUGE metrics, from overlaps with one or more references.
 
-It knows nothing of what is counted: n-grams, subsequences or skip-bigrams.
+The units of an overlap are n-grams, subsequences or skip-bigrams.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ class Overlap:
 
 
 def ratios(overlap: Overlap) -> Rouge:
-    """Divide the hits by each side's units; a side without any scores 0.0, as ROUGE-1.5.5 has it.
+    """Divide the hits by the units of each side; a side without units scores 0.0 (ROUGE-1.5.5).
 
     >>> ratios(Overlap(hits=2, reference=4, prediction=2))
     Rouge(precision=1.0, recall=0.5, f=0.6666666666666666)
@@ -50,7 +50,7 @@ def ratios(overlap: Overlap) -> Rouge:
 
 
 def balanced(precision: float, recall: float) -> Rouge:
-    """Join precision P and recall R with F = 2PR / (P + R), 0.0 when both are."""
+    """Return precision P, recall R and F = 2PR / (P + R), which is 0.0 if P and R are 0."""
     total = precision + recall
     return Rouge(precision, recall, 2 * precision * recall / total if total else 0.0)
 
@@ -60,13 +60,13 @@ def over_references(
     several: Several,
     score: Callable[[Overlap], Rouge] = ratios,
 ) -> Rouge:
-    """Score one prediction against its references.
+    """Score a prediction against its references.
 
-    "best": the reference with the highest F, the earliest of equal ones; right where references
-    are alternatives. "pool": hits and units summed over the references, what ROUGE-1.5.5 prints by
-    default (-f A). "jackknife": the mean, over leaving out each reference in turn, of the best
-    among the others; Lin 2004, section 2.1, https://aclanthology.org/W04-1013. With one reference
-    the three agree.
+    "best": the reference with the highest F, the earliest of equals, for references that are
+    alternatives. "pool": hits and units summed over the references, which ROUGE-1.5.5 prints by
+    default (-f A). "jackknife": each reference is left out in turn, and the best scores among the
+    remaining references are averaged; Lin 2004, section 2.1, https://aclanthology.org/W04-1013.
+    With a single reference the three agree.
     """
     if not overlaps:
         raise UsageError("ROUGE needs at least one reference: give one")
@@ -77,32 +77,33 @@ def over_references(
     if several == "pool":
         return score(
             Overlap(
-                sum(one.hits for one in overlaps),
-                sum(one.reference for one in overlaps),
-                sum(one.prediction for one in overlaps),
+                sum(overlap.hits for overlap in overlaps),
+                sum(overlap.reference for overlap in overlaps),
+                sum(overlap.prediction for overlap in overlaps),
             )
         )
-    scores = [score(one) for one in overlaps]
+    scores = [score(overlap) for overlap in overlaps]
     if several == "best" or len(scores) == 1:
-        return max(scores, key=lambda one: one.f)
+        return max(scores, key=lambda rouge: rouge.f)
     left_out = [
-        max(scores[:out] + scores[out + 1 :], key=lambda one: one.f) for out in range(len(scores))
+        max(scores[:out] + scores[out + 1 :], key=lambda rouge: rouge.f)
+        for out in range(len(scores))
     ]
     count = len(left_out)
     return Rouge(
-        sum(one.precision for one in left_out) / count,
-        sum(one.recall for one in left_out) / count,
-        sum(one.f for one in left_out) / count,
+        sum(rouge.precision for rouge in left_out) / count,
+        sum(rouge.recall for rouge in left_out) / count,
+        sum(rouge.f for rouge in left_out) / count,
     )
 
 
 def rouge_words(text: str, *, stem: bool, wordnet: WordNet | None = None) -> tuple[str, ...]:
-    """Split a text into words, stemmed with this machine's WordNet, if it has one, when asked."""
+    """Split a text into words; with `stem`, into stems, by WordNet's forms if it is installed."""
     return stems(text, wordnet or open_wordnet()) if stem else words(text)
 
 
 def rouge_signature(name: str, *, stem: bool, several: Several, details: str = "") -> str:
-    """Write the signature of one of the family; `details` are further `key:value` pairs."""
+    """Write the signature of a ROUGE metric; `details` are additional `key:value` pairs."""
     wordnet = open_wordnet() if stem else None
     stemmer = "no" if not stem else f"porter+wordnet-{wordnet.revision}" if wordnet else "porter"
     return f"{name}{details}|tok:{TOKENS}|stem:{stemmer}|refs:{several}|v:1"

@@ -14,7 +14,7 @@ from ragkit_eval.metrics.rouge import (
 )
 
 Words = tuple[str, ...]
-_KEPT_MASKS = 256
+_CACHED_MASKS = 256
 
 
 def rouge_l(
@@ -24,7 +24,7 @@ def rouge_l(
     stem: bool = False,
     several: Several = "best",
 ) -> Rouge:
-    """Score the longest common subsequence of the two texts' words, lines not told apart.
+    """Score the longest common subsequence of the words of both texts, regardless of lines.
 
     R = LCS / words of the reference, P = LCS / words of the prediction, F = 2PR/(P+R). Equals
     ROUGE-1.5.5 on ASCII text of one line. Raises UsageError without a reference. Source: Lin 2004,
@@ -34,11 +34,17 @@ def rouge_l(
     0.75
     """
     texts = (references,) if isinstance(references, str) else references
-    own = rouge_words(prediction, stem=stem)
+    prediction_words = rouge_words(prediction, stem=stem)
     overlaps = []
     for text in texts:
-        theirs = rouge_words(text, stem=stem)
-        overlaps.append(Overlap(lcs_length(own, theirs), len(theirs), len(own)))
+        reference_words = rouge_words(text, stem=stem)
+        overlaps.append(
+            Overlap(
+                lcs_length(prediction_words, reference_words),
+                len(reference_words),
+                len(prediction_words),
+            )
+        )
     return over_references(overlaps, several)
 
 
@@ -51,46 +57,48 @@ def rouge_lsum(
 ) -> Rouge:
     """Score, for each line of the reference, the union of its LCS with each line of the prediction.
 
-    Sentences stand on lines of their own, as in ROUGE-1.5.5's input; a word counts at most as often
-    as it is in either text. On one line each it is ROUGE-L. Raises UsageError without a reference.
+    Each sentence is a line, as in ROUGE-1.5.5's input; a word counts at most as often as it is in
+    either text. For texts of one line it is ROUGE-L. Raises UsageError without a reference.
     Source: Lin 2004, section 3.2, https://aclanthology.org/W04-1013, equation 10.
 
     >>> rouge_lsum("w1 w2 w6 w7 w8\\nw1 w3 w8 w9 w5", "w1 w2 w3 w4 w5").recall
     0.8
     """
     texts = (references,) if isinstance(references, str) else references
-    own = _lines(prediction, stem)
-    return over_references([_union(own, _lines(text, stem)) for text in texts], several)
+    prediction_lines = _lines(prediction, stem)
+    return over_references(
+        [_union(prediction_lines, _lines(text, stem)) for text in texts], several
+    )
 
 
 def signature(*, lines: bool = False, stem: bool = False, several: Several = "best") -> str:
-    """Return all that the values depend on; `lines` for ROUGE-Lsum."""
+    """Return the options that the values depend on; `lines` is for ROUGE-Lsum."""
     return rouge_signature("rouge-lsum" if lines else "rouge-l", stem=stem, several=several)
 
 
-def lcs_length(one: Words, other: Words) -> int:
+def lcs_length(a: Words, b: Words) -> int:
     """Return the length of the longest common subsequence.
 
-    A row of the usual table is kept as the bits of one integer. Source: Hyyrö 2004, Bit-parallel
+    A row of the usual table is the bits of an integer. Source: Hyyrö 2004, Bit-parallel
     LCS-length computation revisited.
 
     >>> lcs_length(tuple("ABCBDAB"), tuple("BDCABA"))
     4
     """
-    full = (1 << len(other)) - 1
-    masks, row = _masks(other), full
-    for word in one:
+    full = (1 << len(b)) - 1
+    masks, row = _masks(b), full
+    for word in a:
         mask = masks.get(word)
         if mask is not None:
-            both = row & mask
-            row = ((row + both) | (row - both)) & full
-    return len(other) - row.bit_count()
+            matches = row & mask
+            row = ((row + matches) | (row - matches)) & full
+    return len(b) - row.bit_count()
 
 
-@lru_cache(maxsize=_KEPT_MASKS)
-def _masks(found: Words) -> dict[str, int]:
+@lru_cache(maxsize=_CACHED_MASKS)
+def _masks(words: Words) -> dict[str, int]:
     masks: dict[str, int] = {}
-    for place, word in enumerate(found):
+    for place, word in enumerate(words):
         masks[word] = masks.get(word, 0) | (1 << place)
     return masks
 
@@ -101,30 +109,30 @@ def _lines(text: str, stem: bool) -> list[Words]:
 
 
 def _union(prediction: Sequence[Words], reference: Sequence[Words]) -> Overlap:
-    left = Counter(word for line in prediction for word in line)
-    theirs = Counter(word for line in reference for word in line)
-    predicted, referred, hits = left.total(), theirs.total(), 0
+    unmatched = Counter(word for line in prediction for word in line)
+    unmatched_reference = Counter(word for line in reference for word in line)
+    predicted, referred, hits = unmatched.total(), unmatched_reference.total(), 0
     for line in reference:
-        union = set().union(*(_places(line, own) for own in prediction))
+        union = set().union(*(_places(line, prediction_line) for prediction_line in prediction))
         for place in sorted(union):
             word = line[place]
-            if left[word] > 0 and theirs[word] > 0:
+            if unmatched[word] > 0 and unmatched_reference[word] > 0:
                 hits += 1
-                left[word] -= 1
-                theirs[word] -= 1
+                unmatched[word] -= 1
+                unmatched_reference[word] -= 1
     return Overlap(hits, referred, predicted)
 
 
 def _places(reference: Words, prediction: Words) -> set[int]:
-    """Return the places in the reference of one longest common subsequence, the last one.
+    """Return the places, in the reference, of the last longest common subsequence.
 
     Bit j of row i is clear where the table grows from column j to j + 1.
     """
     full = (1 << len(prediction)) - 1
     masks, rows = _masks(prediction), [full]
     for word in reference:
-        both = rows[-1] & masks.get(word, 0)
-        rows.append(((rows[-1] + both) | (rows[-1] - both)) & full)
+        matches = rows[-1] & masks.get(word, 0)
+        rows.append(((rows[-1] + matches) | (rows[-1] - matches)) & full)
 
     def length(i: int, j: int) -> int:
         return j - (rows[i] & ((1 << j) - 1)).bit_count()

@@ -14,7 +14,7 @@ from ragkit_eval.metrics.rouge import (
     rouge_words,
 )
 
-_KEPT_COUNTS = 256
+_CACHED_COUNTS = 256
 
 
 def rouge_n(
@@ -25,7 +25,7 @@ def rouge_n(
     stem: bool = False,
     several: Several = "best",
 ) -> Rouge:
-    """Score shared n-grams, each counted at most as often as it is on either side.
+    """Score shared n-grams, each counted at most as often as either text has it.
 
     R = shared / n-grams of the reference, P = shared / n-grams of the prediction, F = 2PR/(P+R). A
     text of fewer than n words has no n-gram and scores 0.0, even against itself. Equals
@@ -36,27 +36,27 @@ def rouge_n(
     Rouge(precision=0.5, recall=0.3333333333333333, f=0.4)
     """
     if n < 1:
-        raise UsageError(f"ROUGE-{n} makes no sense: n is 1 or more")
+        raise UsageError(f"there is no ROUGE-{n}: n must be 1 or more")
     texts = (references,) if isinstance(references, str) else references
-    own = _ngrams(prediction, n, stem)
-    overlaps = [_overlap(own, _ngrams(text, n, stem)) for text in texts]
+    prediction_counts = _ngrams(prediction, n, stem)
+    overlaps = [_overlap(prediction_counts, _ngrams(text, n, stem)) for text in texts]
     return over_references(overlaps, several)
 
 
 def signature(*, n: int, stem: bool = False, several: Several = "best") -> str:
-    """Return all that the values depend on."""
+    """Return the options that the values depend on."""
     return rouge_signature(f"rouge-{n}", stem=stem, several=several)
 
 
-def shared(one: Counter[object], other: Counter[object]) -> int:
-    """Count what two bags share, each thing as often as the bag that has fewer of it."""
-    return sum([min(one[thing], other[thing]) for thing in one.keys() & other.keys()])
+def shared(a: Counter[object], b: Counter[object]) -> int:
+    """Count the units that two bags share, each as often as the bag with fewer of it."""
+    return sum([min(a[unit], b[unit]) for unit in a.keys() & b.keys()])
 
 
-@lru_cache(maxsize=_KEPT_COUNTS)
+@lru_cache(maxsize=_CACHED_COUNTS)
 def _ngrams(text: str, n: int, stem: bool) -> Counter[object]:
-    found = rouge_words(text, stem=stem)
-    return Counter(found if n == 1 else zip(*(found[i:] for i in range(n)), strict=False))
+    words = rouge_words(text, stem=stem)
+    return Counter(words if n == 1 else zip(*(words[i:] for i in range(n)), strict=False))
 
 
 def _overlap(prediction: Counter[object], reference: Counter[object]) -> Overlap:

@@ -15,7 +15,7 @@ from ragkit_eval.metrics.rouge import (
 )
 
 WEIGHT = 1.2  # the value of the paper's experiments and of every published figure
-_MOST_WEIGHT = 8  # arbitrary: with it lengths of 40,000 words still are numbers, taken twice
+_MAX_WEIGHT = 8  # arbitrary: with it, 40,000 words weighted twice are still finite
 
 
 def rouge_w(
@@ -27,39 +27,39 @@ def rouge_w(
     several: Several = "best",
     original: bool = False,
 ) -> Rouge:
-    """Score the weighted longest common subsequence, a run of k words counting k ** weight.
+    """Score the weighted longest common subsequence; a run of k words counts k ** weight.
 
-    Lines are not told apart. With f(k) = k ** weight: R = f^-1(WLCS / f(m)) for a reference of m
+    Line ends do not matter. With f(k) = k ** weight: R = f^-1(WLCS / f(m)) for a reference of m
     words, P likewise for the prediction, F = 2PR/(P+R). `original` computes what ROUGE-1.5.5
     prints: it weighs the reference's length twice, f(f(m)), so that even identical texts have a
-    recall under 1, and it weighs runs of the reference's words whether or not they stand together
-    in the prediction. Raises UsageError for a weight not from 1 to 8 and without one. Source: Lin
+    recall under 1, and it weighs runs of the reference's words even where they are apart in the
+    prediction. Raises UsageError for a weight outside 1 to 8 and without a reference. Source: Lin
     2004, section 4, https://aclanthology.org/W04-1013.
 
     >>> reference = "A B C D E F G"
     >>> [round(rouge_w(p, reference, weight=2).f, 3) for p in ("A B C D H I K", "A H B K C I D")]
     [0.571, 0.286]
     """
-    if not 1 <= weight <= _MOST_WEIGHT:
-        raise UsageError(
-            f"ROUGE-W with weight {weight} makes no sense: it is from 1 to {_MOST_WEIGHT}"
-        )
+    if not 1 <= weight <= _MAX_WEIGHT:
+        raise UsageError(f"the weight of ROUGE-W is {weight}: it must be 1 to {_MAX_WEIGHT}")
     texts = (references,) if isinstance(references, str) else references
-    own = rouge_words(prediction, stem=stem)
+    prediction_words = rouge_words(prediction, stem=stem)
     overlaps = []
     for text in texts:
-        theirs = rouge_words(text, stem=stem)
-        found = _weighted_as_printed if original else _weighted
-        hits = found(theirs, own, weight)
-        length = len(theirs) ** weight
-        overlaps.append(Overlap(hits, length**weight if original else length, len(own) ** weight))
+        reference_words = rouge_words(text, stem=stem)
+        weigh = _weighted_as_printed if original else _weighted
+        hits = weigh(reference_words, prediction_words, weight)
+        length = len(reference_words) ** weight
+        overlaps.append(
+            Overlap(hits, length**weight if original else length, len(prediction_words) ** weight)
+        )
     return over_references(overlaps, several, partial(_score, weight=weight))
 
 
 def signature(
     *, weight: float = WEIGHT, stem: bool = False, several: Several = "best", original: bool = False
 ) -> str:
-    """Return all that the values depend on."""
+    """Return the options that the values depend on."""
     details = f"|weight:{weight:g}|as:{'1.5.5' if original else 'paper'}"
     return rouge_signature("rouge-w", stem=stem, several=several, details=details)
 
@@ -76,7 +76,7 @@ def _weighted(reference: Sequence[str], prediction: Sequence[str], weight: float
 
 
 def _table(reference: Sequence[str], prediction: Sequence[str], weight: float) -> list[list[float]]:
-    """Return the paper's table of WLCS, one row for each word of the reference after a row of 0.
+    """Return the paper's table of WLCS: a row of 0, then a row for each word of the reference.
 
     The step to a run of k words is worth f(k) - f(k - 1).
     """
@@ -85,8 +85,8 @@ def _table(reference: Sequence[str], prediction: Sequence[str], weight: float) -
     rows, runs = [[0.0] * (len(prediction) + 1)], [0] * (len(prediction) + 1)
     for word in reference:
         above, row, runs_above, runs = rows[-1], [0.0], runs, [0]
-        for j, own in enumerate(prediction):
-            run = runs_above[j] + 1 if own == word else 0
+        for j, predicted in enumerate(prediction):
+            run = runs_above[j] + 1 if predicted == word else 0
             best = above[j] + gain[run] if run else max(above[j + 1], row[j])
             row.append(best)
             runs.append(run)
@@ -97,9 +97,9 @@ def _table(reference: Sequence[str], prediction: Sequence[str], weight: float) -
 def _weighted_as_printed(
     reference: Sequence[str], prediction: Sequence[str], weight: float
 ) -> float:
-    """Weigh the runs that the subsequence found makes in the reference alone, as ROUGE-1.5.5 does.
+    """Weigh only the runs that the subsequence makes in the reference, as ROUGE-1.5.5 does.
 
-    It traces the table back to the words of the reference that were hit and forgets the rest.
+    It traces the table back to the matched words of the reference.
     """
     rows, places = _table(reference, prediction, weight), []
     i, j = len(reference), len(prediction)
@@ -112,7 +112,7 @@ def _weighted_as_printed(
         else:
             j -= 1
     total, run = 0.0, 0
-    for place, after in zip(places, [-1, *places], strict=False):  # from the last place on
-        run = run + 1 if place + 1 == after else 1
+    for place, following in zip(places, [-1, *places], strict=False):  # from the last place on
+        run = run + 1 if place + 1 == following else 1
         total += run**weight - (run - 1) ** weight
     return total

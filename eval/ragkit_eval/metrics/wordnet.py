@@ -1,7 +1,7 @@
 """A reader of WordNet's database files: base forms, and which words share a synset.
 
-It reads index.POS and POS.exc alone: two lemmas are synonyms when their lines of the index name the
-same place in data.POS, so that data itself need not be read. It knows nothing of metrics.
+It reads only index.POS and POS.exc: two lemmas are synonyms if their lines of the index name the
+same place in data.POS, so that data itself need not be read.
 Formats: wndb(5WN), morphy(7WN), https://wordnet.princeton.edu/documentation.
 """
 
@@ -16,9 +16,9 @@ from ragkit.errors import NotFoundError, UsageError
 FOLDERS = (Path("/usr/share/wordnet"), Path("/usr/share/wordnet/dict"))  # Debian's wordnet-base
 _REMEDY = "install Debian's package wordnet-base, or name a folder that has index.noun"
 _PARTS = ("noun", "verb", "adj", "adv")
-_KEPT_WORDS = 1 << 16
+_CACHED_WORDS = 1 << 16
 
-# Endings and what stands for them in the base form: morphy(7WN), "Rules of Detachment".
+# Endings and their replacement in the base form: morphy(7WN), "Rules of Detachment".
 _DETACHED = {
     "noun": (
         ("s", ""),
@@ -46,7 +46,7 @@ _DETACHED = {
 
 
 class WordNet:
-    """WordNet's English words in a folder; look-ups are remembered."""
+    """WordNet's English words in a folder; look-ups are cached."""
 
     def __init__(self, folder: Path) -> None:
         """Read the files, 0.03 s. Raises NotFoundError and UsageError naming the file."""
@@ -57,26 +57,26 @@ class WordNet:
         for part in _PARTS:
             for word, bases in self._exceptions[part].items():
                 self._irregular.setdefault(word, bases[0])
-        self.synsets = lru_cache(maxsize=_KEPT_WORDS)(self._synsets)
+        self.synsets = lru_cache(maxsize=_CACHED_WORDS)(self._synsets)
 
     @property
     def revision(self) -> str:
-        """Return 8 hex digits of the sha256 of its indexes, which tells versions apart."""
+        """Return 8 hex digits of the sha256 of the indexes, which differ between versions."""
         digest = hashlib.sha256()
         for part in _PARTS:
             digest.update(self._index[part])
         return digest.hexdigest()[:8]
 
     def irregular(self, word: str) -> str:
-        """Return the base form that the exception lists give, "" where they have none.
+        """Return the base form of the exception lists, "" without one.
 
         ROUGE-1.5.5 looks a word up before it stems it.
         """
         return self._irregular.get(word, "")
 
-    def are_synonyms(self, one: str, other: str) -> bool:
-        """Say whether any senses of two words, in whatever form, are in the same synset."""
-        return not self.synsets(one).isdisjoint(self.synsets(other))
+    def are_synonyms(self, first: str, second: str) -> bool:
+        """Return whether any senses of two words, in any form, share a synset."""
+        return not self.synsets(first).isdisjoint(self.synsets(second))
 
     def _synsets(self, word: str) -> frozenset[tuple[str, bytes]]:
         """Return the synsets of every base form of a word, as (part of speech, offset)."""
@@ -88,7 +88,7 @@ class WordNet:
         )
 
     def _lemmas(self, word: str, part: str) -> list[str]:
-        """Return the word and its possible base forms; the index decides which exist."""
+        """Return the word and its possible base forms, of which some may not be words."""
         irregular = self._exceptions[part].get(word, ())
         regular = [
             word.removesuffix(ending) + base
@@ -98,7 +98,7 @@ class WordNet:
         return [word, *irregular] if irregular else [word, *regular]
 
     def _offsets(self, lemma: str, part: str) -> list[bytes]:
-        """Find a lemma's line by halving; lines are in the order of their bytes."""
+        """Find a lemma's offsets by binary search; lines are in the order of their bytes."""
         data, key = self._index[part], lemma.encode()
         low, high = 0, len(data)
         while low < high:
@@ -118,15 +118,15 @@ class WordNet:
 
 @lru_cache(maxsize=4)
 def open_wordnet(folder: Path | None = None) -> WordNet | None:
-    """Open the WordNet in a folder, or Debian's; None when no folder is named and there is none.
+    """Open the WordNet of a folder, or Debian's; None without a folder and without Debian's.
 
     Raises NotFoundError for a named folder without a WordNet.
     """
     if folder is not None:
         return WordNet(folder)
-    for usual in FOLDERS:
-        if (usual / "index.noun").is_file():
-            return WordNet(usual)
+    for debian_folder in FOLDERS:
+        if (debian_folder / "index.noun").is_file():
+            return WordNet(debian_folder)
     return None
 
 
@@ -136,7 +136,7 @@ def _bytes(path: Path) -> bytes:
     except OSError as error:
         raise NotFoundError(f"no WordNet at {path}: {error.strerror}: {_REMEDY}") from error
     start = 0
-    while data.startswith(b"  ", start):  # the licence stands before the words
+    while data.startswith(b"  ", start):  # the licence precedes the words
         start = data.find(b"\n", start) + 1
     return data[start:]
 
@@ -146,6 +146,6 @@ def _exceptions(path: Path) -> dict[str, tuple[str, ...]]:
     for number, line in enumerate(_bytes(path).decode("utf-8", "replace").splitlines(), 1):
         word, *bases = line.split() or [""]
         if not word or not bases:
-            raise UsageError(f"{path}:{number}: no word and its base forms: {_REMEDY}")
+            raise UsageError(f"{path}:{number}: the line has no word with base forms: {_REMEDY}")
         exceptions[word] = tuple(bases)
     return exceptions

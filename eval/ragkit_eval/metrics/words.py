@@ -1,6 +1,6 @@
-"""Words of a text as the ROUGE family, METEOR and `contains` count them, in English and Chinese.
+"""Words of English and Chinese texts for the ROUGE family, METEOR and `contains`.
 
-On ASCII they are exactly ROUGE-1.5.5's words. It knows nothing of any metric.
+On ASCII they are exactly ROUGE-1.5.5's words.
 """
 
 import re
@@ -15,13 +15,13 @@ TOKENS = "words+cjk-characters"  # in signatures
 _ASCII = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{CJK}]|(?:(?![{CJK}_])\w)+")
 _CJK = re.compile(f"[{CJK}]")
-_SHORTEST_STEMMED = 4  # letters; ROUGE-1.5.5 leaves shorter words alone
-_KEPT_TEXTS = 1024  # a text is scored by several metrics and references one after the other
+_MIN_STEMMED = 4  # letters; ROUGE-1.5.5 leaves shorter words alone
+_CACHED_TEXTS = 1024  # several metrics and references score a text one after the other
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def words(text: str) -> tuple[str, ...]:
-    """Split into case-folded runs of letters and digits; each CJK character stands alone.
+    """Split into case-folded runs of letters and digits; each CJK character is a word.
 
     Compatibility forms are unified first (NFKC), so that full-width digits are digits.
 
@@ -34,9 +34,9 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def stems(text: str, wordnet: WordNet | None = None) -> tuple[str, ...]:
-    """Split into words stemmed as ROUGE-1.5.5 does: WordNet's irregular forms, else Porter's rules.
+    """Split into words stemmed as in ROUGE-1.5.5: WordNet's irregular forms, else Porter's rules.
 
-    Without a WordNet the irregular forms stay: "went" is not "go". Source: M. F. Porter 1980,
+    Without a WordNet irregular forms stay: "went" is not "go". Source: M. F. Porter 1980,
     https://doi.org/10.1108/eb046814.
 
     >>> stems("Nations negotiated trade subsidies")
@@ -46,13 +46,13 @@ def stems(text: str, wordnet: WordNet | None = None) -> tuple[str, ...]:
     stemmed = []
     for word in words(text):
         base = irregular(word) if irregular else ""
-        stemmed.append(base or (porter(word) if len(word) >= _SHORTEST_STEMMED else word))
+        stemmed.append(base or (porter(word) if len(word) >= _MIN_STEMMED else word))
     return tuple(stemmed)
 
 
 @lru_cache(maxsize=1 << 16)
 def porter(word: str) -> str:
-    """Stem one word by Porter's original algorithm; anything but three ASCII letters stays.
+    """Stem a word of three ASCII letters or more by Porter's original algorithm.
 
     >>> porter("relational"), porter("as"), porter("北京")
     ('relat', 'as', '北京')
@@ -63,12 +63,12 @@ def porter(word: str) -> str:
 
 
 def is_cjk(text: str) -> bool:
-    """Say whether Chinese, Japanese and Korean characters outnumber the words of other scripts.
+    """Return whether CJK characters outnumber the words of other scripts.
 
     >>> is_cjk("BM25 是什么"), is_cjk("What is 航 in English?")
     (True, False)
     """
     if text.isascii():
         return False
-    found = _WORD.findall(text)
-    return 2 * sum(1 for word in found if _CJK.match(word)) > len(found)
+    tokens = _WORD.findall(text)
+    return 2 * sum(1 for word in tokens if _CJK.match(word)) > len(tokens)

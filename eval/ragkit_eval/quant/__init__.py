@@ -1,4 +1,4 @@
-"""What a quantized model costs beside its base, on the same items."""
+"""The cost of a quantized model compared with its base, on the same items."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,4 @@
-"""What a candidate costs beside the base, on the same items: scores, flips, agreement, speed.
-
-It reads runs and knows nothing of how they were made.
-"""
+"""The cost of a candidate against the base, on the same items: scores, flips, agreement, speed."""
 
 from __future__ import annotations
 
@@ -15,17 +12,17 @@ from ragkit_eval.ratios import Ratio, ratio
 from ragkit_eval.record import Record, Run, TaskHeader
 from ragkit_eval.stats.bootstrap import SAMPLES
 
-# Of whole answers, besides the metric they are first judged by: is what they say held by sources?
+# Metrics of answers over a collection that are compared besides the main one.
 ANSWERS = ("refused_rightly", "groundedness", "citation_validity", "citation_recall")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One task's cost. Counts are of items that both runs answered.
+    """The cost in a task. Counts are of items that both runs answered.
 
-    `broken` were right and are not, `fixed` were not and are; `agreement` is the share of equal
-    predictions. `rows` are the differences by metric, the first one's first. `latency` and
-    `tokens_per_s` are the candidate's over the base's; None where it cannot be told.
+    `broken` items are right only in the base, `fixed` items only in the candidate; `agreement` is
+    the share of equal predictions. `rows` are the differences by metric, the main metric first.
+    `latency` and `tokens_per_s` are the candidate's over the base's; None if unknown.
     """
 
     task: str
@@ -41,7 +38,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The base's name, each candidate's cost by task, and the comparison behind them."""
+    """The base's name, each candidate's cost by task, and their comparison."""
 
     base: str
     costs: tuple[Cost, ...]
@@ -55,21 +52,21 @@ def costs(
     seed: int = 0,
     samples: int = SAMPLES,
 ) -> Costs:
-    """Hold candidates against the first run; without `metrics` each task's first, and grounding.
+    """Compare candidates with the first run; without `metrics`, by main metrics and grounding.
 
     Raises UsageError for runs of different questions.
     """
     tasks = shared_tasks(runs)
-    compared = compare(runs, metrics or _telling(runs, tasks), seed=seed, samples=samples)
-    found = []
+    compared = compare(runs, metrics or _default_metrics(runs, tasks), seed=seed, samples=samples)
+    task_costs = []
     for task in tasks:
         for run, name in zip(runs[1:], compared.runs[1:], strict=True):
-            found.append(_cost(task, runs[0], run, (compared.runs[0], name), compared))
-    return Costs(compared.runs[0], tuple(found), compared)
+            task_costs.append(_cost(task, runs[0], run, (compared.runs[0], name), compared))
+    return Costs(compared.runs[0], tuple(task_costs), compared)
 
 
 def merged(runs: Sequence[Run]) -> Run:
-    """Return runs of one model over different tasks as one, named as the first is.
+    """Merge the runs of a model over different tasks into a run with the first one's name.
 
     Raises UsageError for a task that two of them have.
     """
@@ -77,39 +74,42 @@ def merged(runs: Sequence[Run]) -> Run:
     tasks = [task for run in runs for task in run.header.tasks]
     names = [task.name for task in tasks]
     if len(set(names)) < len(names):
-        raise UsageError(f"{first.header.name} has a task twice: {', '.join(names)}")
+        raise UsageError(
+            f"{first.header.name} has a task twice: {', '.join(names)}: give each task once"
+        )
     header = replace(first.header, tasks=tuple(tasks), label=first.header.name)
     return Run(header, tuple(record for run in runs for record in run.records), first.path)
 
 
-def _telling(runs: Sequence[Run], tasks: Sequence[TaskHeader]) -> list[str]:
-    wanted: dict[str, None] = {}
+def _default_metrics(runs: Sequence[Run], tasks: Sequence[TaskHeader]) -> list[str]:
+    selected: dict[str, None] = {}
     for task in tasks:
-        known = metrics_of(runs, task)
+        available = metrics_of(runs, task)
         extra = ANSWERS if task.method == "rag" else ()
-        wanted |= dict.fromkeys(name for name in (task.metric, *extra) if name in known)
-    return list(wanted)
+        selected |= dict.fromkeys(name for name in (task.metric, *extra) if name in available)
+    return list(selected)
 
 
 def _cost(
     task: TaskHeader, base: Run, run: Run, names: tuple[str, str], compared: Comparison
 ) -> Cost:
-    before = {record.id: record for record in base.of(task.name)}
+    base_records = {record.id: record for record in base.of(task.name)}
     pairs = [
-        (before[record.id], record)
+        (base_records[record.id], record)
         for record in run.of(task.name)
-        if record.id in before and "error" not in (record.status, before[record.id].status)
+        if record.id in base_records
+        and "error" not in (record.status, base_records[record.id].status)
     ]
     right = [(a.status == "ok", b.status == "ok") for a, b in pairs]
     rows = [row for row in compared.rows if (row.task, row.candidate) == (task.name, names[1])]
-    same = sum(a.prediction == b.prediction for a, b in pairs)
+    equal = sum(a.prediction == b.prediction for a, b in pairs)
     return Cost(
         task=task.name,
         candidate=names[1],
         items=len(pairs),
         broken=right.count((True, False)),
         fixed=right.count((False, True)),
-        agreement=same / len(pairs) if pairs else 0.0,
+        agreement=equal / len(pairs) if pairs else 0.0,
         rows=tuple(rows),
         latency=_ratio("latency", lambda record: record.latency_s, pairs, task, names, compared),
         tokens_per_s=_ratio("tokens a second", _rate, pairs, task, names, compared),
@@ -124,7 +124,7 @@ def _ratio(
     names: tuple[str, str],
     compared: Comparison,
 ) -> Ratio | None:
-    found = ratio(
+    measured = ratio(
         {a.id: of(a) for a, _ in pairs},
         {b.id: of(b) for _, b in pairs},
         {a.id: a.cluster for a, _ in pairs},
@@ -132,10 +132,10 @@ def _ratio(
         samples=compared.samples,
         level=compared.level,
     )
-    return None if found is None else Ratio(task.name, quantity, *names, *found)
+    return None if measured is None else Ratio(task.name, quantity, *names, *measured)
 
 
 def _rate(record: Record) -> float:
-    """Return the tokens written a second; 0.0 for one token or none, which is no writing."""
+    """Return the written tokens a second; 0.0 for fewer than two tokens."""
     tokens = record.usage.get("completion_tokens", 0)
     return tokens / record.latency_s if tokens > 1 and record.latency_s > 0 else 0.0

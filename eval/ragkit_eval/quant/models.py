@@ -1,7 +1,4 @@
-"""What `ragkit eval quant` is given: models behind servers, models to serve, or runs made before.
-
-It reads the words of the command line; nothing of tasks, nor of how a server is started.
-"""
+"""Parse the models of `ragkit eval quant`: models behind servers, models to serve, run files."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _SERVE: Final = "serve:"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model behind an OpenAI-compatible server; `model` "" is the only one that it has."""
+    """A model behind an OpenAI-compatible server; `model` "" is the only model of the server."""
 
     url: str
     model: str
@@ -29,72 +26,72 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class ToServe:
-    """A model to be served for as long as it is asked; `arguments` are `ragkit model serve`'s."""
+    """A model to serve during its run; `arguments` are those of `ragkit model serve`."""
 
     arguments: tuple[str, ...]
     label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A run that was made before."""
+class FinishedRun:
+    """A finished run."""
 
     path: Path
     label: str = ""
 
 
-Model = Served | ToServe | Kept
+Model = Served | ToServe | FinishedRun
 
 
 def parse(text: str) -> Model:
     """Read URL, URL#MODEL, serve:MODEL with options, or the path of a run file.
 
-    LABEL= may stand before an address and before serve:. Raises UsageError, NotFoundError saying
-    what may be written.
+    LABEL= may precede an address and serve:. Raises UsageError, and NotFoundError naming the
+    possible forms.
 
     >>> parse("int4=http://127.0.0.1:8000/v1#qwen")
     Served(url='http://127.0.0.1:8000/v1', model='qwen', label='int4')
     >>> parse("serve:./qwen-awq --max-model-len 4096").arguments
     ('./qwen-awq', '--max-model-len', '4096')
     """
-    label, rest = "", text
+    label, address = "", text
     if not text.startswith((*_SCHEMES, _SERVE)):
-        label, _, rest = text.partition("=")
-    if rest.startswith(_SCHEMES):
-        url, _, model = rest.partition("#")
+        label, _, address = text.partition("=")
+    if address.startswith(_SCHEMES):
+        url, _, model = address.partition("#")
         return Served(url, model, label or model)
-    if rest.startswith(_SERVE):
-        arguments = _arguments(rest.removeprefix(_SERVE), text)
+    if address.startswith(_SERVE):
+        arguments = _arguments(address.removeprefix(_SERVE), text)
         return ToServe(arguments, label or Path(arguments[0]).name)
     path = Path(text)
     if path.is_file():
-        return Kept(path)
+        return FinishedRun(path)
     raise NotFoundError(
         f"{text!r} is no address and no run file: write http://HOST:PORT/v1#MODEL, serve:MODEL, or"
-        " the path of what 'ragkit eval run' wrote"
+        " the path of a run of 'ragkit eval run'"
     )
 
 
 def with_labels(models: Sequence[Model]) -> list[Model]:
-    """Make labels differ, by number where they do not. Raises UsageError for one thing twice."""
+    """Number labels that are equal. Raises UsageError for a model that is named twice."""
     if len(set(models)) < len(models):
         raise UsageError("a model is named twice: name each once")
-    times = Counter(one.label for one in models if one.label)
-    before: Counter[str] = Counter()
-    found: list[Model] = []
-    for one in models:
-        before[one.label] += 1
-        numbered = times[one.label] > 1
-        label = f"{one.label} ({before[one.label]})" if numbered else one.label
-        found.append(replace(one, label=label))
-    return found
+    times = Counter(model.label for model in models if model.label)
+    counts: Counter[str] = Counter()
+    labelled: list[Model] = []
+    for model in models:
+        counts[model.label] += 1
+        numbered = times[model.label] > 1
+        label = f"{model.label} ({counts[model.label]})" if numbered else model.label
+        labelled.append(replace(model, label=label))
+    return labelled
 
 
-def _arguments(text: str, whole: str) -> tuple[str, ...]:
+def _arguments(text: str, model_text: str) -> tuple[str, ...]:
     try:
         arguments = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"{whole!r}: {error}: quote as in a shell") from error
+        raise UsageError(f"{model_text!r}: {error}: quote as in a shell") from error
     if not arguments or arguments[0].startswith("-"):
-        raise UsageError(f"{whole!r}: name a model after serve:, then options of its server")
+        raise UsageError(f"{model_text!r}: name a model after serve:, then options of its server")
     return arguments

@@ -1,7 +1,7 @@
 """Ask a base and its candidates the same items: knowledge tasks, and grounded answers.
 
-Each model's runs are files of their own, so that a stopped command goes on and `ragkit eval
-report` can show them. Knows nothing of what the runs cost.
+Each model has its own run files, so that a stopped command can resume and `ragkit eval report` can
+show them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from ragkit.errors import UsageError
 from ragkit.private_files import make_private
 from ragkit_eval.quant.cost import merged
-from ragkit_eval.quant.models import Kept, Model, Served, ToServe, with_labels
-from ragkit_eval.quant.serving import AtHand, introduced, started
+from ragkit_eval.quant.models import FinishedRun, Model, Served, ToServe, with_labels
+from ragkit_eval.quant.serving import ReadyServer, identify_server, serve_model
 from ragkit_eval.record import Run, read_run
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ _NAME_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A model's run over all that it was asked, and the files that hold it."""
+class ModelRun:
+    """A model's run over all its questions, and the files of the run."""
 
     run: Run
     files: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What every model is asked: tasks, and a labelled set over a collection, or one of both."""
+    """The questions for every model: tasks, a labelled set over a collection, or both."""
 
     tasks: tuple[Task, ...] = ()
     labelled: LabelledSet | None = None
@@ -47,7 +47,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How servers are asked, and where the runs of their answers go."""
+    """Options of the requests, and the folder of the runs."""
 
     folder: Path
     settings: Settings
@@ -59,7 +59,7 @@ class Manner:
 
     @property
     def api_key(self) -> str | None:
-        """Return the key that goes with each request."""
+        """Return the key of each request."""
         key = self.settings.llm_api_key
         return key.get_secret_value() if key else None
 
@@ -70,20 +70,22 @@ def run_models(
     manner: Manner,
     *,
     on_model: Callable[[str], None] = lambda line: None,
-) -> list[Asked]:
-    """Return one run per model, over all tasks, the base's first; what was kept is read.
+) -> list[ModelRun]:
+    """Return a run per model, over all tasks, the base's first; finished runs are read.
 
-    Servers that run are asked who they are before any question; others are started in turn, so
-    that one machine does for all. Raises UsageError where there is nothing to ask of a server,
-    ServerGoneError when one does not answer, ModelError when one cannot be started.
+    Running servers are asked for their model before any question; the others are started in turn,
+    so that one machine suffices. Raises UsageError without questions for a server, ServerGoneError
+    for a server that does not answer, ModelError for one that cannot be started.
     """
-    nothing = not questions.tasks and questions.labelled is None
-    if nothing and not all(isinstance(one, Kept) for one in models):
-        raise UsageError("nothing to ask the models: name tasks with --task, or a set with --rag")
+    no_questions = not questions.tasks and questions.labelled is None
+    if no_questions and not all(isinstance(model, FinishedRun) for model in models):
+        raise UsageError(
+            "there are no questions for the models: name tasks with --task, or a set with --rag"
+        )
     runs = []
-    for model in with_labels([_known(one, manner) for one in models]):
-        if isinstance(model, Kept):
-            runs.append(Asked(read_run(model.path, texts=False), (model.path,)))
+    for model in with_labels([_identified(model, manner) for model in models]):
+        if isinstance(model, FinishedRun):
+            runs.append(ModelRun(read_run(model.path, texts=False), (model.path,)))
             continue
         on_model(f"Asking {model.label}")
         with _at_hand(model, manner) as server:
@@ -92,28 +94,28 @@ def run_models(
                 parts.append(_run_tasks(server, questions.tasks, manner))
             if questions.labelled is not None:
                 parts.append(_run_answers(server, questions.labelled, questions.collection, manner))
-        runs.append(Asked(merged(parts), tuple(part.path for part in parts)))
+        runs.append(ModelRun(merged(parts), tuple(part.path for part in parts)))
     return runs
 
 
-def _known(model: Model, manner: Manner) -> Model:
-    """Name a server's model and label by what it says."""
+def _identified(model: Model, manner: Manner) -> Model:
+    """Fill in a server's model and label by its answer."""
     if not isinstance(model, Served):
         return model
-    server = introduced(model, api_key=manner.api_key, timeout_s=manner.timeout_s)
+    server = identify_server(model, api_key=manner.api_key, timeout_s=manner.timeout_s)
     return Served(model.url, server.model, server.label)
 
 
 @contextmanager
-def _at_hand(model: Served | ToServe, manner: Manner) -> Iterator[AtHand]:
+def _at_hand(model: Served | ToServe, manner: Manner) -> Iterator[ReadyServer]:
     if isinstance(model, ToServe):
-        with started(model, api_key=manner.api_key) as server:
+        with serve_model(model, api_key=manner.api_key) as server:
             yield server
     else:
-        yield AtHand(model.url, model.model, model.label, manner.api_key)
+        yield ReadyServer(model.url, model.model, model.label, manner.api_key)
 
 
-def _run_tasks(server: AtHand, tasks: Sequence[Task], manner: Manner) -> Run:
+def _run_tasks(server: ReadyServer, tasks: Sequence[Task], manner: Manner) -> Run:
     from ragkit_eval.run import evaluate, shown_progress
 
     with nullcontext(None) if manner.quiet else shown_progress() as progress:
@@ -133,8 +135,10 @@ def _run_tasks(server: AtHand, tasks: Sequence[Task], manner: Manner) -> Run:
         )
 
 
-def _run_answers(server: AtHand, labelled: LabelledSet, collection: str, manner: Manner) -> Run:
-    """Answer a set's questions over a collection with this model, as one cell of a grid."""
+def _run_answers(
+    server: ReadyServer, labelled: LabelledSet, collection: str, manner: Manner
+) -> Run:
+    """Answer a set's questions over a collection with this model, as a cell of a grid."""
     from ragkit.store.open import open_database
     from ragkit_eval.sweep.cells import Cells, settings_with
     from ragkit_eval.sweep.grid import Cell, Grid
@@ -158,18 +162,18 @@ def _run_answers(server: AtHand, labelled: LabelledSet, collection: str, manner:
         return cells.run(Cell(values, server.label), labelled, "answers")
 
 
-def _stem(server: AtHand) -> str:
-    """Name a model's files: readable, and no other model's; a server may move in between."""
+def _stem(server: ReadyServer) -> str:
+    """Name a model's files: readable and unique; the server's address may change between runs."""
     safe = "".join(c if c.isalnum() or c in ".-" else "-" for c in server.label)[:_NAME_CHARS]
     digest = hashlib.sha256(f"{server.label}#{server.model}".encode()).hexdigest()[:8]
     return f"{safe.strip('-')}-{digest}"
 
 
 def folder_for(out: Path | None, models: Sequence[Model]) -> Path | None:
-    """Make the folder of the results. Raises UsageError where servers' runs need one."""
+    """Create the folder of the results. Raises UsageError if a run of a server needs one."""
     if out is None:
-        if not all(isinstance(one, Kept) for one in models):
-            raise UsageError("say where the runs of the models go: --out DIR")
+        if not all(isinstance(model, FinishedRun) for model in models):
+            raise UsageError("name the folder of the runs with --out DIR")
         return None
     try:
         make_private(out)

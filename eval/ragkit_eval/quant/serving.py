@@ -1,6 +1,6 @@
-"""Servers at hand: those that run are asked who they are, others are started for a while.
+"""Servers of models: identify a running server, or start one for a run.
 
-A server is started by the program `ragkit model serve`, as a user would, and ended with it.
+A server is started and ended by the program `ragkit model serve`, as by a user.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, Final
 from ragkit.errors import ModelError
 from ragkit_eval.quant.models import Served, ToServe
 
-_END_S: Final = 60.0  # arbitrary: running answers have come by then, so that it ends at once
+_END_S: Final = 60.0  # arbitrary: no answer is running by then, so that it ends at once
 
 
 @dataclass(frozen=True, slots=True)
-class AtHand:
-    """A server that has answered; `arguments` are what it was started with, "" if not by us."""
+class ReadyServer:
+    """A server that has answered; `arguments` are those of its start, "" for a running one."""
 
     url: str
     model: str
@@ -31,10 +31,10 @@ class AtHand:
     arguments: str = ""
 
 
-def introduced(served: Served, *, api_key: str | None, timeout_s: float) -> AtHand:
-    """Ask a server who it is: its model where none was named, and so a label.
+def identify_server(served: Served, *, api_key: str | None, timeout_s: float) -> ReadyServer:
+    """Ask a server for its model if none was named, and derive the label.
 
-    Raises ServerGoneError when it does not answer, NotFoundError when it has no such model.
+    Raises ServerGoneError if it does not answer, NotFoundError if it has no such model.
     """
 
     async def ask() -> str:
@@ -46,36 +46,36 @@ def introduced(served: Served, *, api_key: str | None, timeout_s: float) -> AtHa
             return endpoint.model
 
     model = asyncio.run(ask())
-    return AtHand(served.url, model, served.label or model, api_key)
+    return ReadyServer(served.url, model, served.label or model, api_key)
 
 
 @contextmanager
-def started(wanted: ToServe, *, api_key: str | None) -> Iterator[AtHand]:
-    """Start a server on a port that is free, yield it once it is ready, and end it.
+def serve_model(model: ToServe, *, api_key: str | None) -> Iterator[ReadyServer]:
+    """Start a server on a free port, yield it when it is ready, and end it.
 
-    Its key is a new one, unless RAGKIT_LLM_API_KEY is set. What it says goes to standard error.
-    Raises ModelError when it ends before it is ready.
+    It gets a new key unless RAGKIT_LLM_API_KEY is set. Its output goes to standard error. Raises
+    ModelError if it ends before it is ready.
     """
-    command = [sys.executable, "-m", "ragkit", "model", "serve", *wanted.arguments]
+    command = [sys.executable, "-m", "ragkit", "model", "serve", *model.arguments]
     command += ["--port", "0", "--json", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            told = _told(process)
-            if told is None:
+            ready = _read_ready(process)
+            if ready is None:
                 raise ModelError(
-                    f"{wanted.label} could not be served (exit code {process.wait()}): see above,"
-                    f" and try 'ragkit model serve {' '.join(wanted.arguments)}'"
+                    f"{model.label} could not be served (exit code {process.wait()}): see above,"
+                    f" and try 'ragkit model serve {' '.join(model.arguments)}'"
                 )
-            key = told["api_key"] or api_key
-            name = str(told["model"])
-            yield AtHand(str(told["url"]), name, wanted.label, key, " ".join(wanted.arguments))
+            key = ready["api_key"] or api_key
+            name = str(ready["model"])
+            yield ReadyServer(str(ready["url"]), name, model.label, key, " ".join(model.arguments))
         finally:
             _end(process)
 
 
-def _told(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """Read the JSON that says it is ready; None when the program ends without."""
-    assert process.stdout is not None, "it was asked for"
+def _read_ready(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    """Read the JSON of a ready server; None if the program ends without it."""
+    assert process.stdout is not None, "opened as a pipe"
     text = ""
     for line in process.stdout:
         text += line

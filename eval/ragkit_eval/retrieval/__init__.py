@@ -1,6 +1,6 @@
 """Retrieval metrics as trec_eval defines them, and overlaps of character spans.
 
-Imported at once and not lazily: a metric's file has the metric's name, which would hide it.
+Imported eagerly: a lazy import would be hidden by the metric's file of the same name.
 """
 
 from ragkit_eval.retrieval.average_precision import average_precision

@@ -1,4 +1,4 @@
-"""Binary preference: for judgements that are known to be incomplete."""
+"""Binary preference, for judgements that are known to be incomplete."""
 
 import numpy as np
 
@@ -6,14 +6,15 @@ from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, owner
 
 
 def bpref(judgements: Judgements, run: Run, *, level: int = 1) -> float:
-    """Return how well relevant documents stand before those judged not relevant.
+    """Return how far relevant documents are ranked before documents judged not relevant.
 
     bpref = 1/R sum over the retrieved relevant documents of 1 - min(n, R) / min(N, R), where n
-    counts the documents judged not relevant that are ranked before it, N all of these and R the
-    relevant ones. A grade from 0 to below `level` is judged not relevant; a document without a
-    judgement, or with a negative one (in the pool, but not judged), does not count. It has no depth
-    of its own. Raises UsageError where nothing is relevant. Source: Buckley and Voorhees 2004,
-    https://doi.org/10.1145/1008992.1009000, with trec_eval's bound min(N, R).
+    counts the documents judged not relevant that are ranked before the document, N all documents
+    judged not relevant and R the relevant ones. A grade from 0 to below `level` is judged not
+    relevant; a document without a judgement, or with a negative one (in the pool, but not judged),
+    does not count. There is no depth. Raises UsageError if no document is relevant. Source:
+    Buckley and Voorhees 2004, https://doi.org/10.1145/1008992.1009000, with trec_eval's bound
+    min(N, R).
 
     >>> bpref({"a": 1, "b": 1, "c": 0}, {"x": 4.0, "a": 3.0, "c": 2.0, "b": 1.0})
     0.5
@@ -22,15 +23,17 @@ def bpref(judgements: Judgements, run: Run, *, level: int = 1) -> float:
 
 
 def bpref_of(queries: Ranked) -> Floats:
-    """Return it for ranked queries."""
+    """Return the metric of each ranked query."""
     query, relevant = queries.hit_query, queries.relevant
-    refused = _below(queries.judged, queries.level)
-    known = np.bincount(owners(queries.judgements)[refused], minlength=len(relevant))
-    most = np.maximum(np.minimum(known, relevant), 1)
-    seen = np.concatenate([[0], np.cumsum(_below(queries.grades, queries.level))])
+    irrelevant = _below(queries.judged, queries.level)
+    irrelevant_counts = np.bincount(owners(queries.judgements)[irrelevant], minlength=len(relevant))
+    bounds = np.maximum(np.minimum(irrelevant_counts, relevant), 1)
+    cumulated = np.concatenate([[0], np.cumsum(_below(queries.grades, queries.level))])
     starts = np.cumsum(queries.retrieved) - queries.retrieved
-    before = np.minimum(seen[queries.hits] - seen[starts[query]], relevant[query])
-    return queries.total(query, 1 - before / most[query]) / relevant
+    irrelevant_before = np.minimum(
+        cumulated[queries.hits] - cumulated[starts[query]], relevant[query]
+    )
+    return queries.total(query, 1 - irrelevant_before / bounds[query]) / relevant
 
 
 def _below(grades: Floats, level: int) -> np.typing.NDArray[np.bool_]:

@@ -1,7 +1,6 @@
 """Retrieval metrics by name, for one query and for a whole run; each query is ranked once.
 
-A name is a metric and, after an @, a depth: "ndcg@10", "map", "recall@5". Knows nothing of where
-runs come from.
+A name is a metric and, after an @, a depth: "ndcg@10", "map", "recall@5".
 """
 
 import re
@@ -25,7 +24,7 @@ _Metric = Callable[[Ranked, int | None], Floats]
 _Pair = tuple[Judgements, Run]
 _Plan = list[tuple[str, _Metric, int | None]]
 
-_TO_DEPTH: dict[str, _Metric] = {
+_WITH_DEPTH: dict[str, _Metric] = {
     "ndcg": ndcg_of,
     "map": average_precision_of,
     "mrr": reciprocal_rank_of,
@@ -33,22 +32,24 @@ _TO_DEPTH: dict[str, _Metric] = {
     "precision": precision_of,
     "success": success_of,
 }
-_WHOLE: dict[str, _Metric] = {
+_WITHOUT_DEPTH: dict[str, _Metric] = {
     "r_precision": lambda queries, _: r_precision_of(queries),
     "bpref": lambda queries, _: bpref_of(queries),
 }
-MEASURES = (*_TO_DEPTH, *_WHOLE)
-_DOCUMENTS = 32_768  # ranked at once: small enough for a processor's cache, large enough for numpy
+MEASURES = (*_WITH_DEPTH, *_WITHOUT_DEPTH)
+_BATCH_DOCUMENTS = (
+    32_768  # ranked at once: small enough for a processor's cache, large enough for numpy
+)
 _NAME = re.compile(r"(.+?)(?:@([0-9]{1,9}))?")
-# What others call them, to suggest the name that is meant.
-_ELSEWHERE = {"p": "precision", "recip_rank": "mrr", "rprec": "r_precision", "ap": "map"}
-_ELSEWHERE |= dict.fromkeys(("hit", "hits", "hit_rate", "hitrate"), "success")
-_ELSEWHERE |= {"set_recall": "recall", "set_p": "precision", "reciprocal_rank": "mrr"}
+# Names of other programs, for which a suggestion is made.
+_ALIASES = {"p": "precision", "recip_rank": "mrr", "rprec": "r_precision", "ap": "map"}
+_ALIASES |= dict.fromkeys(("hit", "hits", "hit_rate", "hitrate"), "success")
+_ALIASES |= {"set_recall": "recall", "set_p": "precision", "reciprocal_rank": "mrr"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """Each measure per query and on average; `left_out` are the queries that have no scores."""
+    """Each measure per query, and its mean; `left_out` are the queries without scores."""
 
     per_query: Mapping[str, Mapping[str, float]]
     mean: Mapping[str, float]
@@ -58,9 +59,9 @@ class RunScores:
 def measures(
     names: Sequence[str], judgements: Judgements, run: Run, *, level: int = 1
 ) -> Mapping[str, float]:
-    """Score one query by several measures. A document is relevant from grade `level` on.
+    """Score a query by several measures. A document is relevant from grade `level` on.
 
-    Raises UsageError for an unknown name, suggesting close ones, and where nothing is relevant.
+    Raises UsageError for an unknown name, suggesting close ones, and if no document is relevant.
 
     >>> measures(["mrr", "recall@1"], {"a": 1}, {"b": 0.9, "a": 0.8})
     {'mrr': 0.5, 'recall@1': 0.0}
@@ -79,10 +80,10 @@ def evaluate_run(
 ) -> RunScores:
     """Score every query of a run, and their mean.
 
-    Scored are the queries that are both judged and in the run; with `all_judged` every judged one,
-    0 where the run lacks it (trec_eval's -c). Left out are the others, and those without a relevant
-    document, which trec_eval counts as 0. Raises UsageError for an unknown name, suggesting close
-    ones, and when no query can be scored.
+    The scored queries are both judged and in the run; with `all_judged`, all judged queries, with
+    0 for a query that the run lacks (trec_eval's -c). The other queries are left out, as are
+    queries without a relevant document, which trec_eval counts as 0. Raises UsageError for an
+    unknown name, suggesting close ones, and if no query can be scored.
     """
     plan = _plan(names)
     relevant = level.__le__  # called for every judgement
@@ -98,7 +99,7 @@ def evaluate_run(
     if not pairs:
         raise UsageError(
             f"none of {len(qrels)} judged and {len(run)} retrieved queries can be scored: "
-            "use the same query ids in both, and judge a document as relevant"
+            "use the same query ids in both, and judge at least one document as relevant"
         )
     rows = zip(*columns.values(), strict=True)
     per_query = {
@@ -115,7 +116,7 @@ def _batches(pairs: Iterable[_Pair]) -> Iterator[list[_Pair]]:
     for pair in pairs:
         batch.append(pair)
         documents += len(pair[1])
-        if documents >= _DOCUMENTS or len(batch) >= _DOCUMENTS:
+        if documents >= _BATCH_DOCUMENTS or len(batch) >= _BATCH_DOCUMENTS:
             yield batch
             batch, documents = [], 0
     if batch:
@@ -134,27 +135,27 @@ def _plan(names: Sequence[str]) -> _Plan:
 def _metric(name: str) -> tuple[_Metric, int | None]:
     match = _NAME.fullmatch(name)
     metric, k = (match[1], match[2]) if match else (name, None)
-    if metric in _TO_DEPTH:
+    if metric in _WITH_DEPTH:
         cut = int(k) if k else None
         depth(cut)
-        return _TO_DEPTH[metric], cut
-    if metric in _WHOLE and k is None:
-        return _WHOLE[metric], None
-    if metric in _WHOLE:
-        raise UsageError(f"the measure {name!r} is not known: {metric} takes no depth")
+        return _WITH_DEPTH[metric], cut
+    if metric in _WITHOUT_DEPTH and k is None:
+        return _WITHOUT_DEPTH[metric], None
+    if metric in _WITHOUT_DEPTH:
+        raise UsageError(f"unknown measure {name!r}: {metric} takes no depth")
     raise UsageError(
-        f"the measure {name!r} is not known: {_meant(name)}known are {', '.join(MEASURES)}, "
+        f"unknown measure {name!r}: {_suggestion(name)}there are {', '.join(MEASURES)}, "
         "most with a depth, as in ndcg@10"
     )
 
 
-def _meant(name: str) -> str:
-    """Suggest a name, also for the spelling of another program."""
+def _suggestion(name: str) -> str:
+    """Suggest a name, also for the spelling of other programs."""
     match = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_.-]?(?<![0-9])([1-9][0-9]*+))?", name.casefold())
     base, k = (match[1], match[2]) if match else (name, None)
-    close = [_ELSEWHERE[base]] if base in _ELSEWHERE else []
+    close = [_ALIASES[base]] if base in _ALIASES else []
     close = close or [base] * (base in MEASURES) or get_close_matches(base, MEASURES, n=1)
     if not close:
         return ""
-    cut = f"@{k}" if k and close[0] in _TO_DEPTH else ""
+    cut = f"@{k}" if k and close[0] in _WITH_DEPTH else ""
     return f"did you mean {close[0]}{cut}? "

@@ -19,7 +19,7 @@ def ndcg(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
     """Return the normalised discounted cumulative gain of the first k documents, all if None.
 
     DCG = sum over ranks r <= k of grade(r) / log2(r + 1), divided by the DCG of the judged
-    documents in the best order; the gain is the grade itself. Raises UsageError where nothing is
+    documents in the best order; the gain is the grade itself. Raises UsageError if no document is
     relevant. Source: Järvelin and Kekäläinen 2002, https://doi.org/10.1145/582415.582418;
     trec_eval's ndcg and ndcg_cut_k.
 
@@ -30,7 +30,7 @@ def ndcg(judgements: Judgements, run: Run, *, k: int | None = None) -> float:
 
 
 def ndcg_of(queries: Ranked, k: int | None) -> Floats:
-    """Return it for ranked queries. Every positive grade is a gain, whatever the level."""
+    """Return the metric of each ranked query. Every positive grade is a gain."""
     query = owners(queries.judgements)
     best = np.lexsort((-queries.judged, query))
     ideal = _dcg(queries, queries.judged[best], query, places(queries.judgements), k)

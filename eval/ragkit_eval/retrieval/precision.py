@@ -1,4 +1,4 @@
-"""Precision: how much of what was found is relevant."""
+"""Precision: the relevant share of the retrieved documents."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, depth
 def precision(judgements: Judgements, run: Run, *, k: int | None = None, level: int = 1) -> float:
     """Return the share of relevant documents among the first k; of all retrieved if None.
 
-    It is divided by k also where fewer were retrieved; where nothing was, it is 0.0. A document
-    without a judgement is not relevant. Raises UsageError where nothing is relevant. Source:
-    trec_eval's P_k and set_P.
+    The divisor is k even if fewer documents were retrieved; without a retrieved document the value
+    is 0.0. A document without a judgement is not relevant. Raises UsageError if no document is
+    relevant. Source: trec_eval's P_k and set_P.
 
     >>> precision({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8}, k=5)
     0.2
@@ -19,5 +19,5 @@ def precision(judgements: Judgements, run: Run, *, k: int | None = None, level: 
 
 
 def precision_of(queries: Ranked, k: int | None) -> Floats:
-    """Return it for ranked queries."""
-    return queries.found(depth(k)) / (k or np.maximum(queries.retrieved, 1))
+    """Return the metric of each ranked query."""
+    return queries.hits_to(depth(k)) / (k or np.maximum(queries.retrieved, 1))

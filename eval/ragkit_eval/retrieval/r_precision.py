@@ -4,9 +4,9 @@ from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, ranke
 
 
 def r_precision(judgements: Judgements, run: Run, *, level: int = 1) -> float:
-    """Return the share of relevant documents among the first R, R being how many there are.
+    """Return the share of relevant documents among the first R, where R is their total number.
 
-    It has no depth of its own. Raises UsageError where nothing is relevant. Source: trec_eval's
+    There is no depth. Raises UsageError if no document is relevant. Source: trec_eval's
     Rprec.
 
     >>> r_precision({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8, "b": 0.7})
@@ -16,5 +16,5 @@ def r_precision(judgements: Judgements, run: Run, *, level: int = 1) -> float:
 
 
 def r_precision_of(queries: Ranked) -> Floats:
-    """Return it for ranked queries."""
-    return queries.found(queries.relevant) / queries.relevant
+    """Return the metric of each ranked query."""
+    return queries.hits_to(queries.relevant) / queries.relevant

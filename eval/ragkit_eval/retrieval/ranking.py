@@ -1,7 +1,7 @@
-"""How runs rank the judged documents of their queries, with trec_eval's rule for ties.
+"""Rank the judged documents of queries by a run's scores, with trec_eval's rule for ties.
 
 A judgement is a grade per document; a run is a score per document. Many queries are ranked at once,
-as flat arrays; what a metric makes of them is not known here.
+as flat arrays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ _UNJUDGED = -1  # as trec_eval has it: a negative grade is in the pool, but was 
 def ranking(run: Run) -> list[str]:
     """Order documents by falling score, equal scores by falling document id.
 
-    The second rule is trec_eval's, so that a run has one ranking on whatever machine. Scores are
-    compared in double precision, as trec_eval's newer versions do; older ones, and pytrec_eval,
-    round them to single precision first and so find ties where there are none. Source: trec_eval,
+    The second rule is trec_eval's: a run has the same ranking on every machine. Scores are compared
+    in double precision, as in newer versions of trec_eval; older ones, and pytrec_eval, round them
+    to single precision, which makes ties of different scores. Source: trec_eval,
     form_res_rels.c, comp_sim_docno, and https://github.com/usnistgov/trec_eval/issues/34.
 
     >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
@@ -39,11 +39,11 @@ def ranking(run: Run) -> list[str]:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Several queries' retrieved documents, best first, and what was judged for them.
+    """The retrieved documents of several queries, best first, and their judgements.
 
-    `grades` has one entry per retrieved document, query after query, negative where it is not
-    judged; `judged` has one per judgement. `retrieved` and `judgements` count each query's entries.
-    A document is relevant from grade `level` on, and every query has a relevant one.
+    `grades` has an entry per retrieved document, query after query, negative if it is not judged;
+    `judged` has an entry per judgement. `retrieved` and `judgements` count each query's entries.
+    A document is relevant from grade `level` on, and every query has a relevant document.
     """
 
     grades: Floats
@@ -54,7 +54,7 @@ class Ranked:
 
     @cached_property
     def hits(self) -> Ints:
-        """Where in `grades` the relevant documents stand, rising."""
+        """The places of the relevant documents in `grades`, rising."""
         return np.flatnonzero(self.grades >= self.level)
 
     @cached_property
@@ -69,53 +69,53 @@ class Ranked:
 
     @cached_property
     def hit_count(self) -> Ints:
-        """How many hits its query has down to each hit, itself included."""
+        """The number of hits of its query down to each hit, included."""
         return places(np.bincount(self.hit_query, minlength=len(self.retrieved)))
 
     @cached_property
     def relevant(self) -> Ints:
-        """How many documents are relevant to each query, retrieved or not."""
+        """The number of relevant documents of each query, retrieved or not."""
         chosen = self.judged >= self.level
         return np.bincount(owners(self.judgements)[chosen], minlength=len(self.judgements))
 
-    def found(self, last: float | Ints) -> Ints:
-        """Count each query's hits down to a rank: one for all queries, or one for each."""
+    def hits_to(self, last: float | Ints) -> Ints:
+        """Count each query's hits down to a rank, the same for all queries or one per query."""
         limit = last[self.hit_query] if isinstance(last, np.ndarray) else last
         return np.bincount(self.hit_query[self.hit_rank <= limit], minlength=len(self.retrieved))
 
     def total(self, query: Ints, values: Floats) -> Floats:
-        """Add values up by the number of their query."""
+        """Sum values by the number of their query."""
         return np.bincount(query, values, minlength=len(self.retrieved)).astype(float, copy=False)
 
 
 def ranked(queries: Sequence[tuple[Judgements, Run]], *, level: int = 1) -> Ranked:
     """Rank up to 65,536 queries at once.
 
-    Raises UsageError for a score that is not a number, and for a query without a relevant document:
-    it has no score, so that leaving it out is visibly the caller's choice.
+    Raises UsageError for a score that is not a number, and for a query without a relevant document,
+    which has no score: the caller has to leave it out explicitly.
     """
     if level < 1:
-        raise UsageError(f"the relevance level {level} makes no sense: it is 1 or more")
+        raise UsageError(f"the relevance level is {level}: it must be 1 or more")
     runs = [run for _, run in queries]
     size = sum(map(len, runs))
     scores = np.fromiter(chain.from_iterable(run.values() for run in runs), float, size)
-    known = (map(pool.get, run, repeat(_UNJUDGED)) for pool, run in queries)
-    grades = np.fromiter(chain.from_iterable(known), float, size)
+    pool_grades = (map(pool.get, run, repeat(_UNJUDGED)) for pool, run in queries)
+    grades = np.fromiter(chain.from_iterable(pool_grades), float, size)
     retrieved = np.fromiter(map(len, runs), np.int64, len(runs))
     if np.isnan(scores).any():
-        named = next(name for run in runs for name, score in run.items() if isnan(score))
-        raise UsageError(f"the score of the document {named!r} is not a number: give it one")
+        document = next(name for run in runs for name, score in run.items() if isnan(score))
+        raise UsageError(f"the score of the document {document!r} is not a number: correct it")
     order = _order(scores, grades, owners(retrieved), runs)
     pools = [judged for judged, _ in queries]
     judged = np.fromiter(chain.from_iterable(pool.values() for pool in pools), float)
     counts = np.fromiter(map(len, pools), np.int64, len(pools))
-    found = Ranked(grades[order], retrieved, judged, counts, level)
-    for number in np.flatnonzero(found.relevant == 0):
+    rankings = Ranked(grades[order], retrieved, judged, counts, level)
+    for number in np.flatnonzero(rankings.relevant == 0):
         raise UsageError(
             f"none of {counts[number]} judgements is {level} or more, so the query cannot be "
             "scored: leave it out and say how many were left out"
         )
-    return found
+    return rankings
 
 
 def places(counts: Ints) -> Ints:
@@ -129,7 +129,7 @@ def places(counts: Ints) -> Ints:
 
 
 def owners(counts: Ints) -> Ints:
-    """Tell the number of the group that each entry belongs to, from 0.
+    """Return the number of each entry's group, from 0.
 
     >>> owners(np.array([2, 0, 3])).tolist()
     [0, 0, 2, 2, 2]
@@ -138,16 +138,16 @@ def owners(counts: Ints) -> Ints:
 
 
 def depth(k: int | None) -> float:
-    """Return the last rank that a metric looks at, infinity for None. Raises UsageError below 1."""
+    """Return the last rank that a metric uses, infinity for None. Raises UsageError below 1."""
     if k is None:
         return inf
     if k < 1:
-        raise UsageError(f"a metric over the first {k} documents makes no sense: k is 1 or more")
+        raise UsageError(f"the depth of a metric is {k}: it must be 1 or more")
     return k
 
 
 def _order(scores: Floats, grades: Floats, query: Ints, runs: Sequence[Run]) -> Ints:
-    """Sort each query's documents; ids are only looked at where they can change a metric."""
+    """Sort each query's documents; ids are compared only where they can change a metric."""
     order = np.arange(len(scores))
     inner = query[1:] == query[:-1]
     if (inner & (scores[1:] > scores[:-1])).any():

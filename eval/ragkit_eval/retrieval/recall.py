@@ -1,4 +1,4 @@
-"""Recall: how much of what is relevant was found."""
+"""Recall: the retrieved share of the relevant documents."""
 
 from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, depth, ranked
 
@@ -6,7 +6,7 @@ from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, depth
 def recall(judgements: Judgements, run: Run, *, k: int | None = None, level: int = 1) -> float:
     """Return the share of the relevant documents among the first k, all if None.
 
-    Raises UsageError where nothing is relevant. Source: trec_eval's recall_k and set_recall.
+    Raises UsageError if no document is relevant. Source: trec_eval's recall_k and set_recall.
 
     >>> recall({"a": 1, "b": 1}, {"a": 0.9, "c": 0.8}, k=2)
     0.5
@@ -15,5 +15,5 @@ def recall(judgements: Judgements, run: Run, *, k: int | None = None, level: int
 
 
 def recall_of(queries: Ranked, k: int | None) -> Floats:
-    """Return it for ranked queries."""
-    return queries.found(depth(k)) / queries.relevant
+    """Return the metric of each ranked query."""
+    return queries.hits_to(depth(k)) / queries.relevant

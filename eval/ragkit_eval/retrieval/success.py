@@ -1,12 +1,12 @@
-"""Success: whether anything relevant was found."""
+"""Success: whether a relevant document was retrieved."""
 
 from ragkit_eval.retrieval.ranking import Floats, Judgements, Ranked, Run, depth, ranked
 
 
 def success(judgements: Judgements, run: Run, *, k: int | None = None, level: int = 1) -> float:
-    """Return 1.0 when a relevant document is among the first k (all if None), else 0.0.
+    """Return 1.0 if a relevant document is among the first k (all if None), else 0.0.
 
-    Raises UsageError where nothing is relevant. Source: trec_eval's success_k; elsewhere called
+    Raises UsageError if no document is relevant. Source: trec_eval's success_k; also called
     hit rate.
 
     >>> success({"a": 1}, {"b": 0.9, "a": 0.8}, k=1)
@@ -16,5 +16,5 @@ def success(judgements: Judgements, run: Run, *, k: int | None = None, level: in
 
 
 def success_of(queries: Ranked, k: int | None) -> Floats:
-    """Return it for ranked queries."""
-    return (queries.found(depth(k)) > 0).astype(float)
+    """Return the metric of each ranked query."""
+    return (queries.hits_to(depth(k)) > 0).astype(float)

@@ -1,4 +1,4 @@
-"""Every metric and scorer against outside oracles and negative controls."""
+"""Check every metric and scorer against external oracles and negative controls."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ragkit_eval.selftest.check import left_out
 
 
 def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check]:
-    """Yield each check as it is made.
+    """Yield each check when it is done.
 
-    `data` has the folders oracles/ and tasks/; without it, only what needs no data is checked. What
-    cannot be checked is a Check that says so. Raises NotFoundError for a folder that is not there.
+    `data` has the folders oracles/ and tasks/; without it, only the checks without data are made.
+    A check that cannot be made is a Check with the reason. Raises NotFoundError for a missing
+    folder.
     """
     if data is not None and not data.is_dir():
         raise NotFoundError(f"there is no folder {data}: name the one with oracles/ and tasks/")
@@ -39,10 +40,10 @@ def selftest(data: Path | None, *, execute_code: bool = False) -> Iterator[Check
         yield from _readable(subject, tasks.humaneval(data))
 
 
-def _readable(subject: str, made: Iterable[Check]) -> Iterator[Check]:
-    """Yield a subject's checks; an oracle that cannot be read is a check that failed."""
+def _readable(subject: str, checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield a subject's checks; an unreadable oracle is a failed check."""
     try:
-        yield from made
+        yield from checks
     except _UNREADABLE as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         yield Check(subject, "the data", "files that can be read", reason, False)

@@ -1,4 +1,4 @@
-"""Metrics of answers and of found places on cases where the right value is plain to see."""
+"""Check metrics of answers and of excerpts on cases with obvious values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ _PASSAGES = {
     "en": "The main pump of the north hall weighs 40 kg. It was bought in 1998.",
     "zh": "北厅的主水泵重40公斤。它是1998年购买的。",
 }
-_SAID = {
+_ANSWERS = {
     "en": {
         "true": "The main pump of the north hall weighs 40 kg [1].",
         "another number": "The main pump of the north hall weighs 75 kg [1].",
@@ -34,10 +34,10 @@ _SAID = {
 
 
 def checks() -> Iterator[Check]:
-    """Check answers that are right and answers that are wrong in one known way."""
+    """Check right answers, and answers with a known mistake."""
     for language, passage in _PASSAGES.items():
         yield _answers(language, passage)
-    yield _places()
+    yield _excerpts()
     refusals = refusal_scores([True, True, False, False], [False, True, True, False])
     yield agreement(
         "refusals",
@@ -50,39 +50,41 @@ def checks() -> Iterator[Check]:
         },
         within=1e-12,
     )
-    yield _tests()
+    yield _significance()
 
 
 def _answers(language: str, passage: str) -> Check:
     expected: dict[str, float] = {}
-    found: dict[str, float] = {}
-    for what, text in _SAID[language].items():
+    measured: dict[str, float] = {}
+    for kind, text in _ANSWERS[language].items():
         answer = _answer(text, passage, quote=passage)
-        right = float(what == "true")
+        right = float(kind == "true")
         metrics = {
             "citation validity": citation_validity(answer).score,
             "citation recall": citation_recall(answer),
             "groundedness": groundedness(answer).score,
         }
-        expected |= {f"{name}, {what}": right for name in metrics}
-        found |= {f"{name}, {what}": value for name, value in metrics.items() if value is not None}
-    true = _SAID[language]["true"]
+        expected |= {f"{name}, {kind}": right for name in metrics}
+        measured |= {
+            f"{name}, {kind}": value for name, value in metrics.items() if value is not None
+        }
+    true = _ANSWERS[language]["true"]
     misquoted = citation_validity(_answer(true, passage, quote=passage[::-1])).score
     elsewhere = _answer(true, passage, quote=passage) | {"hits": [], "used": []}
     expected |= {"misquoted": 0.0, "not retrieved": 0.0, "language": 1.0, "other language": 0.0}
-    found |= {
+    measured |= {
         "misquoted": misquoted if misquoted is not None else 1.0,
         "not retrieved": citation_validity(elsewhere).score or 0.0,
         "language": float(language_match(passage, true)),
-        "other language": float(language_match("这是什么？", _SAID["en"]["true"])),
+        "other language": float(language_match("这是什么？", _ANSWERS["en"]["true"])),
     }
     return agreement(
-        f"answers, {language}", "true, changed and made-up answers", expected, found, within=0
+        f"answers, {language}", "true, changed and made-up answers", expected, measured, within=0
     )
 
 
 def _answer(text: str, passage: str, *, quote: str) -> dict[str, Any]:
-    """Write an answer's JSON that cites the passage whole."""
+    """Return the JSON of an answer that cites the complete passage."""
     place = {"document": 1, "uri": "pump.md", "title": "", "page": None, "start": 0}
     place |= {"end": len(passage)}
     hit = {**place, "text": passage}
@@ -96,7 +98,7 @@ def _answer(text: str, passage: str, *, quote: str) -> dict[str, Any]:
     }
 
 
-def _places() -> Check:
+def _excerpts() -> Check:
     scores = span_scores([Excerpt("a", 0, 10), Excerpt("b", 0, 10)], [Excerpt("a", 5, 20)])
     return agreement(
         "character spans",
@@ -107,14 +109,19 @@ def _places() -> Check:
     )
 
 
-def _tests() -> Check:
-    """9 items turned right, 1 wrong: two-sided binomial 2 (1 + 10) / 2^10."""
-    before, after = [0.0] * 9 + [1.0] + [1.0] * 5, [1.0] * 9 + [0.0] + [1.0] * 5
+def _significance() -> Check:
+    """Check 9 items that became right and 1 that became wrong: 2 (1 + 10) / 2^10."""
+    baseline, candidate = [0.0] * 9 + [1.0] + [1.0] * 5, [1.0] * 9 + [0.0] + [1.0] * 5
     first, second, third = holm([0.01, 0.04, 0.03])
     return agreement(
         "McNemar, Holm",
         "worked out by hand",
         {"McNemar": 22 / 1024, "Holm 1": 0.03, "Holm 2": 0.06, "Holm 3": 0.06},
-        {"McNemar": mcnemar(before, after), "Holm 1": first, "Holm 2": second, "Holm 3": third},
+        {
+            "McNemar": mcnemar(baseline, candidate),
+            "Holm 1": first,
+            "Holm 2": second,
+            "Holm 3": third,
+        },
         within=1e-12,
     )

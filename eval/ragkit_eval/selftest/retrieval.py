@@ -1,4 +1,4 @@
-"""Retrieval metrics against what trec_eval printed, per query and over all."""
+"""Check retrieval metrics against the output of trec_eval, per query and on average."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from ragkit_eval.retrieval import evaluate_run, read_qrels, read_trec_run
 from ragkit_eval.selftest.check import Check, agreement
 
 _DEPTHS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
-# trec_eval's names, and ours.
+# trec_eval's names, and ragkit's.
 _NAMES = {"map": "map", "Rprec": "r_precision", "bpref": "bpref", "recip_rank": "mrr"}
 _NAMES |= {"ndcg": "ndcg"}
 _NAMES |= {f"P_{k}": f"precision@{k}" for k in _DEPTHS}
@@ -18,21 +18,21 @@ _NAMES |= {f"success_{k}": f"success@{k}" for k in (1, 5, 10)}
 
 
 def checks(folder: Path) -> Iterator[Check]:
-    """Check every printed value that ragkit has a metric for; `folder` holds trec_eval's files."""
+    """Check every printed value of ragkit's metrics; `folder` has trec_eval's files."""
     scores = evaluate_run(
         read_qrels(folder / "qrels.test"),
         read_trec_run(folder / "results.test"),
         sorted(set(_NAMES.values())),
     )
-    whole: dict[str, float] = {}
-    single: dict[str, float] = {}
+    means: dict[str, float] = {}
+    per_query: dict[str, float] = {}
     for line in (folder / "out.test.aq").read_text(encoding="utf-8").splitlines():
         name, query, value = line.split()
         if name in _NAMES:
-            (whole if query == "all" else single)[f"{_NAMES[name]} of {query}"] = float(value)
-    found = {f"{name} of all": value for name, value in scores.mean.items()}
+            (means if query == "all" else per_query)[f"{_NAMES[name]} of {query}"] = float(value)
+    measured = {f"{name} of all": value for name, value in scores.mean.items()}
     for query, values in scores.per_query.items():
-        found |= {f"{name} of {query}": value for name, value in values.items()}
-    # Four digits are printed.
-    yield agreement("retrieval metrics", "trec_eval, means", whole, found, within=5e-5)
-    yield agreement("retrieval metrics", "trec_eval, per query", single, found, within=5e-5)
+        measured |= {f"{name} of {query}": value for name, value in values.items()}
+    # trec_eval prints four digits.
+    yield agreement("retrieval metrics", "trec_eval, means", means, measured, within=5e-5)
+    yield agreement("retrieval metrics", "trec_eval, per query", per_query, measured, within=5e-5)

@@ -1,4 +1,4 @@
-"""The ROUGE family against what the original ROUGE-1.5.5 printed, per document and on average."""
+"""Check the ROUGE family against the output of ROUGE-1.5.5, per document."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -29,34 +29,39 @@ _REFERENCES: dict[str, tuple[str, Several]] = {
 
 
 def checks(folder: Path) -> Iterator[Check]:
-    """Check every document's values; `folder` holds golden.jsonl and the texts it was made from.
+    """Check every document's values; `folder` has golden.jsonl and its texts.
 
-    Averages are left out: the program prints those of its own random resamples.
+    Averages are left out, because the program prints those of its random resamples.
     """
     texts = json.loads((folder / "sl2003_plain.json").read_text(encoding="utf-8"))
     expected: dict[bool, dict[str, float]] = {False: {}, True: {}}
-    found: dict[bool, dict[str, float]] = {False: {}, True: {}}
+    measured: dict[bool, dict[str, float]] = {False: {}, True: {}}
     for line in (folder / "golden.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["kind"] != "doc":
             continue
         name = f"{row['metric']} of system {row['system']}, {row['doc']}, {row['refs']}"
         score = _score(texts, row)
-        # F comes out of the five decimals that are printed of the others.
+        # F is computed from the five printed decimals of P and R.
         printed = balanced(round(score.precision, 5), round(score.recall, 5))
         values = {"R": score.recall, "P": score.precision, "F": printed.f}
         stem = bool(row["stem"])
         expected[stem] |= {f"{name}, {short}": row[short] for short in values}
-        found[stem] |= {f"{name}, {short}": value for short, value in values.items()}
+        measured[stem] |= {f"{name}, {short}": value for short, value in values.items()}
     subject, oracle = "ROUGE-N, -L, -W, -S, -SU", "ROUGE-1.5.5"
-    yield agreement(subject, oracle, expected[False], found[False], within=1e-5)
+    yield agreement(subject, oracle, expected[False], measured[False], within=1e-5)
     if open_wordnet() is None:
-        reason = "no WordNet, whose exception lists its stemmer reads: apt-get install wordnet-base"
+        reason = "no WordNet, whose exception lists the stemmer reads: apt-get install wordnet-base"
         yield left_out(f"{subject}, stemmed", f"{oracle} -m", reason)
         return
-    # One word of one document has another stem by Porter's rules: 30 of 6,000 values.
+    # A word of one document has a different stem by Porter's rules: 30 of 6,000 values.
     yield agreement(
-        f"{subject}, stemmed", f"{oracle} -m", expected[True], found[True], within=1e-5, share=0.995
+        f"{subject}, stemmed",
+        f"{oracle} -m",
+        expected[True],
+        measured[True],
+        within=1e-5,
+        share=0.995,
     )
 
 

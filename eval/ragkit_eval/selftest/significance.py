@@ -1,4 +1,4 @@
-"""Significance tests against published p-values: 15 systems of WMT 2017 and a baseline."""
+"""Check significance tests against published p-values of 15 WMT 2017 systems and a baseline."""
 
 import gzip
 import json
@@ -14,25 +14,27 @@ _MULTEVAL = "multeval_ar_p (bleu,ter; 10000 trials)"
 
 
 def checks(folder: Path) -> Iterator[Check]:
-    """Check BLEU's p-values; `folder` holds the segments and what Moses and MultEval published."""
+    """Check BLEU's p-values; `folder` has the segments and the p-values of Moses and MultEval."""
     golden = json.loads((folder / "golden_p_values.json").read_text(encoding="utf-8"))
     with gzip.open(folder / "wmt17_en_de_systems.json.gz", "rt", encoding="utf-8") as file:
         read = json.load(file)
     references = [[segment] for segment in read["refs"][0]]
-    counted = {
+    statistics = {
         name: bleu_statistics(segments, references, tokenize=golden["bleu_tokenize"])
         for name, segments in read["systems"].items()
     }
-    baseline, within = counted[golden["baseline"]], golden["tolerance"]
+    baseline, within = statistics[golden["baseline"]], golden["tolerance"]
     moses = golden[_MOSES]
-    found = bootstrap_p_values(
-        baseline, [counted[name] for name in moses], bleu_score, centring="moses"
+    p_values = bootstrap_p_values(
+        baseline, [statistics[name] for name in moses], bleu_score, centring="moses"
     )
-    drawn = dict(zip(moses, found, strict=True))
-    yield agreement("paired bootstrap", "Moses, BLEU", moses, drawn, within=within)
+    by_system = dict(zip(moses, p_values, strict=True))
+    yield agreement("paired bootstrap", "Moses, BLEU", moses, by_system, within=within)
     multeval = {name: p for name, (p, _) in golden[_MULTEVAL].items()}
-    found = randomisation_p_values(
-        baseline, [counted[name] for name in multeval], bleu_score, samples=20_000
+    p_values = randomisation_p_values(
+        baseline, [statistics[name] for name in multeval], bleu_score, samples=20_000
     )
-    drawn = dict(zip(multeval, found, strict=True))
-    yield agreement("approximate randomisation", "MultEval, BLEU", multeval, drawn, within=within)
+    by_system = dict(zip(multeval, p_values, strict=True))
+    yield agreement(
+        "approximate randomisation", "MultEval, BLEU", multeval, by_system, within=within
+    )

@@ -1,4 +1,4 @@
-"""Tasks and their scorers against recorded predictions of real models and published results."""
+"""Check tasks and scorers against recorded predictions of models and published results."""
 
 import json
 from collections import defaultdict
@@ -18,23 +18,23 @@ _CHOICES = ("mmlu", "mmlu:lm-eval-letter")
 
 
 def scorers() -> Check:
-    """Check each way of reading an answer on one that is right and on one that is wrong."""
-    found = {}
-    for what, (scorer, item, right, wrong) in _READ.items():
-        for name, response in ((what, right), (f"not {what}", wrong)):
-            (found[name],) = set(scorer.score(item, response).scores.values())
+    """Check each way of reading an answer on a right and on a wrong answer."""
+    measured = {}
+    for kind, (scorer, item, right, wrong) in _CASES.items():
+        for name, response in ((kind, right), (f"not {kind}", wrong)):
+            (measured[name],) = set(scorer.score(item, response).scores.values())
     likely = (Likelihood(-4.0, 1, False), Likelihood(-6.0, 4, False))
     item = Item("1", "q", ("B",), labels=("A", "B"), choices=(" no", " a long way"))
     scores = ChoiceScorer("loglikelihood").score(item, Response(likelihoods=likely)).scores
-    found |= {f"likelihood, {name}": value for name, value in scores.items()}
-    expected = {name: float(not name.startswith("not ")) for name in found}
-    # -4 is more than -6, and less when divided by 2 and 10 letters.
+    measured |= {f"likelihood, {name}": value for name, value in scores.items()}
+    expected = {name: float(not name.startswith("not ")) for name in measured}
+    # -4 is more than -6, and less after a division by 2 and 10 letters.
     expected["likelihood, acc"] = 0.0
-    return agreement("scorers of tasks", "worked out by hand", expected, found, within=0)
+    return agreement("scorers of tasks", "worked out by hand", expected, measured, within=0)
 
 
 def bbh(data: Path) -> Iterator[Check]:
-    """Check the prompts that were recorded and the 27 accuracies that were published of them."""
+    """Check the recorded prompts and their 27 published accuracies."""
     folder = data / "oracles" / "bbh_direct"
     recorded: dict[str, list[dict[str, str]]] = defaultdict(list)
     for line in (folder / _BBH).read_text(encoding="utf-8").splitlines():
@@ -42,38 +42,37 @@ def bbh(data: Path) -> Iterator[Check]:
         recorded[row["task"]].append(row)
     task = open_task("bbh", data=data / "tasks")
     right: dict[str, list[float]] = defaultdict(list)
-    same: dict[str, float] = {}
+    matches: dict[str, float] = {}
     for item in task.items():
         row = recorded[item.group][len(right[item.group])]
         if "full_prompt" in row:
-            same[item.group] = float(row["full_prompt"] == item.prompt)
+            matches[item.group] = float(row["full_prompt"] == item.prompt)
         scored = task.score(item, Response(text=row["prediction"]))
         right[item.group].append(scored.scores["exact_match"])
     published = json.loads((folder / "published_accuracy_direct.json").read_text(encoding="utf-8"))
     expected = {name: values["accuracy"] for name, values in published.items()}
-    found = {name: 100 * sum(values) / len(values) for name, values in right.items()}
-    yield agreement("bbh, accuracy", "published, in per cent", expected, found, within=1e-9)
+    measured = {name: 100 * sum(values) / len(values) for name, values in right.items()}
+    yield agreement("bbh, accuracy", "published, in per cent", expected, measured, within=1e-9)
     prompts = dict.fromkeys(recorded, 1.0)
-    yield agreement("bbh, prompt byte for byte", "recorded prompts", prompts, same, within=0)
+    yield agreement("bbh, prompt byte for byte", "recorded prompts", prompts, matches, within=0)
 
 
 def gsm8k(data: Path) -> Iterator[Check]:
-    """Check every verdict that was recorded of two models' solutions."""
+    """Check every recorded verdict on two models' solutions."""
     path = data / "oracles" / "gsm8k" / _GSM8K
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     task = open_task("gsm8k", data=data / "tasks")
-    expected, found = {}, {}
+    expected, measured = {}, {}
     for number, (item, row) in enumerate(zip(task.items(), rows, strict=True)):
         for model in ("6b_finetuning", "6b_verification"):
             name = f"{model} {number}"
             expected[name] = float(row[model]["is_correct"])
-            found[name] = task.score(item, Response(text=row[model]["solution"])).scores["acc"]
-    yield agreement("gsm8k, verdicts", "recorded verdicts", expected, found, within=0)
+            measured[name] = task.score(item, Response(text=row[model]["solution"])).scores["acc"]
+    yield agreement("gsm8k, verdicts", "recorded verdicts", expected, measured, within=0)
 
 
 def choices(data: Path) -> Iterator[Check]:
-    """Check that a model which always knows scores 1, one that never does 0, one that says A by
-    chance: as often as the right answer is A."""
+    """Check the scores of three constructed models: always right, never right, and always "A"."""
     for name in _CHOICES:
         task = open_task(name, data=data / "tasks")
         totals: dict[str, float] = defaultdict(float)
@@ -83,46 +82,46 @@ def choices(data: Path) -> Iterator[Check]:
             (target,) = item.targets
             wrong = next(label for label in item.labels if label != target)
             says_a += target == item.labels[0]
-            for who, label in (("right", target), ("wrong", wrong), ("first", item.labels[0])):
+            for model, label in (("right", target), ("wrong", wrong), ("first", item.labels[0])):
                 response = Response(text=f" {label}", top=((f" {label}", -0.1),))
-                totals[who] += task.score(item, response).scores[task.metric]
+                totals[model] += task.score(item, response).scores[task.metric]
         expected = {"right": count, "wrong": 0, "first": says_a}
         yield agreement(f"{name}, scoring", "constructed answers", expected, totals, within=0)
 
 
 def humaneval(data: Path) -> Iterator[Check]:
-    """Check that each reference solution passes its tests and that a wrong one does not."""
+    """Check that each reference solution passes its tests and that a wrong one fails."""
     task = open_task("humaneval", data=data / "tasks", execute_code=True)
-    expected, found = {}, {}
+    expected, measured = {}, {}
     for item in task.items():
-        for what, text, passes in (("right", item.targets[0], 1.0), ("wrong", _WRONG, 0.0)):
-            name = f"{item.id}, {what}"
+        for kind, text, passes in (("right", item.targets[0], 1.0), ("wrong", _WRONG, 0.0)):
+            name = f"{item.id}, {kind}"
             expected[name] = passes
-            found[name] = task.score(item, Response(text=text)).scores[task.metric]
+            measured[name] = task.score(item, Response(text=text)).scores[task.metric]
     yield agreement(
-        "humaneval, sandbox", "reference and wrong solutions", expected, found, within=0
+        "humaneval, sandbox", "reference and wrong solutions", expected, measured, within=0
     )
 
 
 _WRONG = "    return None\n"
-_ONE = Item("1", "q", ("B",), labels=tuple("ABCD"))
-_SEVERAL = Item("2", "q", ("A", "C"), labels=tuple("ABCD"), extra={"several": True})
-_READ: dict[str, tuple[Scorer, Item, Response, Response]] = {
+_SINGLE_CHOICE = Item("1", "q", ("B",), labels=tuple("ABCD"))
+_MULTIPLE_CHOICE = Item("2", "q", ("A", "C"), labels=tuple("ABCD"), extra={"several": True})
+_CASES: dict[str, tuple[Scorer, Item, Response, Response]] = {
     "letter, both forms of its token": (
         ChoiceScorer("letter"),
-        _ONE,
+        _SINGLE_CHOICE,
         Response(top=(("A", -0.9), ("B", -1.2), (" B", -1.2))),
         Response(top=(("A", -0.9), ("B", -1.2))),
     ),
     "letter in a text": (
         ChoiceScorer("generate"),
-        _ONE,
+        _SINGLE_CHOICE,
         Response(text="A is tempting, but the answer is (B)."),
         Response(text="答案是A"),
     ),
     "all right labels": (
         LabelSetScorer(),
-        _SEVERAL,
+        _MULTIPLE_CHOICE,
         Response(text="答案是AC"),
         Response(text="A"),
     ),

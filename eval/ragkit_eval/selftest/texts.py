@@ -1,4 +1,4 @@
-"""Text metrics on cases worked out by hand, and on identical and disjoint texts, both scripts."""
+"""Check text metrics on cases computed by hand, and on identical and disjoint texts."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,10 +7,10 @@ from ragkit_eval.metrics.registry import names, text_metric
 from ragkit_eval.metrics.wordnet import open_wordnet
 from ragkit_eval.selftest.check import Check, agreement, left_out
 
-# chrF compares letters, so that disjoint texts must not share any.
+# chrF compares letters, so that disjoint texts must not share a letter.
 _ENGLISH = ("cats sat on a mat near a tree", "high bluff dull big fly wild kid")
 _CHINESE = ("今天的会议改到下午三点举行", "那只橘猫正趴沙发睡觉呢")
-_WORDS = {"en": 8, "zh": 13}  # as METEOR counts them
+_WORDS = {"en": 8, "zh": 13}  # METEOR's count
 
 
 class _Case(NamedTuple):
@@ -36,13 +36,13 @@ _BY_HAND = (
 
 
 def checks() -> Iterator[Check]:
-    """Check cases by hand, and that each metric tells the same from the altogether different."""
-    expected, found = {}, {}
+    """Check cases computed by hand, and each metric on identical and disjoint texts."""
+    expected, measured = {}, {}
     for case in _BY_HAND:
         name = f"{case.metric} ({case.why})"
         expected[name] = case.value
-        found[name] = text_metric(case.metric).item(case.prediction, [case.reference])
-    yield agreement("text metrics", "worked out by hand", expected, found, within=1e-6)
+        measured[name] = text_metric(case.metric).item(case.prediction, [case.reference])
+    yield agreement("text metrics", "worked out by hand", expected, measured, within=1e-6)
     yield from _synonyms()
     for language, texts in (("en", _ENGLISH), ("zh", _CHINESE)):
         yield _controls(language, *texts)
@@ -53,25 +53,25 @@ def _synonyms() -> Iterator[Check]:
     if open_wordnet() is None:
         yield left_out(subject, oracle, "no WordNet: apt-get install wordnet-base")
         return
-    found = {"studies, works": text_metric("meteor").item("the studies", ["the works"])}
-    yield agreement(subject, oracle, {"studies, works": 1 - 0.5 / 8}, found, within=1e-6)
+    measured = {"studies, works": text_metric("meteor").item("the studies", ["the works"])}
+    yield agreement(subject, oracle, {"studies, works": 1 - 0.5 / 8}, measured, within=1e-6)
 
 
-def _controls(language: str, text: str, other: str) -> Check:
+def _controls(language: str, text: str, disjoint: str) -> Check:
     """Check that identical texts score 1 (METEOR 1 - 0.5/m^3) and disjoint ones 0.
 
-    To BERTScore no texts are disjoint.
+    BERTScore is left out: no texts are disjoint to it.
     """
     expected: dict[str, float] = {}
-    found: dict[str, float] = {}
+    measured: dict[str, float] = {}
     for name in names():
         if name == "bertscore":
             continue
         metric = text_metric(name)
-        same = 1 - 0.5 / _WORDS[language] ** 3 if name == "meteor" else 1.0
-        expected |= {f"{name}, identical": same, f"{name}, disjoint": 0.0}
-        found[f"{name}, identical"] = metric.item(text, [text])
-        found[f"{name}, disjoint"] = metric.item(text, [other])
+        identical = 1 - 0.5 / _WORDS[language] ** 3 if name == "meteor" else 1.0
+        expected |= {f"{name}, identical": identical, f"{name}, disjoint": 0.0}
+        measured[f"{name}, identical"] = metric.item(text, [text])
+        measured[f"{name}, disjoint"] = metric.item(text, [disjoint])
     return agreement(
-        f"text metrics, {language}", "identical and disjoint texts", expected, found, within=1e-6
+        f"text metrics, {language}", "identical and disjoint texts", expected, measured, within=1e-6
     )

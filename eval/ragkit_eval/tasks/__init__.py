@@ -1,1 +1,1 @@
-"""Knowledge tasks: short declarative files, readers of their data, and scorers by name."""
+"""Knowledge tasks: declarations in TOML files, readers of their data, and scorers by name."""

@@ -1,6 +1,6 @@
-"""Read an answer out of what a model wrote: letters, numbers, mathematics.
+"""Extract the answer from a model's text: letters, numbers, mathematics.
 
-Pure functions; each also says whether the answer stood where it should, or was found otherwise.
+Each function also says whether it used the fallback: the answer was not where it is expected.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 
-class Found(NamedTuple):
-    """What was read, "" for nothing; `fallback` when not by the first rule."""
+class Extract(NamedTuple):
+    """The extracted answer, "" without one; `fallback` unless the first rule matched."""
 
     text: str
     fallback: bool
@@ -23,73 +23,73 @@ _FORMULAS = rf"{_PART}(?:\s*(?:[;；,，、]|and|和|或|or)\s*{_PART})*"
 _OPEN, _CLOSE = r"[(（\[【*$\"'“]*", r"[)）\]】*$\"'”]*"
 # A letter that begins a word or a sentence ("A dog") is no option.
 _NO_WORD = re.compile(r"(?![A-Za-z'’])(?!\s+[a-z])")
-# How models say which option they choose, in English and Chinese, before the letters.
-_SAYS = (
+# How models announce the option that they choose, in English and Chinese.
+_ANNOUNCEMENT = (
     r"(?:answer(?:\s+choice)?(?:\s+is|\s*[:：])|option(?:\s+is)?|correct\s+(?:choice|option)\s+is"
     r"|答案(?:应该|选项)?(?:是|为|选)?|正确(?:的)?(?:选项|答案)?(?:是|为)|应?(?:该)?选择?|故选|因此选)"
 )
-# Possessive, as space after such words would otherwise be divided in every way.
-_SAID = rf"(?i:{_SAYS})\s*+[:：]?+\s*+{_OPEN}"
+# Possessive, because white space after such words could otherwise match in many ways.
+_ANNOUNCED = rf"(?i:{_ANNOUNCEMENT})\s*+[:：]?+\s*+{_OPEN}"
 _UNIT = r"\\(?:text|mbox)\s*+\{ (?:(?!\\(?:text|mbox)\s*+\{)[^}])*+\}(?:\^\d)?$"
 _BETWEEN = r"(?:\s|[,，、;；.。&＆和与及]|and\b|[()（）\[\]【】*])*"
 
 
-def option_letter(text: str, labels: Sequence[str]) -> Found:
-    """Return the one option that a text chooses.
+def option_letter(text: str, labels: Sequence[str]) -> Extract:
+    """Return the single option that a text chooses.
 
-    Expected is the letter at the beginning, alone or before punctuation, or after words that say
-    so ("the answer is (B)", "答案是B"), the last of which counts. The fallback is the last letter
-    that stands alone.
+    The letter is expected at the beginning, alone or before punctuation, or after an announcement
+    ("the answer is (B)", "答案是B"), the last of which counts. The fallback is the last single
+    letter.
     """
     letter = _alternatives(labels)
     begins = re.match(
         rf"\s*{_OPEN}({letter}){_CLOSE}(?=\s*(?:$|\n|[.。,，:：;；、)）])|\s*$)", text
     )
     if begins:
-        return Found(begins.group(1), False)
-    said = re.findall(rf"{_SAID}({letter}){_NO_WORD.pattern}", text)
-    if said:
-        return Found(said[-1], False)
-    alone = re.findall(rf"(?<![A-Za-z])({letter}){_NO_WORD.pattern}", text)
-    return Found(alone[-1] if alone else "", True)
+        return Extract(begins.group(1), False)
+    announced = re.findall(rf"{_ANNOUNCED}({letter}){_NO_WORD.pattern}", text)
+    if announced:
+        return Extract(announced[-1], False)
+    single = re.findall(rf"(?<![A-Za-z])({letter}){_NO_WORD.pattern}", text)
+    return Extract(single[-1] if single else "", True)
 
 
-def option_letters(text: str, labels: Sequence[str]) -> Found:
+def option_letters(text: str, labels: Sequence[str]) -> Extract:
     """Return all options that a text chooses, in the order of labels, as one word: "ACD".
 
-    Read where one letter would be: at the beginning, else after words that say so; the fallback
-    is the last run of letters.
+    They are expected where `option_letter` expects its letter; the fallback is the last run of
+    letters.
     """
     run = rf"({_alternatives(labels)}(?:{_BETWEEN}{_alternatives(labels)})*)(?![A-Za-z])"
     begins = re.match(rf"\s*{_OPEN}{run}(?!\s+[a-z])", text)
     if begins:
-        return Found(_sorted(begins.group(1), labels), False)
-    said = re.findall(rf"{_SAID}{run}", text)
-    if said:
-        return Found(_sorted(said[-1], labels), False)
-    return Found(_sorted(_last_alone(text, labels), labels), True)
+        return Extract(_sorted(begins.group(1), labels), False)
+    announced = re.findall(rf"{_ANNOUNCED}{run}", text)
+    if announced:
+        return Extract(_sorted(announced[-1], labels), False)
+    return Extract(_sorted(_last_run(text, labels), labels), True)
 
 
-def final_number(text: str) -> Found:
-    """Return the number that a worked solution ends with, without separators of thousands.
+def final_number(text: str) -> Extract:
+    """Return the final number of a worked solution, without separators of thousands.
 
-    Expected is what follows the last "####", "A:" or "answer is"; the fallback is the last number.
+    It is expected after the last "####", "A:" or "answer is"; the fallback is the last number.
     """
     number = r"-?\$?\s?-?[0-9][0-9.,]*|-?\.[0-9]+"
-    said = re.findall(rf"(?:####\s*|\bA: |answer is:?\s*)\$?({number})", text)
-    if said:
-        return Found(plain_number(said[-1]), False)
+    announced = re.findall(rf"(?:####\s*|\bA: |answer is:?\s*)\$?({number})", text)
+    if announced:
+        return Extract(plain_number(announced[-1]), False)
     numbers = re.findall(number, text)
-    return Found(plain_number(numbers[-1]) if numbers else "", True)
+    return Extract(plain_number(numbers[-1]) if numbers else "", True)
 
 
 def plain_number(text: str) -> str:
-    """Return a number without currency, separators, and the stop of its sentence."""
+    """Return a number without currency, separators and full stop."""
     return re.sub(r"[$,\s]", "", text).rstrip(".")
 
 
 def is_number(text: str) -> bool:
-    """Say whether a right answer is a number that `final_number` could find.
+    """Return whether a right answer is a number that `final_number` can match.
 
     >>> is_number("$1,200."), is_number("1/2")
     (True, False)
@@ -101,47 +101,47 @@ def is_number(text: str) -> bool:
 
 
 def first_line(text: str) -> str:
-    """Return a text's first line that is not empty, without space around it."""
+    """Return the first line of a text that is not empty, stripped."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def said_answer(text: str) -> Found:
-    """Return what follows "the answer is", to the end of its line; the fallback is the last line.
+def said_answer(text: str) -> Extract:
+    """Return the rest of the line after "the answer is"; the fallback is the last line.
 
-    The last such sentence counts: one that reasons may say it before.
+    The last such sentence counts, because a model that reasons may write it several times.
     """
-    said = re.findall(r"[Tt]he answer is:?[ \t]*([^\n]*)", text)
-    if said and said[-1].strip():
-        return Found(_bare(said[-1]), False)
+    announced = re.findall(r"[Tt]he answer is:?[ \t]*([^\n]*)", text)
+    if announced and announced[-1].strip():
+        return Extract(_bare(announced[-1]), False)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return Found(_bare(lines[-1]) if lines else "", True)
+    return Extract(_bare(lines[-1]) if lines else "", True)
 
 
-def math_answer(text: str) -> Found:
-    r"""Return the mathematics that a text gives as its answer.
+def math_answer(text: str) -> Extract:
+    r"""Return the mathematical answer of a text.
 
-    Expected is the last \boxed{...}, else the last formula between dollar signs, where several
-    that only separators part are one answer ("$5$; $10$"), else what stands after "answer is" or
-    "答案是", to the end of the line. The fallback is the last number.
+    It is expected in the last \boxed{...}, else in the last formula between dollar signs, where
+    formulas with only separators between them are one answer ("$5$; $10$"), else after "answer is"
+    or "答案是", to the end of the line. The fallback is the last number.
     """
     boxed = _boxed(text)
     if boxed:
-        return Found(boxed.strip(), False)
+        return Extract(boxed.strip(), False)
     runs = [run.group() for run in re.finditer(_FORMULAS, text) if "$" in run.group()]
     if runs:
-        return Found(";".join(part.strip("$ ") for part in re.findall(_PART, runs[-1])), False)
+        return Extract(";".join(part.strip("$ ") for part in re.findall(_PART, runs[-1])), False)
     line = first_line(re.split(r"answer is[:：]?|答案[是为：:]+", text)[-1]).rstrip(".。")
     if line and re.fullmatch(r"[\x20-\x7e\s；，、π√∞°]{1,120}", line) and not _is_prose(line):
-        return Found(line.strip(), False)
+        return Extract(line.strip(), False)
     numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
-    return Found(numbers[-1] if numbers else "", True)
+    return Extract(numbers[-1] if numbers else "", True)
 
 
 def same_math(answer: str, target: str) -> bool:
-    r"""Say whether two answers are written alike once spacing and mere notation are removed.
+    r"""Return whether two answers are equal as text after spacing and notation are normalised.
 
-    It compares text and does no algebra: 1/2 and \frac{1}{2} are the same, 2+3 and 5 are not. Of
-    an answer that is an equation where the target is none, the right side counts.
+    There is no algebra: 1/2 and \frac{1}{2} are equal, 2+3 and 5 are not. If the answer is an
+    equation and the target is not, the right side of the answer counts.
 
     >>> same_math("x = \\frac12", "\\dfrac{1}{2}")
     True
@@ -154,7 +154,7 @@ def same_math(answer: str, target: str) -> bool:
 
 
 def _is_prose(line: str) -> bool:
-    """Say whether a line has words, which formulas have only as commands and inside \\text."""
+    """Return whether a line has words, which formulas have only as commands and inside \\text."""
     line = re.sub(r"\\(?:text|mbox)\s*\{[^}]*\}", "", line)
     return re.search(r"(?<![\\a-zA-Z{])[A-Za-z]{3,}", line) is not None
 
@@ -179,7 +179,7 @@ def _plain_math(text: str) -> str:
 
 
 def _boxed(text: str) -> str:
-    """Return what the last \\boxed holds, by counting braces; "" without a whole one."""
+    """Return the content of the last \\boxed, by counting braces; "" without a complete one."""
     start = text.rfind("\\boxed{")
     if start < 0:
         return ""
@@ -199,10 +199,10 @@ def _alternatives(labels: Sequence[str]) -> str:
     return "(?:" + "|".join(re.escape(label) for label in labels) + ")"
 
 
-def _last_alone(text: str, labels: Sequence[str]) -> str:
-    """Return the last run of letters, without those at its end that begin a word or a sentence.
+def _last_run(text: str, labels: Sequence[str]) -> str:
+    """Return the last run of letters, without final letters that begin a word or a sentence.
 
-    They are dropped after the search: a pattern that drops them takes quadratic time.
+    These are dropped after the search: a pattern that drops them takes quadratic time.
     """
     letter = _alternatives(labels)
     runs = list(re.finditer(rf"(?<![A-Za-z]){letter}(?:{_BETWEEN}{letter})*+", text))

@@ -1,6 +1,6 @@
-"""Hashes that say whether two runs asked the same: of data files and of prompts.
+"""Hashes of data files and prompts, by which two runs of the same questions are recognised.
 
-They stream: neither a file nor all prompts are in memory at once.
+They stream: memory holds neither a whole file nor all prompts.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _BLOCK_BYTES = 1 << 20
 def prompt_hash(items: Iterable[Item]) -> tuple[str, int]:
     """Return the first 16 hex digits of a sha256 over prompts, choices and targets, and the count.
 
-    Each text is preceded by its length, so that no two lists of texts are taken for each other.
+    The length of each text precedes it, so that different lists of texts have different hashes.
     """
     digest, count = hashlib.sha256(), 0
     for item in items:

@@ -1,4 +1,4 @@
-"""What a list of tasks says of each: what it asks, and the data found or what is missing."""
+"""Describe a task for the list of tasks: its title, method, metric, and the state of its data."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ragkit_eval.item import Item, Response, Scored
 from ragkit_eval.tasks.registry import find_spec
 from ragkit_eval.tasks.task import DeclaredTask
 
-_NOWHERE = Path("DIR")
+_PLACEHOLDER = Path("DIR")
 
 
 def listed(name: str, data: Path | None) -> dict[str, Any]:
-    """Describe one task as JSON values; `state` is ready, missing, malformed or unknown.
+    """Describe a task as JSON values; `state` is ready, missing, malformed or unknown.
 
-    Missing is data that is not there, malformed data that cannot be read, unknown data of which
-    nobody said where it is. Raises UsageError for a name that no task has.
+    Missing data does not exist, malformed data cannot be read, and the state is unknown if no data
+    folder was named. Raises UsageError for a name that no task has.
     """
-    spec, root = find_spec(name, data=data or _NOWHERE)
-    own = root.parts[:1] != _NOWHERE.parts
-    task = DeclaredTask(spec, root, _Unscored())
+    spec, root = find_spec(name, data=data or _PLACEHOLDER)
+    has_own_data = root.parts[:1] != _PLACEHOLDER.parts
+    task = DeclaredTask(spec, root, _NoScorer())
     items, groups, hash_, state, problem = None, None, None, "ready", ""
-    if not own and data is None:
+    if not has_own_data and data is None:
         state, problem = "unknown", f"give --data DIR; expected is {root}"
     else:
         try:
             task.check()
-            found = [item.group for item in task.items()]
-            items, groups, hash_ = len(found), len(set(found) - {""}), task.data_hash
+            item_groups = [item.group for item in task.items()]
+            items, groups, hash_ = len(item_groups), len(set(item_groups) - {""}), task.data_hash
         except NotFoundError as error:
-            state, problem = "missing", _without(name, error)
+            state, problem = "missing", _without_name(name, error)
         except UsageError as error:
-            state, problem = "malformed", _without(name, error)
+            state, problem = "malformed", _without_name(name, error)
     return {
         "name": spec.name,
         "title": spec.title,
@@ -52,18 +52,18 @@ def listed(name: str, data: Path | None) -> dict[str, Any]:
     }
 
 
-class _Unscored:
-    """Stands where a scorer would: a list scores nothing, and needs no leave to run code."""
+class _NoScorer:
+    """A scorer for tasks that are only listed, so that no permission to run code is needed."""
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """Return none."""
+        """Return no metrics."""
         return {}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Refuse."""
+        """Raise AssertionError: a listed task has no responses."""
         raise AssertionError("a listed task is not scored")
 
 
-def _without(name: str, error: UsageError) -> str:
+def _without_name(name: str, error: UsageError) -> str:
     return str(error).removeprefix(f"{name}: ")

@@ -1,7 +1,7 @@
-"""How BIG-Bench Hard's files of worked examples become what stands before a question.
+"""Prompt prefixes from BIG-Bench Hard's files of worked examples.
 
-A file holds a notice, a line of dashes, the task's description, and three examples that reason
-step by step (Suzgun et al. 2022, arXiv:2210.09261). It knows no other task.
+A file has a notice, a line of dashes, the task's description, and three examples that reason step
+by step (Suzgun et al. 2022, arXiv:2210.09261).
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 _DASHES = "\n-----\n"
 _STEPS = "A: Let's think step by step."
-# An example's reasoning, and the answer that its last sentence gives.
+# An example's reasoning, and the answer in its last sentence.
 _REASONING = re.compile(
     re.escape(_STEPS) + r".*?So the answer is (.*?)\.(?=\n\nQ:|\s*\Z)", re.DOTALL
 )
@@ -18,24 +18,26 @@ Edits = Sequence[tuple[str, ...]]
 
 
 def chain_of_thought(text: str, group: str, edits: Edits) -> str:
-    """Return description and examples as they stand."""
+    """Return description and examples unchanged."""
     return _body(text) + "\n\n"
 
 
 def direct(text: str, group: str, edits: Edits) -> str:
-    """Return description and examples with the answers alone.
+    """Return description and examples with the answers only.
 
     The published direct prompts differ from the published reasoning in three places, which the
-    edits (group, old, new) restore. Raises ValueError where one no longer fits.
+    edits (group, text, replacement) restore. Raises ValueError for an edit that does not fit.
     """
     body, count = _REASONING.subn(r"A: \1", _body(text))
     if not count or _STEPS in body:
         raise ValueError("an example's reasoning does not end with 'So the answer is ...'")
-    for wanted, old, new in edits:
-        if wanted == group:
-            if body.count(old) != 1:
-                raise ValueError(f"the correction of {old[:40]!r} does not fit this file")
-            body = body.replace(old, new)
+    for edited_group, original, replacement in edits:
+        if edited_group == group:
+            if body.count(original) != 1:
+                raise ValueError(
+                    f"the edit of {original[:40]!r} does not fit this file: it must occur once"
+                )
+            body = body.replace(original, replacement)
     return body + "\n\n"
 
 

@@ -1,7 +1,4 @@
-"""Tasks by name: those that come with ragkit, and one's own by the path of its file.
-
-It finds declarations and the folder of their data; it reads no data itself.
-"""
+"""Tasks by name: the tasks that come with ragkit, and custom tasks by the path of their file."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ SUFFIX = ".toml"
 @cache
 def names() -> tuple[str, ...]:
     """Return the names of the tasks that come with ragkit, each form after its task."""
-    known = []
+    task_names = []
     for path in sorted(_FILES.glob(f"*{SUFFIX}")):
-        known += [path.stem, *(f"{path.stem}:{form}" for form in forms(path))]
-    return tuple(known)
+        task_names += [path.stem, *(f"{path.stem}:{form}" for form in forms(path))]
+    return tuple(task_names)
 
 
 def open_task(
@@ -38,13 +35,14 @@ def open_task(
 ) -> DeclaredTask:
     """Open a task by name, "mmlu" or "bbh:cot", or by its file, "my/exam.toml" or "exam.toml:FORM".
 
-    `data` is the folder that the tasks' own folders are in; the data of a task given by its file is
-    sought beside that file. `limit` takes so many items, the same for everybody; `groups` only
-    these subjects. `execute_code` lets a task run what a model wrote, and `weak_sandbox` lets it
-    do so where the machine cannot confine programs.
+    `data` is the folder that has a folder for each task; the data of a task that is named by its
+    file is beside that file. `limit` takes that many items, always the same; `groups` takes only
+    these subjects. `execute_code` lets a task run the code that a model wrote, `weak_sandbox` also
+    where the machine cannot confine programs.
 
-    Raises UsageError for an unknown name (with close ones), form or group, for a file that is not
-    right, for a limit below 1, for missing leave; NotFoundError naming the folder that lacks data.
+    Raises UsageError for an unknown name (with close ones), form or group, for a malformed file,
+    for a limit below 1, and without the permission to run code; NotFoundError naming the folder
+    that lacks data.
     """
     spec, root = find_spec(name, data=data)
     if limit is not None and limit < 1:
@@ -56,20 +54,20 @@ def open_task(
 
 
 def find_spec(name: str, *, data: Path | None) -> tuple[Spec, Path]:
-    """Return a task's declaration and the folder where its data is expected."""
+    """Return the declaration of a task and the expected folder of its data."""
     path, form = _file(name)
     if path is None:
-        plain, _, form = name.partition(":")
-        known = names()
-        if name not in known:
+        plain_name, _, form = name.partition(":")
+        task_names = names()
+        if name not in task_names:
             raise UsageError(
-                unknown("task", name, known) + "; or give the path of a task's own .toml file"
+                unknown("task", name, task_names) + "; or give the path of a task's own .toml file"
             )
-        spec = read_spec(_FILES / f"{plain}{SUFFIX}", form=form, name=plain)
+        spec = read_spec(_FILES / f"{plain_name}{SUFFIX}", form=form, name=plain_name)
         if data is None:
             raise UsageError(
-                f"{name}: say where its data is: --data DIR, or RAGKIT_EVAL_DATA in the "
-                f"environment; expected is DIR/{spec.data.folder}"
+                f"{name}: name the folder of its data with --data DIR or RAGKIT_EVAL_DATA; "
+                f"expected is DIR/{spec.data.folder}"
             )
         return spec, data / spec.data.folder
     spec = read_spec(path, form=form, name=path.stem)
@@ -77,7 +75,7 @@ def find_spec(name: str, *, data: Path | None) -> tuple[Spec, Path]:
 
 
 def _file(name: str) -> tuple[Path | None, str]:
-    """Return the file and form that a name means, no file when it means a task of ragkit's."""
+    """Return the file and form of a name; the file is None for a task that comes with ragkit."""
     if name.endswith(SUFFIX):
         return Path(name), ""
     file, colon, form = name.rpartition(":")

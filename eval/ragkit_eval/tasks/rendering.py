@@ -1,7 +1,4 @@
-"""From a row to an item: fields by expression, prompt by template, checked against each other.
-
-It knows the declaration and one row; it knows no files.
-"""
+"""Turn a row into an item: fields by expressions, the prompt by templates."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _ID_DIGITS = 12
 
 
 class Draft(NamedTuple):
-    """A row's fields, before its prompt is made. `values` holds the columns too."""
+    """A row's fields, without its prompt. `values` has the columns too."""
 
     id: str
     group: str
@@ -37,7 +34,7 @@ class Renderer:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         named = spec.fields
-        wanted = {
+        expressions = {
             "question": named.question,
             "target": named.target,
             "id": named.id,
@@ -49,7 +46,7 @@ class Renderer:
         }
         self._fields = {
             name: compile_expression(text, f"{spec.name}: fields.{name}")
-            for name, text in wanted.items()
+            for name, text in expressions.items()
             if text
         }
         self._extra = {
@@ -63,17 +60,17 @@ class Renderer:
         self._choice = compile_template(prompt.choice, f"{spec.name}: prompt.choice")
 
     def head(self, group: str) -> str:
-        """Return what every prompt of a group begins with."""
+        """Return the beginning of every prompt of a group."""
         return str(evaluated(self._head, self._named(group), f"{self._spec.name}: prompt.head"))
 
     def shot(self, row: Row, group: str) -> str:
-        """Return an example with its answer, as it stands before the question."""
+        """Return an example with its answer, to precede the question."""
         values = self._values(row, group)
         question = evaluated(self._question, values, row.where)
         return str(question) + str(evaluated(self._answer, values, row.where))
 
     def keeps(self, row: Row, group: str) -> bool:
-        """Say whether a row is an item of this task."""
+        """Return whether a row is an item of this task."""
         if "keep" not in self._fields:
             return True
         return bool(self._field("keep", self._columns(row, group), row.where, True))
@@ -85,7 +82,7 @@ class Renderer:
         return Draft(self._id(values, row), values["group"], values, row.where)
 
     def item(self, draft: Draft, prefix: str) -> Item:
-        """Make the item of a row. Raises UsageError with the row's place."""
+        """Build the item of a row. Raises UsageError with the row's place."""
         values, where = draft.values, draft.where
         extra = {name: evaluated(call, values, where) for name, call in self._extra.items()}
         return Item(
@@ -94,14 +91,14 @@ class Renderer:
             targets=values["targets"],
             labels=values["labels"],
             choices=self._choices(values, where),
-            question=_shown(values["question"], values["labels"], values["options"]),
+            question=_question_text(values["question"], values["labels"], values["options"]),
             group=draft.group,
             cluster=_name(self._field("cluster", values, where, "")),
             extra=extra,
         )
 
     def _values(self, row: Row, group: str) -> dict[str, Any]:
-        """Return the row's columns and the fields that templates see."""
+        """Return the row's columns and the fields, for templates."""
         values, where = self._columns(row, group), row.where
         if "group" in self._fields:
             values |= self._named(_name(self._field("group", values, where, "")))
@@ -117,28 +114,30 @@ class Renderer:
         if len(labels) != len(options):
             raise UsageError(f"{where}: {len(options)} options and {len(labels)} labels")
         if "" in labels or len(set(labels)) < len(labels):
-            raise UsageError(f"{where}: the labels {', '.join(labels)}: give each option its own")
-        # The expression for the target sees what the others found.
+            raise UsageError(
+                f"{where}: the labels {', '.join(labels)} are not distinct: give each its own"
+            )
+        # The expression of the target can use the other fields.
         values |= {"question": question, "options": options, "labels": labels}
         targets = _texts(self._field("target", values, where, None), "target", where)
         for target in targets:
             if options and target not in labels:
                 raise UsageError(
-                    f"{where}: the answer {target!r} is none of {', '.join(labels)}: correct it"
+                    f"{where}: the answer {target!r} is not one of {', '.join(labels)}: correct it"
                 )
         return values | {"targets": targets, "target": ", ".join(targets)}
 
     def _check(self, values: Mapping[str, Any], where: str) -> None:
-        """Refuse a row that the scorer would count as wrong whatever is answered."""
+        """Refuse a row that the scorer would count as wrong for every answer."""
         scorer, targets = self._spec.scorer, values["targets"]
         if scorer == "choice" and not values["labels"]:
             raise UsageError(f"{where}: there is no option to choose: leave the row out")
-        # AGIEval has questions without a right label, which count as its own scorer counts them.
+        # AGIEval has questions without a right label, which count as in its own scorer.
         if not targets and scorer not in ("label-set", "program"):
             raise UsageError(f"{where}: there is no right answer: give one, or leave the row out")
         for target in targets:
             if scorer == "number" and not is_number(target):
-                raise UsageError(f"{where}: the answer {target!r:.60} is no number: correct it")
+                raise UsageError(f"{where}: the answer {target!r:.60} is not a number: correct it")
 
     def _columns(self, row: Row, group: str) -> dict[str, Any]:
         columns = {name: value for name, value in row.values.items() if name.isidentifier()}
@@ -163,16 +162,16 @@ class Renderer:
         group = values["group"]
         name = self._field("id", values, row.where, None)
         if name is None:
-            # By content, not position: the same question keeps its id when the data is reordered.
-            known = [dict(row.values), values["question"], values["options"]]
-            text = json.dumps(known, ensure_ascii=False, sort_keys=True, default=str)
+            # By content, not position: reordering the data does not change a question's id.
+            content = [dict(row.values), values["question"], values["options"]]
+            text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
             name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]
         elif name == "":
-            raise UsageError(f"{row.where}: the id is empty: give each row its own")
+            raise UsageError(f"{row.where}: the id is empty: give each row an id of its own")
         return f"{group}/{name}" if group else str(name)
 
 
-def _shown(question: str, labels: tuple[str, ...], options: tuple[str, ...]) -> str:
+def _question_text(question: str, labels: tuple[str, ...], options: tuple[str, ...]) -> str:
     lines = [question.strip()]
     for label, option in zip(labels, options, strict=True):
         lettered = re.match(rf"\s*[(（]?{re.escape(label)}\b", option)
@@ -181,32 +180,32 @@ def _shown(question: str, labels: tuple[str, ...], options: tuple[str, ...]) -> 
 
 
 def _name(value: Any) -> str:
-    """Return a name as text; null, of which rows may have many, is none."""
+    """Return a name as text; null, which many rows may have, is ""."""
     return "" if value is None else str(value)
 
 
-def _text(value: Any, what: str, where: str) -> str:
+def _text(value: Any, field: str, where: str) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{where}: {what} is {value!r:.60}: expected a text")
+        raise UsageError(f"{where}: {field} is {value!r:.60}: expected a text")
     return value
 
 
-def _list(value: Any, what: str, where: str) -> tuple[str, ...]:
+def _list(value: Any, field: str, where: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
-        raise UsageError(f"{where}: {what} is {value!r:.60}: expected a list")
-    return _texts(value, what, where)
+        raise UsageError(f"{where}: {field} is {value!r:.60}: expected a list")
+    return _texts(value, field, where)
 
 
-def _texts(value: Any, what: str, where: str) -> tuple[str, ...]:
-    """Return a text or a number as one text, a list as several."""
+def _texts(value: Any, field: str, where: str) -> tuple[str, ...]:
+    """Return a text or a number as a tuple of one text, a list as a tuple of its texts."""
     if isinstance(value, list | tuple):
-        return tuple(_one(entry, what, where) for entry in value)
-    return (_one(value, what, where),)
+        return tuple(_entry_text(entry, field, where) for entry in value)
+    return (_entry_text(value, field, where),)
 
 
-def _one(value: Any, what: str, where: str) -> str:
+def _entry_text(value: Any, field: str, where: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise UsageError(f"{where}: {what} is {value!r:.60}: expected a text")
+    raise UsageError(f"{where}: {field} is {value!r:.60}: expected a text")

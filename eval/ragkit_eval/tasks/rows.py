@@ -1,7 +1,4 @@
-"""Readers of rows: CSV, JSON lines (also gzipped), JSON, and Hugging Face datasets by name.
-
-Each yields a row's values and where they stand; what the values mean is the task's business.
-"""
+"""Read rows from CSV, JSON lines (also gzipped), JSON, and Hugging Face datasets by name."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ HUB = "hf:"
 
 
 class Row(NamedTuple):
-    """A row's values by column, and where it is, as "FILE:LINE"."""
+    """A row's values by column, and its place as "FILE:LINE"."""
 
     values: Mapping[str, Any]
     where: str
@@ -30,10 +27,11 @@ class Row(NamedTuple):
 def read_rows(
     path: Path, format: str, *, columns: Sequence[str] = (), key: str = ""
 ) -> Iterator[Row]:
-    """Yield a file's rows in its order.
+    """Yield the rows of a file in order.
 
-    `columns` are those of a CSV file that has no header; a first row that repeats them is one.
-    `key` is where a JSON file has its list. Raises NotFoundError, and UsageError with the place.
+    `columns` names the columns of a CSV file without a header; a first row that repeats them is a
+    header. `key` is the key of a JSON file's list. Raises NotFoundError, and UsageError with the
+    place.
     """
     try:
         with _open(path) as file:
@@ -51,12 +49,12 @@ def read_rows(
 
 
 def read_hub(name: str) -> Iterator[Row]:
-    """Yield the rows of "hf:DATASET:CONFIG:SPLIT"; an empty CONFIG is the dataset's own.
+    """Yield the rows of "hf:DATASET:CONFIG:SPLIT"; an empty CONFIG is the dataset's default.
 
-    Raises UsageError where the package `datasets` is missing or the dataset cannot be had.
+    Raises UsageError without the package `datasets`, and for a dataset that cannot be loaded.
     """
-    dataset, _, rest = name.removeprefix(HUB).partition(":")
-    config, _, split = rest.partition(":")
+    dataset, _, suffix = name.removeprefix(HUB).partition(":")
+    config, _, split = suffix.partition(":")
     try:
         import datasets  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
@@ -73,7 +71,7 @@ def read_hub(name: str) -> Iterator[Row]:
 
 
 def _open(path: Path) -> TextIO:
-    # newline="": what stands in a quoted cell or a JSON text is part of a prompt, byte for byte.
+    # newline="": quoted cells and JSON texts are part of a prompt, byte for byte.
     if path.suffix == ".gz":
         return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
@@ -95,7 +93,7 @@ def _csv(file: TextIO, path: Path, columns: Sequence[str]) -> Iterator[Row]:
         if not header:
             header = tuple(cells)
             if len(set(header)) < len(header):
-                raise UsageError(f"{where}: two columns have one name: give each its own")
+                raise UsageError(f"{where}: two columns have the same name: give each its own")
         elif not cells or (tuple(cells) == header and where.endswith(":1")):
             continue
         elif len(cells) != len(header):
@@ -133,7 +131,7 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def _undecodable(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8; decoding runs ahead of lines."""
+    """Return the number of the first line that is not UTF-8; the decoder reads ahead of it."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:

@@ -1,7 +1,4 @@
-"""What a task is, as its TOML file declares it, with a form's own values laid over the file's.
-
-It reads and checks declarations; it knows no data, builds no prompt and scores nothing.
-"""
+"""The declaration of a task, read from its TOML file; a form's values override the file's."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ _FORMATS = get_args(Format)
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Where the rows are. `files` are patterns below `folder`; what their one `*` matches is a
-    row's group, unless a field says it. `columns` names the columns of a CSV without a header, and
-    `rows` the key of a JSON file's list. `shots` is the file of examples shown before each
-    question, of which the first `shot_count` are, and `prefix` a file of text that the rule
-    `prefix_rule` turns into the examples; both may hold "{group}".
+    """The files of the rows. `files` are patterns below `folder`; the text that their `*` matches
+    is the group of a row, unless a field names it. `columns` names the columns of a CSV without a
+    header, and `rows` the key of a JSON file's list. `shots` is a file of examples, of which the
+    first `shot_count` precede each question, and `prefix` a text file that the rule `prefix_rule`
+    turns into examples; both may contain "{group}".
     """
 
     files: tuple[str, ...]
@@ -47,9 +44,9 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True)
 class FieldsSpec:
-    """How a row's values become an item's: each an expression over the row's columns.
+    """Expressions over the columns of a row that give the fields of an item.
 
-    A row for which `keep` is false is no item of this task.
+    A row for which `keep` is false is not an item of this task.
     """
 
     question: str
@@ -67,7 +64,7 @@ class FieldsSpec:
 class PromptSpec:
     """Templates. A prompt is `head`, then `question` and `answer` of each shot, then `question`.
 
-    `choice` is rendered for each option, as what a full log-likelihood is asked of.
+    `choice` is rendered for each option, for its log-likelihood.
     """
 
     question: str = "{{ question }}"
@@ -78,7 +75,7 @@ class PromptSpec:
 
 @dataclass(frozen=True, slots=True)
 class SamplingSpec:
-    """What goes with each request. Greedy, as every figure published for these tasks is."""
+    """Options of each request. Greedy, as in every published figure of these tasks."""
 
     max_tokens: int = 256
     temperature: float = 0.0
@@ -88,9 +85,9 @@ class SamplingSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A task in one form. `base` is the folder that its data folder is below, "" for the one that
-    the user names; `names` gives groups the names that prompts call them by; `edits` corrects
-    prefixes: triples of group, old and new text.
+    """A task in one of its forms. `base` is the parent of its data folder, "" for the folder that
+    the user names; `names` maps groups to their names in prompts; `edits` corrects prefixes by
+    triples of group, text and replacement.
     """
 
     name: str
@@ -111,40 +108,40 @@ class Spec:
 
     @property
     def signature(self) -> str:
-        """Return the file's version and a hash of all that prompts and scores depend on."""
-        kept = asdict(self)
+        """Return the file's version and a hash of the keys that prompts and scores depend on."""
+        hashed = asdict(self)
         for name in ("name", "title", "source", "base", "version"):
-            del kept[name]
-        kept["data"].pop("folder")
-        text = json.dumps(kept, ensure_ascii=False, sort_keys=True)
+            del hashed[name]
+        hashed["data"].pop("folder")
+        text = json.dumps(hashed, ensure_ascii=False, sort_keys=True)
         return f"{self.version}.{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def read_spec(path: Path, *, form: str = "", name: str = "") -> Spec:
-    """Read a task's file in one of its forms, "" for the plain one.
+    """Read a task's file in one of its forms, "" for the plain form.
 
-    Raises NotFoundError without the file or the form, and UsageError naming what is wrong in it.
+    Raises NotFoundError without the file or the form, and UsageError naming the malformed key.
     """
     values = _read(path)
     forms = _table(values.pop("form", {}), "form", path)
     if form and form not in forms:
         raise NotFoundError(unknown("form", form, forms, where=str(name or path)))
     merged = _merge(values, _table(forms.get(form, {}), f"form.{form}", path))
-    plain = name or path.stem
-    merged["name"] = f"{plain}:{form}" if form else plain
+    plain_name = name or path.stem
+    merged["name"] = f"{plain_name}:{form}" if form else plain_name
     spec = cast(Spec, _build(Spec, merged, str(path), ""))
     _check(spec, path)
     return spec
 
 
 def forms(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's forms, the plain one left out."""
+    """Return the names of a file's forms without the plain form."""
     return tuple(_table(_read(path).get("form", {}), "form", path))
 
 
-def unknown(kind: str, value: str, known: Iterable[str], *, where: str = "") -> str:
-    """Say in one line that a name is not known, and which close ones are."""
-    names = sorted(known)
+def unknown(kind: str, value: str, candidates: Iterable[str], *, where: str = "") -> str:
+    """Write the message that a name is unknown, with close names."""
+    names = sorted(candidates)
     close = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
     hint = "did you mean " + " or ".join(close) if close else "there is " + ", ".join(names)
     prefix = f"{where}: " if where else ""
@@ -157,7 +154,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise NotFoundError(f"cannot read the task {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: not a task's file: {error}") from error
+        raise UsageError(f"{path}: not the file of a task: {error}") from error
 
 
 def _table(value: Any, key: str, path: Path) -> dict[str, Any]:
@@ -169,18 +166,18 @@ def _table(value: Any, key: str, path: Path) -> dict[str, Any]:
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(under)
     for key, value in over.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merge(merged[key], value) if both else value
+        are_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if are_tables else value
     return merged
 
 
 def _build(kind: type, values: Mapping[str, Any], path: str, prefix: str) -> Any:
-    """Make a dataclass of a table, checking names and types, whatever the table holds."""
+    """Build a dataclass from a table of any content, checking names and types."""
     hints = get_type_hints(kind)
-    known = {entry.name for entry in fields(kind)} - {"base"}
+    keys = {entry.name for entry in fields(kind)} - {"base"}
     for key in values:
-        if key not in known:
-            raise UsageError(unknown("key", prefix + key, {prefix + k for k in known}, where=path))
+        if key not in keys:
+            raise UsageError(unknown("key", prefix + key, {prefix + k for k in keys}, where=path))
     try:
         built = {
             key: _value(hints[key], value, path, prefix + key) for key, value in values.items()
@@ -196,86 +193,99 @@ def _value(hint: Any, value: Any, path: str, key: str) -> Any:
     if is_dataclass(hint) and isinstance(hint, type) and isinstance(value, dict):
         return _build(hint, value, path, f"{key}.")
     if origin is tuple and isinstance(value, list):
-        return tuple(_value(get_args(hint)[0], one, path, key) for one in value)
+        return tuple(_value(get_args(hint)[0], entry, path, key) for entry in value)
     if origin is Mapping or getattr(origin, "__name__", "") == "Mapping":
-        if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+        if isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values()):
             return value
     elif origin is Literal:
         if value in get_args(hint):
             return value
         raise UsageError(unknown(key, str(value), map(str, get_args(hint)), where=path))
-    elif origin not in (Union, UnionType, tuple) and _is(hint, value):
+    elif origin not in (Union, UnionType, tuple) and _has_type(hint, value):
         return value
-    raise UsageError(f"{path}: {key} is {value!r}: expected {_word(hint)}")
+    raise UsageError(f"{path}: {key} is {value!r}: expected {_type_name(hint)}")
 
 
-def _is(hint: Any, value: Any) -> bool:
+def _has_type(hint: Any, value: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return isinstance(hint, type) and type(value) is hint
 
 
-def _word(hint: Any) -> str:
+def _type_name(hint: Any) -> str:
     words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
     return words.get(hint, "a list" if get_origin(hint) is tuple else "a table")
 
 
 def _check(spec: Spec, path: Path) -> None:
-    """Refuse what fits the types and makes no sense."""
+    """Refuse values that have the right types and contradict each other."""
     if spec.method not in _METHODS:
         raise UsageError(unknown("method", spec.method, _METHODS, where=str(path)))
-    if not spec.data.files:
-        raise UsageError(f"{path}: data.files is empty: name the files that hold the questions")
-    for name in spec.data.files:
-        parts = Path(name).parts
-        if Path(name).is_absolute() or ".." in parts:
-            raise UsageError(f"{path}: data.files leave the data folder: set data.folder instead")
-        if not parts or any("**" in part and part != "**" for part in parts):
-            raise UsageError(f"{path}: data.files has {name!r}: name files, such as test/*.jsonl")
-    hub = any(name.startswith("hf:") for name in spec.data.files)
-    if hub and (spec.data.shots or spec.data.prefix or len(spec.data.files) > 1):
-        raise UsageError(f"{path}: data.files: hf: is one dataset without shots: use local files")
-    if spec.method != "generate" and not spec.fields.options:
-        raise UsageError(f"{path}: fields.options is missing: {spec.method} chooses among options")
-    for problem in (*_of_data(spec.data), *_of_scorer(spec), *_of_sampling(spec.sampling)):
+    problems = (
+        *_file_problems(spec.data),
+        *_option_problems(spec),
+        *_data_problems(spec.data),
+        *_scorer_problems(spec),
+        *_sampling_problems(spec.sampling),
+    )
+    for problem in problems:
         raise UsageError(f"{path}: {problem}")
     if any(len(edit) != 3 for edit in spec.edits):
-        raise UsageError(f"{path}: edits: each is a list of three: group, old text, new text")
+        raise UsageError(f"{path}: edits: each is a list of three: group, text, replacement")
 
 
-def _of_data(data: DataSpec) -> Iterator[str]:
-    """Say which keys of the data would be passed over in silence."""
+def _file_problems(data: DataSpec) -> Iterator[str]:
+    if not data.files:
+        yield "data.files is empty: name the files that hold the questions"
+    for name in data.files:
+        parts = Path(name).parts
+        if Path(name).is_absolute() or ".." in parts:
+            yield "data.files leave the data folder: set data.folder instead"
+        if not parts or any("**" in part and part != "**" for part in parts):
+            yield f"data.files has {name!r}: name files, such as test/*.jsonl"
+    hub = any(name.startswith("hf:") for name in data.files)
+    if hub and (data.shots or data.prefix or len(data.files) > 1):
+        yield "data.files: hf: is one dataset without shots: use local files"
+
+
+def _option_problems(spec: Spec) -> Iterator[str]:
+    if spec.method != "generate" and not spec.fields.options:
+        yield f"fields.options is missing: {spec.method} chooses among options"
+
+
+def _data_problems(data: DataSpec) -> Iterator[str]:
+    """Name keys of the data that would have no effect."""
     if data.columns and data.format != "csv":
-        yield f"data.columns are those of a CSV file, and data.format is {data.format}"
+        yield f"data.columns is for CSV files, and data.format is {data.format}: remove it"
     if data.rows and data.format != "json":
-        yield f"data.rows is a key of a JSON file, and data.format is {data.format}"
+        yield f"data.rows is for JSON files, and data.format is {data.format}: remove it"
     if bool(data.prefix) != bool(data.prefix_rule):
         yield "data.prefix and data.prefix_rule go together: give both, or neither"
     if data.prefix and data.shots:
-        yield "data.prefix and data.shots both hold the examples: give one"
+        yield "data.prefix and data.shots both give the examples: keep one of them"
     if data.prefix_rule and data.prefix_rule not in PREFIX_RULES:
         yield unknown("data.prefix_rule", data.prefix_rule, PREFIX_RULES)
     if data.shots and data.shot_count < 1:
-        yield f"data.shot_count is {data.shot_count}: at least 1, or leave data.shots out"
+        yield f"data.shot_count is {data.shot_count}: it must be 1 or more, or remove data.shots"
 
 
-def _of_scorer(spec: Spec) -> Iterator[str]:
-    """Say what a scorer could only count as wrong, or would not look at."""
+def _scorer_problems(spec: Spec) -> Iterator[str]:
+    """Name fields that a scorer lacks or would not use."""
     if spec.scorer == "choice" and not spec.fields.options:
-        yield "fields.options is missing: the scorer choice tells options apart"
+        yield "fields.options is missing: the scorer choice compares options"
     if spec.method == "loglikelihood" and spec.scorer != "choice":
-        yield f"the scorer {spec.scorer} reads a text, which loglikelihood has not: use choice"
+        yield f"the scorer {spec.scorer} reads a text, and loglikelihood gives none: use choice"
     if spec.metrics and spec.scorer != "text":
-        yield f"metrics are the scorer text's, and this is {spec.scorer}: leave them out"
+        yield f"metrics are for the scorer text, and this is {spec.scorer}: remove them"
     lacking = [name for name in ("test", "entry_point") if name not in spec.fields.extra]
     if spec.scorer == "program" and lacking:
         yield f"fields.extra lacks {' and '.join(lacking)}, which the scorer program runs"
 
 
-def _of_sampling(sampling: SamplingSpec) -> Iterator[str]:
+def _sampling_problems(sampling: SamplingSpec) -> Iterator[str]:
     if sampling.max_tokens < 1:
-        yield f"sampling.max_tokens is {sampling.max_tokens}: at least 1"
+        yield f"sampling.max_tokens is {sampling.max_tokens}: it must be 1 or more"
     if not 0 <= sampling.temperature < inf:
-        yield f"sampling.temperature is {sampling.temperature}: a number from 0 on"
+        yield f"sampling.temperature is {sampling.temperature}: it must be 0 or more"
     if "" in sampling.stop:
-        yield "sampling.stop has an empty text: name what to stop at"
+        yield "sampling.stop has an empty text: name texts to stop at"

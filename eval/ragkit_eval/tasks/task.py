@@ -1,7 +1,4 @@
-"""A declared task over its data: rows become items, one at a time, and responses are scored.
-
-It knows neither how items are asked nor how a score is found; the scorer does, by name.
-"""
+"""A declared task over its data: it reads rows as items, one at a time, and scores responses."""
 
 from __future__ import annotations
 
@@ -25,14 +22,16 @@ from ragkit_eval.tasks.rows import HUB, Row, read_hub, read_rows
 from ragkit_eval.tasks.scorers import Scorer
 from ragkit_eval.tasks.spec import Spec, unknown
 
-_SAMPLE_SEED = "ragkit-sample-1"  # arbitrary, and fixed: a limit takes the same items for everybody
+_SAMPLE_SEED = (
+    "ragkit-sample-1"  # arbitrary, and fixed, so that a limit always takes the same items
+)
 
 
 @dataclass(frozen=True)
 class DeclaredTask:
     """A task made of a declaration, its data below `root`, and a scorer.
 
-    `limit` keeps that many items, those whose id hashes lowest; `groups` keeps these groups.
+    `limit` selects that many items, by the lowest hashes of ids; `groups` selects these groups.
     """
 
     spec: Spec
@@ -43,12 +42,12 @@ class DeclaredTask:
 
     @property
     def name(self) -> str:
-        """The name it is run by, with its form."""
+        """The name that runs it, with its form."""
         return self.spec.name
 
     @property
     def version(self) -> str:
-        """The declaration's version and its hash: it changes with any prompt or scoring rule."""
+        """The declaration's version and hash, which change with any prompt or scoring rule."""
         return self.spec.signature
 
     @property
@@ -58,7 +57,7 @@ class DeclaredTask:
 
     @property
     def metric(self) -> str:
-        """The metric that a run is first judged by."""
+        """The main metric of a run."""
         return self.spec.metric
 
     @property
@@ -68,33 +67,33 @@ class DeclaredTask:
 
     @property
     def sampling(self) -> Mapping[str, Any]:
-        """Return what goes with each request."""
-        chosen = self.spec.sampling
+        """Return the options of each request."""
+        sampling = self.spec.sampling
         return {
-            "max_tokens": chosen.max_tokens,
-            "temperature": chosen.temperature,
-            "stop": list(chosen.stop),
-            "chat": chosen.chat,
+            "max_tokens": sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "stop": list(sampling.stop),
+            "chat": sampling.chat,
         }
 
     @cached_property
     def data_hash(self) -> str:
-        """The hash of the data files' bytes, shots included, in order of name."""
+        """The hash of the data files' bytes with shots, in order of name."""
         if self._is_hub:
             return self._hub_hash()
         paths = set()
         for path, group in self.sources():
-            paths.update([path, *self._beside(group)])
+            paths.update([path, *self._example_files(group)])
         return data_hash(sorted(paths))
 
     def check(self) -> None:
-        """Raise NotFoundError when data is missing, UsageError for a group that is not there."""
+        """Raise NotFoundError for missing data, UsageError for an unknown group."""
         if not self._is_hub:
             for _, group in self.sources():
-                self._beside(group)
+                self._example_files(group)
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
+        """Score a response."""
         return self.scorer.score(item, response)
 
     def items(self) -> Iterator[Item]:
@@ -105,22 +104,24 @@ class DeclaredTask:
                 yield renderer.item(draft, prefix)
 
     def sources(self) -> list[tuple[Path, str]]:
-        """Return the files of questions with the group each names, in order of name.
+        """Return the files of questions with their groups, in order of name.
 
-        Raises NotFoundError saying where which files are expected.
+        Raises NotFoundError naming the expected files and their folder.
         """
-        found: dict[Path, str] = {}
+        files: dict[Path, str] = {}
         for pattern in self.spec.data.files:
             for path in self.root.glob(pattern):
-                found[path] = _group(path.relative_to(self.root).as_posix(), pattern)
-        if not found:
-            wanted = " or ".join(self.spec.data.files)
-            raise NotFoundError(f"{self.name}: there is no {wanted} in {self.root}: put it there")
+                files[path] = _group(path.relative_to(self.root).as_posix(), pattern)
+        if not files:
+            expected = " or ".join(self.spec.data.files)
+            raise NotFoundError(
+                f"{self.name}: there is no {expected} in {self.root}: put the data there"
+            )
         if not self.spec.fields.group:
-            self._check_groups(set(found.values()))
+            self._check_groups(set(files.values()))
         if self.groups and not self.spec.fields.group:
-            found = {path: group for path, group in found.items() if group in self.groups}
-        return sorted(found.items())
+            files = {path: group for path, group in files.items() if group in self.groups}
+        return sorted(files.items())
 
     @property
     def _is_hub(self) -> bool:
@@ -128,7 +129,7 @@ class DeclaredTask:
 
     @cached_property
     def _sample(self) -> frozenset[str] | None:
-        """The ids that a limit keeps, by hash: stable when data is reordered or grows elsewhere."""
+        """The ids that a limit selects, by hash: stable if data is reordered or grows."""
         if self.limit is None:
             return None
 
@@ -139,8 +140,8 @@ class DeclaredTask:
         return frozenset(heapq.nsmallest(self.limit, ids, key=rank))
 
     def _drafts(self, renderer: Renderer) -> Iterator[tuple[Draft, str]]:
-        """Yield all rows that are items of the chosen groups, with their prompts' beginnings."""
-        seen: Counter[str] = Counter()
+        """Yield the rows that are items of the selected groups, with their prompts' prefixes."""
+        counts: Counter[str] = Counter()
         groups: set[str] = set()
         for row, file_group, prefix in self._rows(renderer):
             if not renderer.keeps(row, file_group):
@@ -148,25 +149,25 @@ class DeclaredTask:
             draft = renderer.draft(row, file_group)
             groups.add(draft.group)
             if not self.groups or draft.group in self.groups:
-                seen[draft.id] += 1
-                yield self._unique(draft, seen[draft.id]), prefix
+                counts[draft.id] += 1
+                yield self._unique(draft, counts[draft.id]), prefix
         if self.spec.fields.group:
             self._check_groups(groups)
-        if not seen:
+        if not counts:
             raise UsageError(f"{self.name}: {self.root}: the data has no rows: correct it")
 
     def _unique(self, draft: Draft, count: int) -> Draft:
-        """Number a question that is there again; an id that the data gives may not be."""
+        """Number a repeated question; ids of the data may not repeat."""
         if count == 1:
             return draft
         if self.spec.fields.id:
             raise UsageError(
-                f"{draft.where}: the id {draft.id!r} is there twice: give each its own"
+                f"{draft.where}: the id {draft.id!r} is there twice: give each row its own"
             )
         return draft._replace(id=f"{draft.id}-{count}")
 
     def _rows(self, renderer: Renderer) -> Iterator[tuple[Row, str, str]]:
-        """Yield rows with the group of their file and what stands before their question."""
+        """Yield rows with the group of their file and the prefix of their question."""
         data = self.spec.data
         if self._is_hub:
             for name in data.files:
@@ -181,7 +182,7 @@ class DeclaredTask:
     def _prefix(self, renderer: Renderer, group: str) -> str:
         data = self.spec.data
         if data.prefix_rule:
-            path = self._beside(group)[0]
+            path = self._example_files(group)[0]
             try:
                 text = path.read_bytes().decode("utf-8")
                 return PREFIX_RULES[data.prefix_rule](text, group, self.spec.edits)
@@ -195,7 +196,7 @@ class DeclaredTask:
         return head + "".join(renderer.shot(row, group) for row in self._shots(group))
 
     def _shots(self, group: str) -> list[Row]:
-        path, data = self._beside(group)[0], self.spec.data
+        path, data = self._example_files(group)[0], self.spec.data
         rows: list[Row] = []
         for row in read_rows(path, data.format, columns=data.columns, key=data.rows):
             rows.append(row)
@@ -203,20 +204,22 @@ class DeclaredTask:
                 return rows
         raise UsageError(f"{path}: {len(rows)} rows where {data.shot_count} shots are needed")
 
-    def _beside(self, group: str) -> list[Path]:
-        """Return the files that a group's prompts need besides its questions."""
-        named = self.spec.data.prefix or self.spec.data.shots
-        if not named:
+    def _example_files(self, group: str) -> list[Path]:
+        """Return the files of examples that a group's prompts need."""
+        pattern = self.spec.data.prefix or self.spec.data.shots
+        if not pattern:
             return []
-        path = self.root / named.replace("{group}", group)
+        path = self.root / pattern.replace("{group}", group)
         if not path.is_file():
-            raise NotFoundError(f"{self.name}: there is no {path}: it holds the examples shown")
+            raise NotFoundError(
+                f"{self.name}: there is no {path}: it holds the examples of the prompt"
+            )
         return [path]
 
-    def _check_groups(self, known: set[str]) -> None:
+    def _check_groups(self, names: set[str]) -> None:
         for group in self.groups:
-            if group not in known:
-                raise UsageError(unknown("group", group, known - {""}, where=self.name))
+            if group not in names:
+                raise UsageError(unknown("group", group, names - {""}, where=self.name))
 
     def _hub_hash(self) -> str:
         digest = hashlib.sha256()
@@ -228,7 +231,7 @@ class DeclaredTask:
 
 
 def _group(name: str, pattern: str) -> str:
-    """Return what the pattern's `*` matched, "" where it has none."""
+    """Return the text that the pattern's `*` matched, "" without one."""
     if "**" in pattern:
         return ""
     wild = re.escape(pattern).replace(r"\*", "([^/]*)", 1).replace(r"\*", "[^/]*")

@@ -1,7 +1,7 @@
 """Templates and expressions of a task's file, compiled once, with errors that name the row.
 
-Jinja in its sandbox; it knows nothing of tasks. A template's text and the values in it are used as
-they are, except that Jinja makes every line end of a template "\\n".
+They run in Jinja's sandbox. Texts and values stay unchanged, except that Jinja makes every line
+end of a template "\\n".
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ Render = Callable[[Mapping[str, Any]], str]
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
 
-def compile_template(text: str, what: str) -> Render:
-    """Return a function that renders a template. Raises UsageError for one that is malformed."""
+def compile_template(text: str, name: str) -> Render:
+    """Return a function that renders a template. Raises UsageError for a malformed template."""
     from jinja2 import TemplateSyntaxError
 
     try:
         return _environment().from_string(text).render
     except TemplateSyntaxError as error:
-        raise UsageError(f"{what}: not a template: {error.message}: {text!r}") from error
+        raise UsageError(f"{name}: not a template: {error.message}: {text!r}") from error
 
 
-def compile_expression(text: str, what: str) -> Evaluate:
+def compile_expression(text: str, name: str) -> Evaluate:
     """Return a function that evaluates an expression. Raises UsageError for a malformed one."""
     from jinja2 import TemplateSyntaxError, Undefined
 
     try:
         expression = _environment().compile_expression(text, undefined_to_none=False)
     except TemplateSyntaxError as error:
-        raise UsageError(f"{what}: not an expression: {error.message}: {text!r}") from error
+        raise UsageError(f"{name}: not an expression: {error.message}: {text!r}") from error
 
     def evaluate(values: Mapping[str, Any]) -> Any:
         value = expression(values)
         if isinstance(value, Undefined):
-            str(value)  # raises the UndefinedError that names what is missing
+            str(value)  # raises the UndefinedError that names the missing value
         return value
 
     return evaluate
 
 
 def evaluated(
-    call: Callable[[Mapping[str, Any]], Any], values: Mapping[str, Any], what: str
+    call: Callable[[Mapping[str, Any]], Any], values: Mapping[str, Any], name: str
 ) -> Any:
-    """Call what was compiled. Raises UsageError saying where it failed, and on which value."""
+    """Call a compiled template or expression. Raises UsageError with `name` and the reason."""
     from jinja2 import TemplateError
 
     try:
@@ -68,8 +68,8 @@ def evaluated(
         re.error,
     ) as error:
         reason = getattr(error, "message", None) or error
-        known = ", ".join(str(name) for name in values.get("row", values))
-        raise UsageError(f"{what}: {reason}: the row has {known}") from error
+        columns = ", ".join(str(column) for column in values.get("row", values))
+        raise UsageError(f"{name}: {reason}: the row has {columns}") from error
 
 
 @cache
@@ -80,7 +80,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
-    environment.filters["sub"] = lambda text, old, new: re.sub(old, new, text)
+    environment.filters["sub"] = lambda text, pattern, replacement: re.sub(
+        pattern, replacement, text
+    )
     environment.filters["letters"] = _letters
     environment.filters["digest"] = lambda text: hashlib.sha256(text.encode()).hexdigest()[:12]
     return environment

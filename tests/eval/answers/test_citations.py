@@ -34,16 +34,16 @@ def answer(text: str, *citations: dict[str, Any], hits: Any = None) -> dict[str,
 
 
 def test_citations_that_hold() -> None:
-    said = "The pump needs 230 volts [1]. 员工每年享有二十五天年假[2]。Its weight is 40 kg [1]."
-    validity = citation_validity(answer(said, VOLTS, DAYS))
+    text = "The pump needs 230 volts [1]. 员工每年享有二十五天年假[2]。Its weight is 40 kg [1]."
+    validity = citation_validity(answer(text, VOLTS, DAYS))
     assert (validity.valid, validity.cited, validity.problems) == (3, 3, ())
     assert validity.score == 1.0
-    assert citation_recall(answer(said, VOLTS, DAYS)) == 1.0
+    assert citation_recall(answer(text, VOLTS, DAYS)) == 1.0
 
 
 def test_a_sentence_quoted_word_for_word_counts_like_a_supported_one() -> None:
-    said = "The pump needs 230 volts when it runs. [1] 员工每年享有二十五天年假。[2]"
-    assert citation_recall(answer(said, VOLTS, DAYS)) == 1.0
+    text = "The pump needs 230 volts when it runs. [1] 员工每年享有二十五天年假。[2]"
+    assert citation_recall(answer(text, VOLTS, DAYS)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,19 @@ def test_each_failure_has_a_name(text: str, reason: str) -> None:
 
 def test_a_place_that_was_not_retrieved() -> None:
     only_weight = [passage("pump.md", 39, 71)]
-    said = answer("The pump needs 230 volts [1].", VOLTS, hits=only_weight)
-    assert citation_validity(said).problems == (CitationProblem(1, 0, 29, "not retrieved"),)
-    other = answer("The pump needs 230 volts [1].", VOLTS, hits=[passage("年假.md")])
-    assert citation_validity(other).problems == (CitationProblem(1, 0, 29, "not retrieved"),)
+    values = answer("The pump needs 230 volts [1].", VOLTS, hits=only_weight)
+    assert citation_validity(values).problems == (CitationProblem(1, 0, 29, "not retrieved"),)
+    other_passage = answer("The pump needs 230 volts [1].", VOLTS, hits=[passage("年假.md")])
+    assert citation_validity(other_passage).problems == (
+        CitationProblem(1, 0, 29, "not retrieved"),
+    )
     none = answer("The pump needs 230 volts [1].", VOLTS, hits=[])
     assert citation_validity(none).score == 0.0
     assert citation_recall(none) == 0.0
 
 
 @pytest.mark.parametrize(
-    ("uri", "quote", "said", "pieces"),
+    ("uri", "quote", "statement", "pieces"),
     [
         # overlapping, touching, and three in a row
         ("pump.md", "230 volts when it runs. Its dry weight is 40 kg", None, [(0, 40), (30, 95)]),
@@ -98,10 +100,10 @@ def test_a_place_that_was_not_retrieved() -> None:
     ],
 )
 def test_a_quotation_over_several_passages_was_retrieved(
-    uri: str, quote: str, said: str | None, pieces: list[tuple[int, int]]
+    uri: str, quote: str, statement: str | None, pieces: list[tuple[int, int]]
 ) -> None:
     hits = [passage(uri, start, min(end, len(DOCUMENTS[uri]))) for start, end in pieces]
-    text = (said or quote.rstrip(".。")) + (" [1]." if uri == "pump.md" else "[1]。")
+    text = (statement or quote.rstrip(".。")) + (" [1]." if uri == "pump.md" else "[1]。")
     for order in (hits, hits[::-1]):
         validity = citation_validity(answer(text, cite(1, uri, quote), hits=order))
         assert validity.problems == ()
@@ -109,14 +111,16 @@ def test_a_quotation_over_several_passages_was_retrieved(
 
 
 def test_what_lies_between_passages_was_not_retrieved() -> None:
-    apart = [passage("pump.md", 0, 36), passage("pump.md", 40, 95)]
-    said = answer("The pump needs 230 volts [1].", VOLTS, hits=apart)
-    assert [p.reason for p in citation_validity(said).problems] == ["not retrieved"]
+    separate = [passage("pump.md", 0, 36), passage("pump.md", 40, 95)]
+    values = answer("The pump needs 230 volts [1].", VOLTS, hits=separate)
+    assert [p.reason for p in citation_validity(values).problems] == ["not retrieved"]
     torn = passage("pump.md", 30, 95)
     torn["text"] = torn["text"].replace("runs", "rusts")[: 95 - 30]
     torn["end"] = torn["start"] + len(torn["text"])
-    other = answer("The pump needs 230 volts [1].", VOLTS, hits=[passage("pump.md", 0, 36), torn])
-    assert [p.reason for p in citation_validity(other).problems] == ["not retrieved"]
+    torn_values = answer(
+        "The pump needs 230 volts [1].", VOLTS, hits=[passage("pump.md", 0, 36), torn]
+    )
+    assert [p.reason for p in citation_validity(torn_values).problems] == ["not retrieved"]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +139,9 @@ def test_a_quotation_that_does_not_stand_there(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(-9, 3), (80, 10**15), (9, 2)])
 def test_a_place_outside_of_its_document(start: int, end: int) -> None:
-    said = answer("The pump needs 230 volts [1].", {**VOLTS, "start": start, "end": end})
-    assert citation_validity(said).valid == 0
-    assert citation_recall(said) == 0.0
+    values = answer("The pump needs 230 volts [1].", {**VOLTS, "start": start, "end": end})
+    assert citation_validity(values).valid == 0
+    assert citation_recall(values) == 0.0
 
 
 def test_a_verdict_that_came_with_the_answer_is_not_believed() -> None:
@@ -156,28 +160,28 @@ def test_a_wrong_source_does_not_spoil_the_right_one_beside_it() -> None:
 def test_several_sources_hold_a_sentence_together() -> None:
     weight = cite(2, "pump.md", "Its dry weight is 40 kg in all.")
     hits = [passage("pump.md", 0, 38), passage("pump.md", 39, 71)]
-    said = "The pump needs 230 volts, its dry weight is 40 kg [1][2]."
-    assert citation_validity(answer(said, VOLTS, weight, hits=hits)).score == 1.0
-    alone = citation_validity(answer(said.replace("[2]", ""), VOLTS, weight, hits=hits))
+    text = "The pump needs 230 volts, its dry weight is 40 kg [1][2]."
+    assert citation_validity(answer(text, VOLTS, weight, hits=hits)).score == 1.0
+    alone = citation_validity(answer(text.replace("[2]", ""), VOLTS, weight, hits=hits))
     assert [(p.n, p.reason) for p in alone.problems] == [(1, "words"), (1, "details")]
 
 
 def test_a_quoted_sentence_holds_with_whatever_it_says() -> None:
-    said = "Its dry weight is 40 kg in all. [1]"
+    text = "Its dry weight is 40 kg in all. [1]"
     weight = cite(1, "pump.md", "Its dry weight is 40 kg in all.")
-    assert citation_validity(answer(said, weight)).score == 1.0
+    assert citation_validity(answer(text, weight)).score == 1.0
 
 
 def test_a_place_in_two_overlapping_passages() -> None:
     hits = [passage("pump.md", 0, 45), passage("pump.md", 0, 71)]
-    said = answer("The pump needs 230 volts [1]. Its weight is 40 kg [1].", VOLTS, hits=hits)
-    assert citation_validity(said).score == 1.0
+    values = answer("The pump needs 230 volts [1]. Its weight is 40 kg [1].", VOLTS, hits=hits)
+    assert citation_validity(values).score == 1.0
 
 
 def test_recall_counts_sentences_without_a_citation() -> None:
-    said = "The pump needs 230 volts [1]. It is painted green. It is."
-    assert citation_recall(answer(said, VOLTS)) == pytest.approx(1 / 2)
-    assert citation_validity(answer(said, VOLTS)).score == 1.0
+    text = "The pump needs 230 volts [1]. It is painted green. It is."
+    assert citation_recall(answer(text, VOLTS)) == pytest.approx(1 / 2)
+    assert citation_validity(answer(text, VOLTS)).score == 1.0
     assert citation_recall(answer("水泵很重。员工享有年假[2]。", DAYS)) == pytest.approx(1 / 2)
 
 
@@ -195,28 +199,30 @@ def test_a_refusal_cites_nothing() -> None:
 
 
 def test_of_a_text_in_json_only_the_sources_are_checked() -> None:
-    said = answer('{"volts": 110, "source": [1]}', VOLTS, {**DAYS, "quote": "x"})
-    assert [(p.n, p.reason) for p in citation_validity(said).problems] == [(2, "misquoted")]
-    assert citation_validity(said).cited == 2
+    values = answer('{"volts": 110, "source": [1]}', VOLTS, {**DAYS, "quote": "x"})
+    assert [(p.n, p.reason) for p in citation_validity(values).problems] == [(2, "misquoted")]
+    assert citation_validity(values).cited == 2
 
 
 def test_the_json_that_ragkit_prints_is_read() -> None:
     hit = Hit(3, 9, "pump.md", "Pump", 1, 0, len(PUMP), PUMP, 0.5, {}, ("Manual", "Power"))
     citation = Citation(1, 3, "pump.md", "Pump", 1, 0, 38, PUMP[:38], "verified")
-    made = Answer("The manual: 230 volts [1].", False, "", (citation,), hits=(hit,), used=(hit,))
-    printed = {**answer_json(made), "hits": [hit_json(hit)]}
+    core_answer = Answer(
+        "The manual: 230 volts [1].", False, "", (citation,), hits=(hit,), used=(hit,)
+    )
+    printed = {**answer_json(core_answer), "hits": [hit_json(hit)]}
     assert citation_validity(printed).score == 1.0  # "manual" stands in a heading
     with pytest.raises(UsageError, match='has no "text": keep the passages with their text'):
-        citation_validity(answer_json(made))
+        citation_validity(answer_json(core_answer))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"answer": None}, "answer of the answer is None, not a string"),
         ({"refused": "no"}, "refused of the answer is 'no', not true or false"),
         ({"citations": {}}, "citations of the answer is {}, not a list"),
-        ({"citations": [3]}, r"citations\[0\] of the answer is no JSON object"),
+        ({"citations": [3]}, r"citations\[0\] of the answer is not a JSON object"),
         ({"citations": [{**VOLTS, "n": "1"}]}, r"citations\[0\].n of the answer is '1', not a"),
         ({"citations": [{**VOLTS, "start": True}]}, r"citations\[0\].start of the answer is True"),
         ({"citations": [{"n": 1}]}, r"citations\[0\] of the answer names no document"),
@@ -227,6 +233,6 @@ def test_the_json_that_ragkit_prints_is_read() -> None:
         ),
     ],
 )
-def test_json_that_is_no_answer_is_named(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_json_that_is_no_answer_is_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         citation_validity({**answer("Yes.", VOLTS), **wrong})

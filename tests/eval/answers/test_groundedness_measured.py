@@ -26,7 +26,7 @@ def test_the_screen_on_sentences_that_people_wrote() -> None:
     answers = [row["output"][0]["answer"] for row in rows]
     passages = [row["passages"][0] for row in rows]
     terms = [set(analyse(passage["text"])) for passage in passages]
-    frequency = Counter(term for found in terms for term in found)
+    frequency = Counter(term for passage_terms in terms for term in passage_terms)
 
     def flagged(answer: str, passage: dict[str, str]) -> int:
         text, title = passage["text"], passage["title"]
@@ -34,25 +34,27 @@ def test_the_screen_on_sentences_that_people_wrote() -> None:
         return len(groundedness({"answer": answer, "hits": [hit]}).unsupported)
 
     def nearest(i: int) -> int:
-        wanted = set(analyse(f"{rows[i]['input']} {answers[i]}"))
-        others = (j for j in range(len(rows)) if passages[j]["text"] != passages[i]["text"])
-        return max(others, key=lambda j: sum(1 / frequency[term] for term in wanted & terms[j]))
+        question_terms = set(analyse(f"{rows[i]['input']} {answers[i]}"))
+        candidates = (j for j in range(len(rows)) if passages[j]["text"] != passages[i]["text"])
+        return max(
+            candidates, key=lambda j: sum(1 / frequency[term] for term in question_terms & terms[j])
+        )
 
     count = sum(sentences(answer) for answer in answers)
-    own = sum(map(flagged, answers, passages))
+    flagged_count = sum(map(flagged, answers, passages))
     far = sum(flagged(a, passages[(i + 7) % len(rows)]) for i, a in enumerate(answers))
     near = sum(flagged(a, passages[nearest(i)]) for i, a in enumerate(answers))
     denied = [re.sub(r"\b(is|was|are|were)\b", r"\1 not", a, count=1) for a in answers]
-    denials = sum(new != old for new, old in zip(denied, answers, strict=True))
-    noticed = sum(map(flagged, denied, passages)) - own
-    recall, precision = near / count, near / (near + own)
+    denials = sum(denied_text != text for denied_text, text in zip(denied, answers, strict=True))
+    noticed = sum(map(flagged, denied, passages)) - flagged_count
+    recall, precision = near / count, near / (near + flagged_count)
     print(
-        f"\ngroundedness of {count} sentences: unsupported by their own passage {own}, by another"
-        f" question's {far}, by the most similar other {near} (recall {recall:.3f}, precision"
-        f" {precision:.3f}); denials noticed {noticed} of {denials}"
+        f"\ngroundedness of {count} sentences: unsupported by their own passage {flagged_count},"
+        f" by another question's {far}, by the most similar other {near} (recall"
+        f" {recall:.3f}, precision {precision:.3f}); denials noticed {noticed} of {denials}"
     )
     assert (count, denials) == (327, 118)
-    assert own <= 12
+    assert flagged_count <= 12
     assert far >= 325
     assert recall >= 0.98
     assert precision >= 0.96

@@ -49,9 +49,9 @@ def test_what_the_passages_hold_is_supported(text: str) -> None:
 )
 def test_what_they_do_not_hold_is_pointed_at(wrong: str) -> None:
     text = f"Its dry weight is 40 kg. {wrong} 员工享有年假。"
-    found = groundedness(answer(text))
-    assert found.score == pytest.approx(2 / 3)
-    (span,) = found.unsupported
+    screened = groundedness(answer(text))
+    assert screened.score == pytest.approx(2 / 3)
+    (span,) = screened.unsupported
     assert text[span.start : span.end].strip() == wrong
 
 
@@ -80,6 +80,6 @@ def test_a_refusal_and_an_answer_without_passages() -> None:
 
 @given(st.text(alphabet="a1%.。员 \n[]\"”「」《“,-'", max_size=60))
 def test_any_text_has_a_score_and_spans_within_it(text: str) -> None:
-    found = groundedness(answer(text))
-    assert 0.0 <= found.score <= 1.0
-    assert all(0 <= span.start < span.end <= len(text) for span in found.unsupported)
+    screened = groundedness(answer(text))
+    assert 0.0 <= screened.score <= 1.0
+    assert all(0 <= span.start < span.end <= len(text) for span in screened.unsupported)

@@ -62,13 +62,15 @@ def test_a_perfect_confidence_has_the_least_area_and_a_constant_one_the_base_rat
 @given(
     st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), min_size=1, max_size=12)
 )
-def test_the_area_of_ties_is_the_mean_over_their_orders(asked: list[tuple[float, bool]]) -> None:
+def test_the_area_of_ties_is_the_mean_over_their_orders(
+    questions: list[tuple[float, bool]],
+) -> None:
     chance, areas = random.Random(1), []
     for _ in range(300):
-        order = sorted(asked, key=lambda pair: (-pair[0], chance.random()))
+        order = sorted(questions, key=lambda pair: (-pair[0], chance.random()))
         wrong = [sum(not can for _, can in order[: n + 1]) / (n + 1) for n in range(len(order))]
         areas.append(sum(wrong) / len(wrong))
-    curve = refusal_curve([value for value, _ in asked], [can for _, can in asked])
+    curve = refusal_curve([value for value, _ in questions], [can for _, can in questions])
     assert curve.area == pytest.approx(sum(areas) / len(areas), abs=0.08)
     assert curve.least_area <= curve.area + 1e-12
     assert curve.points[-1].coverage == 1.0
@@ -77,7 +79,7 @@ def test_the_area_of_ties_is_the_mean_over_their_orders(asked: list[tuple[float,
 def test_unusable_input() -> None:
     with pytest.raises(UsageError, match="2 outcomes for 1 questions"):
         refusal_scores([True, False], [True])
-    with pytest.raises(UsageError, match="no question was asked"):
+    with pytest.raises(UsageError, match="the set has no questions"):
         refusal_curve([], [])
     with pytest.raises(UsageError, match="the confidence of question 2 is not a number"):
         refusal_curve([0.5, math.nan], [True, False])

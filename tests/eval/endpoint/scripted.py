@@ -49,12 +49,12 @@ def completion(text: str = "", **logprobs: Any) -> Reply:
 def letters(**logprobs: float) -> Reply:
     """A completion of one token with these candidates; an underscore stands for a space."""
     top = {token.replace("_", " "): value for token, value in logprobs.items()}
-    return completion(max(top, key=lambda one: top[one]), top_logprobs=[top])
+    return completion(max(top, key=lambda token: top[token]), top_logprobs=[top])
 
 
-def chat(text: str | None, **more: Any) -> Reply:
+def chat(text: str | None, **fields: Any) -> Reply:
     """A chat completion; `more` goes into its choice."""
-    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", **fields}
     return Reply({"choices": [choice]})
 
 
@@ -69,10 +69,10 @@ def letter_of(prompt: str) -> str:
     return "ABCD"[hashlib.sha256(prompt.encode()).digest()[0] % 4]
 
 
-def by_letter(asked: Asked) -> Reply:
-    letter = letter_of(asked.body["prompt"])
-    rest = {f"_{one}": -3.0 for one in "ABCD" if one != letter}
-    return letters(**{f"_{letter}": -0.1}, **rest)
+def by_letter(request: Asked) -> Reply:
+    letter = letter_of(request.body["prompt"])
+    wrong = {f"_{label}": -3.0 for label in "ABCD" if label != letter}
+    return letters(**{f"_{letter}": -0.1}, **wrong)
 
 
 class ScriptedServer:
@@ -87,12 +87,12 @@ class ScriptedServer:
         script: Script = by_letter,
         *,
         models: tuple[str, ...] = ("tiny",),
-        beside: dict[str, Callable[[dict[str, Any]], Reply]] | None = None,
+        at_root: dict[str, Callable[[dict[str, Any]], Reply]] | None = None,
         keep: bool = True,
     ) -> None:
         self.script = script
         self.models = models
-        self.beside = beside or {}
+        self.at_root = at_root or {}
         self.keep = keep
         self.asked: list[Asked] = []
         self.count = self.running = self.most_running = self.left = 0
@@ -122,7 +122,7 @@ class ScriptedServer:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_get("/v1/models", self._list)
         app.router.add_post("/v1/{path:.*}", self._answer)
-        app.router.add_route("*", "/{path:.*}", self._beside)
+        app.router.add_route("*", "/{path:.*}", self._at_root)
         runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -132,25 +132,25 @@ class ScriptedServer:
         return runner
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        models = [{"id": one, "owned_by": "vllm", "max_model_len": 4096} for one in self.models]
+        models = [{"id": name, "owned_by": "vllm", "max_model_len": 4096} for name in self.models]
         return web.json_response({"object": "list", "data": models})
 
-    async def _beside(self, request: web.Request) -> web.StreamResponse:
-        made = self.beside.get(request.path)
-        if made is None:
+    async def _at_root(self, request: web.Request) -> web.StreamResponse:
+        reply = self.at_root.get(request.path)
+        if reply is None:
             return web.json_response({"detail": "Not Found"}, status=404)
-        return _response(made(json.loads(await request.read() or b"{}")))
+        return _response(reply(json.loads(await request.read() or b"{}")))
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.count += 1
         body = json.loads(await request.read())
-        asked = Asked(request.path, body, self.count, dict(request.headers))
+        received = Asked(request.path, body, self.count, dict(request.headers))
         if self.keep:
-            self.asked.append(asked)
+            self.asked.append(received)
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
-            reply = self.script(asked)
+            reply = self.script(received)
             await asyncio.sleep(reply.delay_s)
         except asyncio.CancelledError:
             self.left += 1

@@ -37,20 +37,20 @@ def sent(script: Script, task: Task = LETTER, item: Item = ITEM, **options: Any)
         return server.asked
 
 
-def told(script: Script, task: Task = LETTER, **options: Any) -> Response:
+def answer_of(script: Script, task: Task = LETTER, **options: Any) -> Response:
     with ScriptedServer(script) as server:
         return ask(server.url, task, **options)
 
 
 def in_turn(*replies: Reply) -> Script:
     """Answer the first request with the first reply, and so on; the last for all others."""
-    return lambda asked: replies[min(asked.number, len(replies)) - 1]
+    return lambda request: replies[min(request.number, len(replies)) - 1]
 
 
 def test_a_letter_is_one_request_for_one_token_and_its_candidates() -> None:
-    (asked,) = sent(in_turn(letters(_A=-2.0, _B=-0.5)))
-    assert asked.path == "/v1/completions"
-    assert asked.body == {
+    (request,) = sent(in_turn(letters(_A=-2.0, _B=-0.5)))
+    assert request.path == "/v1/completions"
+    assert request.body == {
         "model": "tiny",
         "prompt": "Two and two?\nAnswer:",
         "temperature": 0,
@@ -61,7 +61,7 @@ def test_a_letter_is_one_request_for_one_token_and_its_candidates() -> None:
 
 
 def test_candidates_come_best_first() -> None:
-    response = told(in_turn(letters(_A=-2.0, _B=-0.5, B=-1.0)))
+    response = answer_of(in_turn(letters(_A=-2.0, _B=-0.5, B=-1.0)))
     assert response.top == ((" B", -0.5), ("B", -1.0), (" A", -2.0))
     assert response.usage == Usage(7, 1)
     assert 0 < response.latency_s < 5
@@ -74,16 +74,16 @@ def test_a_letter_is_asked_of_a_chat() -> None:
     )
     with ScriptedServer(in_turn(reply)) as server:
         response = ask(server.url, chat=True)
-    (asked,) = server.asked
-    assert asked.path == "/v1/chat/completions"
-    assert asked.body["messages"] == [{"role": "user", "content": "Two and two?\nAnswer:"}]
-    assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
+    (request,) = server.asked
+    assert request.path == "/v1/chat/completions"
+    assert request.body["messages"] == [{"role": "user", "content": "Two and two?\nAnswer:"}]
+    assert (request.body["logprobs"], request.body["top_logprobs"]) == (True, 20)
     assert response.top == (("B", -0.25), ("A", -1.5))
 
 
 def test_a_server_that_allows_fewer_candidates_is_asked_for_fewer_from_then_on() -> None:
-    def capped(asked: Asked) -> Reply:
-        if asked.body["logprobs"] > 5:
+    def capped(request: Asked) -> Reply:
+        if request.body["logprobs"] > 5:
             return error(400, "Requested sample logprobs of 20, which is greater than max: 5")
         return letters(_A=-0.1)
 
@@ -95,11 +95,11 @@ def test_a_server_that_allows_fewer_candidates_is_asked_for_fewer_from_then_on()
 
     with ScriptedServer(capped) as server:
         asyncio.run(twice(server.url))
-    assert [one.body["logprobs"] for one in server.asked] == [20, 5, 5]
+    assert [request.body["logprobs"] for request in server.asked] == [20, 5, 5]
 
 
 def test_a_server_without_log_probabilities_leaves_the_text() -> None:
-    response = told(in_turn(completion(" B")))
+    response = answer_of(in_turn(completion(" B")))
     assert (response.text, response.top) == (" B", ())
 
 
@@ -121,19 +121,19 @@ def test_generating_sends_the_tasks_sampling_and_says_how_it_ended() -> None:
 def test_a_chat_keeps_the_thinking_apart() -> None:
     reply = chat(None)
     reply.body["choices"][0]["message"]["reasoning_content"] = "Two and two are"
-    response = told(in_turn(reply), CHAT)
+    response = answer_of(in_turn(reply), CHAT)
     assert (response.text, response.detail) == ("", {"reasoning": "Two and two are"})
 
 
 def test_the_options_take_the_place_of_the_tasks_own() -> None:
-    (asked,) = sent(in_turn(completion("4")), CHAT, chat=False, special_tokens=False)
-    assert asked.path == "/v1/completions"
-    assert asked.body["add_special_tokens"] is False
+    (request,) = sent(in_turn(completion("4")), CHAT, chat=False, special_tokens=False)
+    assert request.path == "/v1/completions"
+    assert request.body["add_special_tokens"] is False
 
 
 def test_half_a_surrogate_pair_is_replaced() -> None:
     raw = '{"choices": [{"text": "\\ud83d!", "finish_reason": "stop"}]}'
-    assert told(in_turn(Reply(raw)), GENERATE).text == "?!"
+    assert answer_of(in_turn(Reply(raw)), GENERATE).text == "?!"
 
 
 # Faults
@@ -312,15 +312,15 @@ def test_the_only_model_needs_no_name_and_the_server_tells_of_itself() -> None:
             return endpoint.model, endpoint.about
 
     version = {"/version": lambda body: Reply({"version": "0.32.0"})}
-    with ScriptedServer(beside=version) as server:
-        known = asyncio.run(about(server.url))
-    assert known == ("tiny", {"max_model_len": 4096, "server": "vllm 0.32.0"})
+    with ScriptedServer(at_root=version) as server:
+        description = asyncio.run(about(server.url))
+    assert description == ("tiny", {"max_model_len": 4096, "server": "vllm 0.32.0"})
 
 
 def test_a_task_over_a_collection_is_refused() -> None:
     with (
         ScriptedServer() as server,
-        pytest.raises(UsageError, match="use 'ragkit eval rag' in place of 'run'"),
+        pytest.raises(UsageError, match="use 'ragkit eval rag' instead of 'run'"),
     ):
         ask(server.url, FakeTask((ITEM,), method="rag"))
 

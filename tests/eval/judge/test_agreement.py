@@ -72,9 +72,9 @@ def test_the_interval_holds_the_value_and_grows_when_answers_belong_together() -
     fours = kappa_interval(x * 4, y * 4, [str(i) for i in range(200)] * 4)
     assert fours is not None
     assert fours.high - fours.low == pytest.approx(alone.high - alone.low, rel=0.05)
-    one = kappa_interval(x, y, ["a"] * 200)
-    assert one is not None
-    assert (one.low, one.high) == (-1.0, 1.0)
+    single_cluster = kappa_interval(x, y, ["a"] * 200)
+    assert single_cluster is not None
+    assert (single_cluster.low, single_cluster.high) == (-1.0, 1.0)
 
 
 def test_rank_correlation_with_ties() -> None:
@@ -85,30 +85,30 @@ def test_rank_correlation_with_ties() -> None:
 
 
 def test_a_failure_counts_as_wrong_and_never_as_the_same() -> None:
-    found = agreement(
+    measured = agreement(
         [1.0, 0.0, None, 0.5], [1.0, 0.5, None, 0.5], [1, 0, 1, 0], ["", "", "", ""], [9, 9, 9, 9]
     )
-    assert found.accuracy.mean == 0.5
-    assert found.failures.mean == 0.25
-    assert found.consistency.mean == 0.5
-    assert (found.items, found.right, found.clusters) == (4, 2, 4)
+    assert measured.accuracy.mean == 0.5
+    assert measured.failures.mean == 0.25
+    assert measured.consistency.mean == 0.5
+    assert (measured.items, measured.right, measured.clusters) == (4, 2, 4)
     # Of the three that got a verdict: 1/0/.5 for labels 1/0/0. Mean square .25/3; by chance
     # 1.25/3 + 1/3 - 2 * .5 * 1/3 = 1.25/3.
-    assert found.kappa is not None
-    assert found.kappa.mean == pytest.approx(1 - 0.25 / 1.25)
-    assert found.auc is not None
-    assert found.auc.mean == 1.0
-    assert found.length_bias is None
+    assert measured.kappa is not None
+    assert measured.kappa.mean == pytest.approx(1 - 0.25 / 1.25)
+    assert measured.auc is not None
+    assert measured.auc.mean == 1.0
+    assert measured.length_bias is None
 
 
 def test_without_any_verdict_only_failures_are_told() -> None:
-    found = agreement([None, None], [None, None], [1, 0], ["", ""], [1, 2])
-    assert (found.kappa, found.auc, found.spearman) == (None, None, None)
-    assert (found.accuracy.mean, found.failures.mean) == (0.0, 1.0)
+    measured = agreement([None, None], [None, None], [1, 0], ["", ""], [1, 2])
+    assert (measured.kappa, measured.auc, measured.spearman) == (None, None, None)
+    assert (measured.accuracy.mean, measured.failures.mean) == (0.0, 1.0)
 
 
 def test_a_taste_for_long_answers_shows() -> None:
     scores = [0.0, 0.5, 1.0, 1.0]
-    found = agreement(scores, scores, [0, 0, 0, 1], ["", "", "", ""], [10, 20, 30, 5])
+    measured = agreement(scores, scores, [0, 0, 0, 1], ["", "", "", ""], [10, 20, 30, 5])
     # excess 0, .5, 1, 0 and lengths 10, 20, 30, 5: ranks 1.5, 3, 4, 1.5 and 2, 3, 4, 1
-    assert found.length_bias == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
+    assert measured.length_bias == pytest.approx(4.5 / (4.5 * 5) ** 0.5)

@@ -29,13 +29,17 @@ def _agreement(items: int = 60, *, wrong: int = 0, failed: int = 0, fickle: int 
         scores[i] = 1 - labels[i]
     for i in range(items - failed, items):
         scores[i] = None
-    again = [0.5 if i < fickle else score for i, score in enumerate(scores)]
-    return agreement(scores, again, labels, [""] * items, list(range(items)))
+    repeated = [0.5 if i < fickle else score for i, score in enumerate(scores)]
+    return agreement(scores, repeated, labels, [""] * items, list(range(items)))
 
 
-def _values(found: Agreement, signature: str = "judge|x") -> dict[str, Any]:
+def _values(measured: Agreement, signature: str = "judge|x") -> dict[str, Any]:
     return certificate_json(
-        signature, found, created="2026-11-21T12:00:00+00:00", data_name="a.jsonl", data_hash="0f"
+        signature,
+        measured,
+        created="2026-11-21T12:00:00+00:00",
+        data_name="a.jsonl",
+        data_hash="0f",
     )
 
 
@@ -45,7 +49,7 @@ def test_a_judge_that_agrees_is_usable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "failed"),
+    ("measured", "failed"),
     [
         (_agreement(48), {"answers"}),
         (_agreement(wrong=14), {"kappa", "kappa, lower end"}),
@@ -56,14 +60,14 @@ def test_a_judge_that_agrees_is_usable() -> None:
         (_agreement(fickle=4), {"same verdict twice"}),
     ],
 )
-def test_one_condition_that_fails_is_enough(found: Agreement, failed: set[str]) -> None:
-    assert {check.name for check in checks(found) if not check.passed} == failed
-    assert not usable(found)
+def test_one_condition_that_fails_is_enough(measured: Agreement, failed: set[str]) -> None:
+    assert {check.name for check in checks(measured) if not check.passed} == failed
+    assert not usable(measured)
 
 
 def test_labels_of_one_kind_tell_nothing() -> None:
-    found = agreement([1.0] * 60, [1.0] * 60, [1.0] * 60, [""] * 60, [1] * 60)
-    failed = {check.name: check.measured for check in checks(found) if not check.passed}
+    measured = agreement([1.0] * 60, [1.0] * 60, [1.0] * 60, [""] * 60, [1] * 60)
+    failed = {check.name: check.measured for check in checks(measured) if not check.passed}
     assert failed == {"answers of the rarer label": 0, "kappa": None, "kappa, lower end": None}
 
 
@@ -71,11 +75,11 @@ def test_a_certificate_is_found_by_its_judges_signature_alone(tmp_path: Path) ->
     assert find("judge|x", tmp_path) is None
     path = keep(_values(_agreement()), tmp_path)
     assert path.parent == tmp_path / "judges"
-    found = find("judge|x", tmp_path)
-    assert found is not None
-    assert (found.items, found.kappa, found.usable) == (60, 1.0, True)
-    assert (found.data_name, found.created) == ("a.jsonl", "2026-11-21T12:00:00+00:00")
-    assert mark(found) == "checked:kappa=1.00,n=60"
+    certificate = find("judge|x", tmp_path)
+    assert certificate is not None
+    assert (certificate.items, certificate.kappa, certificate.usable) == (60, 1.0, True)
+    assert (certificate.data_name, certificate.created) == ("a.jsonl", "2026-11-21T12:00:00+00:00")
+    assert mark(certificate) == "checked:kappa=1.00,n=60"
     assert find("judge|y", tmp_path) is None
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -90,7 +94,7 @@ def test_a_damaged_certificate_is_no_certificate(text: str, tmp_path: Path) -> N
     path = path_of("judge|x", tmp_path)
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"is no judge's certificate: .*: remove it, and run"):
+    with pytest.raises(UsageError, match=r"not the certificate of a judge: .*: remove it, and run"):
         find("judge|x", tmp_path)
 
 

@@ -68,15 +68,15 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 def test_a_judge_that_agrees_is_usable_and_kept(check: Check) -> None:
     rows = [_row(n) for n in range(60)]
     out, _ = check(*rows, options=("--json", "--out", "mine.json"))
-    said = json.loads(out)
-    assert said["usable"] is True
-    assert said["signature"] == "judge|by:words|v:1"
-    assert said["agreement"]["kappa"]["mean"] == 1.0
-    assert said["agreement"]["clusters"] == 30
-    assert said["data"]["name"] == "labelled.jsonl"
-    kept = json.loads(Path(said["kept"]).read_text(encoding="utf-8"))
-    assert kept == json.loads((check.folder / "mine.json").read_text(encoding="utf-8"))
-    assert kept == {name: said[name] for name in kept}
+    printed = json.loads(out)
+    assert printed["usable"] is True
+    assert printed["signature"] == "judge|by:words|v:1"
+    assert printed["agreement"]["kappa"]["mean"] == 1.0
+    assert printed["agreement"]["clusters"] == 30
+    assert printed["data"]["name"] == "labelled.jsonl"
+    certificate = json.loads(Path(printed["kept"]).read_text(encoding="utf-8"))
+    assert certificate == json.loads((check.folder / "mine.json").read_text(encoding="utf-8"))
+    assert certificate == {name: printed[name] for name in certificate}
 
 
 def test_what_is_against_a_judge_is_said(check: Check) -> None:
@@ -112,9 +112,11 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, row: str, message: 
 
 
 def test_mistakes_are_one_line(check: Check) -> None:
-    _, said = check("", code=2)
-    assert said == "ragkit: labelled.jsonl is empty: label some answers, one JSON object a line\n"
-    _, said = check(_row(0), options=("--judge", "llm"), code=2)
-    assert "needs a language model: set RAGKIT_LLM_URL" in said
-    assert len(said.splitlines()) == 1
+    _, message = check("", code=2)
+    assert (
+        message == "ragkit: labelled.jsonl is empty: label some answers, one JSON object a line\n"
+    )
+    _, message = check(_row(0), options=("--judge", "llm"), code=2)
+    assert "needs a language model: set RAGKIT_LLM_URL" in message
+    assert len(message.splitlines()) == 1
     assert not (check.folder / "home").exists()

@@ -24,7 +24,7 @@ def test_the_labelled_answers_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "labelled.jsonl"
     path.write_text(block, encoding="utf-8")
     answers = read_labelled_answers(path, "correctness")
-    assert [one.label for one in answers] == [1.0, 0.0, 0.5]
+    assert [answer.label for answer in answers] == [1.0, 0.0, 0.5]
     assert answers[2].cluster == "badges"
 
 

@@ -33,10 +33,12 @@ class Fixed:
 
     signature = "judge|fixed"
 
-    def __init__(self, said: Verdict | ParseFailure, dimension: Dimension = "correctness") -> None:
+    def __init__(
+        self, verdict: Verdict | ParseFailure, dimension: Dimension = "correctness"
+    ) -> None:
         self.dimension: Dimension = dimension
         self.asked: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = []
-        self._said = said
+        self._said = verdict
 
     def judge(
         self, question: str, answer: str, passages: Sequence[str], references: Sequence[str]
@@ -68,7 +70,7 @@ def make(settings: Settings) -> Judge:
 
 
 class Numbers(Fixed):
-    def judge(self, *given: object) -> Any:
+    def judge(self, *arguments: object) -> Any:
         return 0.5
 
 
@@ -87,9 +89,9 @@ def test_three_grades_are_three_scores(grade: int, score: float) -> None:
     ("reply", "why"),
     [
         ("Score: 2", "it is not JSON"),
-        ('{"score": 2}', "it is no object of reason, score"),
-        ('{"reason": "r", "score": 2, "more": 1}', "it is no object of reason, score"),
-        ('{"reason": "r", "score": 3}', '"score" is 3: none of 0, 1, 2'),
+        ('{"score": 2}', "it is not an object of reason, score"),
+        ('{"reason": "r", "score": 2, "more": 1}', "it is not an object of reason, score"),
+        ('{"reason": "r", "score": 3}', '"score" is 3: not one of 0, 1, 2'),
         ('{"reason": "r", "score": "2"}', '"score" is not of the type integer'),
         ('{"reason": "r", "score": true}', '"score" is not of the type integer'),
         ('{"reason": "r", "score": 1.5}', '"score" is not of the type integer'),
@@ -99,9 +101,9 @@ def test_three_grades_are_three_scores(grade: int, score: float) -> None:
 )
 def test_a_reply_that_cannot_be_read_is_a_value_with_its_text(reply: str, why: str) -> None:
     model = FakeLanguageModel(reply)
-    said = LanguageModelJudge(model).judge("Why?", "So.", [], ["So."])
-    assert isinstance(said, ParseFailure)
-    assert (said.raw, said.why[: len(why)]) == (reply, why)
+    verdict = LanguageModelJudge(model).judge("Why?", "So.", [], ["So."])
+    assert isinstance(verdict, ParseFailure)
+    assert (verdict.raw, verdict.why[: len(why)]) == (reply, why)
     assert len(model.asked) == 2
 
 
@@ -113,9 +115,9 @@ def test_a_second_reply_may_be_right() -> None:
 
 
 def test_a_reply_that_was_cut_is_no_verdict_even_when_it_is_whole() -> None:
-    said = parsed(RIGHT, SCHEMA, cut=True)
-    assert isinstance(said, ParseFailure)
-    assert said.why == "it was cut off at the limit of tokens"
+    reply = parsed(RIGHT, SCHEMA, cut=True)
+    assert isinstance(reply, ParseFailure)
+    assert reply.why == "it was cut off at the limit of tokens"
 
 
 def test_a_fence_around_the_json_is_no_failure() -> None:
@@ -252,7 +254,7 @@ def test_a_judge_by_name(tmp_path: Path) -> None:
         ("llm:correctnes", "did you mean 'llm:correctness'"),
         ("nowhere.at.all:judge", "'nowhere.at.all:judge' cannot be loaded: No module"),
         ("tests.eval.judge.test_judge:nothing", "cannot be loaded: .*nothing"),
-        ("tests.eval.judge.test_judge:NO_JUDGE", "makes no judge but int"),
+        ("tests.eval.judge.test_judge:NO_JUDGE", "returns int, which is no judge"),
         ("tests.eval.judge.test_judge:parsed", "cannot be made: .*missing 1 required"),
         ("", "there is no judge ''"),
     ],

@@ -38,8 +38,8 @@ def test_the_formula_by_another_way_to_the_same_embeddings(scorer: BertScore) ->
             hidden = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         return torch.nn.functional.normalize(hidden[1:-1], dim=1)
 
-    one, other = embedded("a quick fox"), embedded("the fast red fox")
-    likeness = one @ other.T
+    first, second = embedded("a quick fox"), embedded("the fast red fox")
+    likeness = first @ second.T
     precision, recall = likeness.amax(1).mean().item(), likeness.amax(0).mean().item()
     score = scorer.score("a quick fox", ["the fast red fox"])
     assert score.precision == pytest.approx(precision, abs=1e-5)

@@ -28,9 +28,9 @@ def test_a_corpus_of_several_references() -> None:
 
 
 def test_items_with_fewer_references_than_others() -> None:
-    one = bleu(HYPOTHESES, [REFERENCES[0][:1], *REFERENCES[1:]])
+    scores = bleu(HYPOTHESES, [REFERENCES[0][:1], *REFERENCES[1:]])
     twice = bleu(HYPOTHESES, [REFERENCES[0][:1] * 2, *REFERENCES[1:]])
-    assert one == twice
+    assert scores == twice
 
 
 def test_sentences() -> None:
@@ -87,7 +87,7 @@ def test_references_are_lists_that_hold_one() -> None:
             score(["the cat"], ["the cat"])
     with pytest.raises(UsageError, match="BLEU has no tokenizer 'char': choose zh or 13a"):
         bleu(["a"], [["a"]], tokenizer="char")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="chrF with words to order -1"):
+    with pytest.raises(UsageError, match="word order of chrF is -1"):
         chrf(["a"], [["a"]], word_order=-1)
 
 

@@ -19,10 +19,10 @@ from ragkit_eval.metrics.wordnet import WordNet, open_wordnet
 
 @pytest.fixture(scope="module")
 def wordnet() -> WordNet:
-    found = open_wordnet()
-    if found is None:
+    database = open_wordnet()
+    if database is None:
         pytest.skip("there is no WordNet here: apt-get install wordnet-base")
-    return found
+    return database
 
 
 def test_identical_texts_are_one_chunk() -> None:
@@ -33,14 +33,14 @@ def test_identical_texts_are_one_chunk() -> None:
 def test_fewest_crossings_decide_between_equal_words() -> None:
     # "the" pairs with the "the" that crosses less, so that no two pairs are next to each other:
     # 6 pairs in 6 chunks, 1 * (1 - 0.5)
-    found = meteor("on the mat sat the cat", "the cat sat on the mat")
-    assert (found.matches, found.chunks, found.score) == (6, 6, 0.5)
+    score = meteor("on the mat sat the cat", "the cat sat on the mat")
+    assert (score.matches, score.chunks, score.score) == (6, 6, 0.5)
 
 
 def test_a_word_too_many() -> None:
     # P = 6/7, R = 1, F = (60/7) / (1 + 54/7) = 60/61; 2 chunks of 6: 1 - 0.5/27
-    found = meteor("the cat was sat on the mat", "the cat sat on the mat")
-    assert found.score == pytest.approx(60 / 61 * (1 - 0.5 / 27))
+    score = meteor("the cat was sat on the mat", "the cat sat on the mat")
+    assert score.score == pytest.approx(60 / 61 * (1 - 0.5 / 27))
 
 
 def test_recall_weighs_nine_times_as_much() -> None:
@@ -51,9 +51,9 @@ def test_recall_weighs_nine_times_as_much() -> None:
 
 def test_stems_pair_what_is_left() -> None:
     # exact: "the"; stems: dog-dogs, bark-barking; "loudly" and "softly" stay: m = 3, one chunk
-    found = meteor("the dogs bark loudly", "the dog barking softly")
-    assert (found.matches, found.chunks) == (3, 1)
-    assert found.score == pytest.approx(3 / 4 * (1 - 0.5 / 27))
+    score = meteor("the dogs bark loudly", "the dog barking softly")
+    assert (score.matches, score.chunks) == (3, 1)
+    assert score.score == pytest.approx(3 / 4 * (1 - 0.5 / 27))
 
 
 def test_an_equal_word_is_paired_before_a_like_one() -> None:
@@ -65,16 +65,16 @@ def test_synonyms_are_looked_up_as_they_stand(wordnet: WordNet) -> None:
     # families-households and happy-glad share synsets, the rest is equal: m = 4, one chunk,
     # 1 - 0.5/4^3 = 0.9922. NLTK 3.10.4 looks the stems "famili", "household", "happi" up and
     # gives 0.25: single_meteor_score(reference.split(), prediction.split(), wordnet=wn).
-    found = meteor("the families are happy", "the households are glad", wordnet=wordnet)
-    assert found.score == pytest.approx(0.9921875)
+    score = meteor("the families are happy", "the households are glad", wordnet=wordnet)
+    assert score.score == pytest.approx(0.9921875)
     # without synonyms "the" and "are" are left, in two chunks: F = 1/2, * (1 - 0.5)
     assert meteor("the families are happy", "the households are glad").score == 0.25
 
 
 def test_irregular_forms_are_found(wordnet: WordNet) -> None:
     # purchased-bought, house-home: m = 3, one chunk. NLTK gives 0.17.
-    found = meteor("purchased a house", "bought a home", wordnet=wordnet)
-    assert found.score == pytest.approx(1 - 0.5 / 27)
+    score = meteor("purchased a house", "bought a home", wordnet=wordnet)
+    assert score.score == pytest.approx(1 - 0.5 / 27)
 
 
 def test_a_synonym_chain_pairs_as_many_as_it_can(wordnet: WordNet) -> None:
@@ -123,9 +123,11 @@ def test_alignments_are_the_best_there_are(classes: bool) -> None:
         reference = drawn.choices("abc", k=drawn.randrange(1, 7))
         candidates: dict[int, list[int]] = {}
         for place, word in enumerate(prediction):
-            equal = [other for other, theirs in enumerate(reference) if theirs == word]
-            some = sorted(drawn.sample(range(len(reference)), drawn.randrange(len(reference) + 1)))
-            candidates[place] = equal if classes else some[:3]
+            equal = [target for target, target_word in enumerate(reference) if target_word == word]
+            options = sorted(
+                drawn.sample(range(len(reference)), drawn.randrange(len(reference) + 1))
+            )
+            candidates[place] = equal if classes else options[:3]
         candidates = {place: options for place, options in candidates.items() if options}
         fixed: Pairs = {}
         if candidates:
@@ -137,8 +139,8 @@ def test_hundreds_of_repeated_words_do_not_take_long() -> None:
     words = "the of a to in".split()
     prediction, reference = drawn.choices(words, k=300), drawn.choices(words, k=310)
     shared = sum(min(prediction.count(word), reference.count(word)) for word in words)
-    found = meteor(" ".join(prediction), " ".join(reference))
-    assert found.matches == shared
+    score = meteor(" ".join(prediction), " ".join(reference))
+    assert score.matches == shared
 
 
 def _judged(pairs: Pairs) -> tuple[int, int]:
@@ -150,7 +152,7 @@ def _best(candidates: Mapping[int, Sequence[int]]) -> tuple[int, int]:
     places = sorted(candidates)
     choices = itertools.product(*([*candidates[place], None] for place in places))
     alignments = [
-        {place: other for place, other in zip(places, choice, strict=True) if other is not None}
+        {place: target for place, target in zip(places, choice, strict=True) if target is not None}
         for choice in choices
     ]
     return min(_judged(pairs) for pairs in alignments if len(set(pairs.values())) == len(pairs))
@@ -165,12 +167,12 @@ def test_wordnet_reads_a_named_folder(tmp_path: Path) -> None:
         "taxi n 1 0 1 1 00000007  \n"
     )
     (tmp_path / "noun.exc").write_text("mice mouse\n")
-    found = WordNet(tmp_path)
-    assert found.are_synonyms("cabs", "taxi")
-    assert found.synsets("mice") == {("noun", b"00000001"), ("noun", b"00000002")}
-    assert found.irregular("mice") == "mouse"
-    assert not found.are_synonyms("mouse", "taxi")
-    assert found.synsets("") == found.synsets("zebra") == frozenset()
+    wordnet = WordNet(tmp_path)
+    assert wordnet.are_synonyms("cabs", "taxi")
+    assert wordnet.synsets("mice") == {("noun", b"00000001"), ("noun", b"00000002")}
+    assert wordnet.irregular("mice") == "mouse"
+    assert not wordnet.are_synonyms("mouse", "taxi")
+    assert wordnet.synsets("") == wordnet.synsets("zebra") == frozenset()
 
 
 def test_a_folder_without_a_wordnet_is_named(tmp_path: Path) -> None:

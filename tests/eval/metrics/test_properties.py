@@ -50,9 +50,9 @@ def test_identical_texts_score_one(name: str) -> None:
     @settings(max_examples=25, deadline=None, derandomize=True)
     def check(text: str) -> None:
         # METEOR of 2005 gives a text of m words 1 - 0.5 / m^3 against itself
-        whole = 1 - 0.5 / _count(text) ** 3 if name.startswith("meteor") else 1.0
-        assert metric.item(text, [text]) == pytest.approx(whole, abs=1e-9)
-        assert metric.corpus([text], [[text]]) == pytest.approx(whole, abs=1e-9)
+        identical = 1 - 0.5 / _count(text) ** 3 if name.startswith("meteor") else 1.0
+        assert metric.item(text, [text]) == pytest.approx(identical, abs=1e-9)
+        assert metric.corpus([text], [[text]]) == pytest.approx(identical, abs=1e-9)
 
     check()
 
@@ -64,9 +64,9 @@ def test_disjoint_texts_score_zero(name: str) -> None:
     @given(PAIRS)
     @settings(max_examples=25, deadline=None, derandomize=True)
     def check(texts: tuple[str, str]) -> None:
-        one, other = texts
-        assert metric.item(one, [other]) == metric.item(other, [one]) == 0
-        assert metric.corpus([one, other], [[other], [one]]) == 0
+        text, unrelated = texts
+        assert metric.item(text, [unrelated]) == metric.item(unrelated, [text]) == 0
+        assert metric.corpus([text, unrelated], [[unrelated], [text]]) == 0
 
     check()
 
@@ -79,12 +79,12 @@ def test_values_lie_between_and_neither_order_matters(name: str) -> None:
 
     @given(texts, st.lists(texts, min_size=1, max_size=3), texts)
     @settings(max_examples=25, deadline=None, derandomize=True)
-    def check(prediction: str, references: list[str], other: str) -> None:
+    def check(prediction: str, references: list[str], unrelated: str) -> None:
         value = metric.item(prediction, references)
         assert 0 <= value <= 1
         assert metric.item(prediction, references[::-1]) == pytest.approx(value)
-        forth = metric.corpus([prediction, other], [references, [prediction or "x"]])
-        back = metric.corpus([other, prediction], [[prediction or "x"], references])
+        forth = metric.corpus([prediction, unrelated], [references, [prediction or "x"]])
+        back = metric.corpus([unrelated, prediction], [[prediction or "x"], references])
         assert forth == pytest.approx(back)
 
     check()

@@ -35,7 +35,7 @@ def test_options_choose() -> None:
         ("rouge-0", "did you mean rouge-"),
         ("nothing-like-it", "of text there are reference_recall, contains"),
         ("", "of text there are"),
-        ("ndcg@10", "'ndcg@10' is a measure of retrieval runs: give one, with --qrels"),
+        ("ndcg@10", "'ndcg@10' is a measure of retrieval runs: give such a run, with --qrels"),
         ("R-Precision", "is a measure of retrieval runs"),
         ("rouge-l:stemm", "unknown option 'stemm': did you mean stem?"),
         ("contains:stem", "the metric contains takes none"),

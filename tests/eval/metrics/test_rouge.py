@@ -53,16 +53,16 @@ def test_the_values_of_rouge_score() -> None:
     assert rouge_lsum(PREDICTION, REFERENCE).f == pytest.approx(0.5294117647058824)
 
 
-@pytest.mark.parametrize(("prediction", "reference", "lsum", "whole"), LINES)
+@pytest.mark.parametrize(("prediction", "reference", "lsum", "summary"), LINES)
 def test_lines_as_rouge_score_has_them(
     prediction: str,
     reference: str,
     lsum: tuple[float, float, float],
-    whole: tuple[float, float, float],
+    summary: tuple[float, float, float],
 ) -> None:
     by_line, joined = rouge_lsum(prediction, reference), rouge_l(prediction, reference)
     assert (by_line.precision, by_line.recall, by_line.f) == pytest.approx(lsum, abs=1e-6)
-    assert (joined.precision, joined.recall, joined.f) == pytest.approx(whole, abs=1e-6)
+    assert (joined.precision, joined.recall, joined.f) == pytest.approx(summary, abs=1e-6)
 
 
 def test_the_papers_example_of_sentences() -> None:
@@ -93,9 +93,9 @@ def test_the_papers_weighted_subsequence() -> None:
     """Lin 2004, section 4: Y1 = A B C D H I K is as long a subsequence of X as Y2, but in a row."""
     reference = "A B C D E F G"
     in_a_row = rouge_w("A B C D H I K", reference, weight=2)
-    apart = rouge_w("A H B K C I D", reference, weight=2)
+    scattered = rouge_w("A H B K C I D", reference, weight=2)
     assert in_a_row.f == pytest.approx(0.571, abs=5e-4)
-    assert apart.f == pytest.approx(0.286, abs=5e-4)
+    assert scattered.f == pytest.approx(0.286, abs=5e-4)
     assert rouge_w("A B C D H I K", reference, weight=1).f == rouge_l("A B C D", reference).recall
 
 
@@ -154,38 +154,38 @@ def test_the_length_of_a_subsequence_agrees_with_the_table() -> None:
 
     drawn = random.Random(5)
     for _ in range(300):
-        one = tuple(drawn.choices("abcd", k=drawn.randrange(12)))
-        other = tuple(drawn.choices("abcd", k=drawn.randrange(80)))
-        assert lcs_length(one, other) == _table(one, other)
+        a = tuple(drawn.choices("abcd", k=drawn.randrange(12)))
+        b = tuple(drawn.choices("abcd", k=drawn.randrange(80)))
+        assert lcs_length(a, b) == _table(a, b)
 
 
 def test_pairs_of_long_texts_are_not_kept() -> None:
     short, long = "one two three", " ".join(f"w{n}" for n in range(400))
-    rouge_s_module._kept.cache_clear()
+    rouge_s_module._cached_pairs.cache_clear()
     assert (rouge_s(short, short).f, rouge_s(long, long).f) == (1.0, 1.0)
     assert rouge_s(long, long, skip=4).f == 1.0
-    assert rouge_s_module._kept.cache_info().currsize == 2  # 80,000 pairs are not among them
+    assert rouge_s_module._cached_pairs.cache_info().currsize == 2  # not the 80,000 pairs
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(UsageError, match="ROUGE-0 makes no sense"):
+    with pytest.raises(UsageError, match="there is no ROUGE-0"):
         rouge_n("a", "a", n=0)
     with pytest.raises(UsageError, match="at least one reference"):
         rouge_l("a", [])
-    with pytest.raises(UsageError, match="gap of -1 words"):
+    with pytest.raises(UsageError, match="gap of ROUGE-S is -1 words"):
         rouge_s("a", "a", skip=-1)
-    with pytest.raises(UsageError, match=r"weight 0.5"):
+    with pytest.raises(UsageError, match=r"weight of ROUGE-W is 0\.5"):
         rouge_w("a", "a", weight=0.5)
-    with pytest.raises(UsageError, match=r"weight inf makes no sense: it is from 1 to 8"):
+    with pytest.raises(UsageError, match=r"weight of ROUGE-W is inf: it must be 1 to 8"):
         rouge_w("a", "a", weight=float("inf"))
     with pytest.raises(UsageError, match="as best, pool, jackknife, not 'pooled'"):
         rouge_n("a", ["a", "b"], several="pooled")  # type: ignore[arg-type]
 
 
-def _table(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    row = [0] * (len(other) + 1)
-    for word in one:
+def _table(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    row = [0] * (len(b) + 1)
+    for word in a:
         above, row = row, [0]
-        for j, theirs in enumerate(other):
-            row.append(above[j] + 1 if word == theirs else max(row[j], above[j + 1]))
+        for j, b_word in enumerate(b):
+            row.append(above[j] + 1 if word == b_word else max(row[j], above[j + 1]))
     return row[-1]

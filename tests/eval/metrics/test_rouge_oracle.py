@@ -82,8 +82,10 @@ def test_every_average_and_its_interval(golden: list[dict[str, Any]], stem: bool
                 values.setdefault((*_key(line), statistic), []).append(line[statistic])
     averages = [line for line in golden if line["kind"] == "avg" and line["stem"] == stem]
     for line in averages:
-        own = values[(*_key(line), line["stat"])]
-        means = sorted(sum(own[i] for i in drawn) / len(own) for drawn in _draws(len(own)))
+        reproduced = values[(*_key(line), line["stat"])]
+        means = sorted(
+            sum(reproduced[i] for i in drawn) / len(reproduced) for drawn in _draws(len(reproduced))
+        )
         assert sum(means) / len(means) == pytest.approx(line["value"], abs=PRINTED)
         # the 2.5th and 97.5th of a hundred, as the program counts them
         assert means[25] == pytest.approx(line["lo"], abs=PRINTED) or means[24] == pytest.approx(

@@ -14,7 +14,7 @@ options = argparse.ArgumentParser()
 options.add_argument("--served-model-name")
 options.add_argument("--host")
 options.add_argument("--port", type=int)
-known, _ = options.parse_known_args(sys.argv[1:])
+parsed, _ = options.parse_known_args(sys.argv[1:])
 
 
 @web.middleware
@@ -30,12 +30,12 @@ async def health(request: web.Request) -> web.Response:
 
 
 async def models(request: web.Request) -> web.Response:
-    return web.json_response({"data": [{"id": known.served_model_name, "owned_by": "vllm"}]})
+    return web.json_response({"data": [{"id": parsed.served_model_name, "owned_by": "vllm"}]})
 
 
 async def complete(request: web.Request) -> web.Response:
     prompt = (await request.json())["prompt"]
-    wrong = known.served_model_name == "small" and int(prompt.split()[1].rstrip("?")) % 2
+    wrong = parsed.served_model_name == "small" and int(prompt.split()[1].rstrip("?")) % 2
     top = {" B": -0.1, " A": -3.0} if wrong else {" A": -0.1, " B": -3.0}
     choice = {"text": next(iter(top)), "finish_reason": "stop", "logprobs": {"top_logprobs": [top]}}
     return web.json_response({"choices": [choice]})
@@ -45,4 +45,4 @@ app = web.Application(middlewares=[checked])
 app.router.add_get("/health", health)
 app.router.add_get("/v1/models", models)
 app.router.add_post("/v1/completions", complete)
-web.run_app(app, host=known.host, port=known.port, print=None)
+web.run_app(app, host=parsed.host, port=parsed.port, print=None)

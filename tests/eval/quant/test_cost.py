@@ -9,7 +9,7 @@ import pytest
 from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.quant import cost_text
 from ragkit_eval.quant.cost import costs, merged
-from ragkit_eval.quant.models import Kept, Served, ToServe, parse, with_labels
+from ragkit_eval.quant.models import FinishedRun, Served, ToServe, parse, with_labels
 from ragkit_eval.record import Run, read_run
 from tests.eval.runs import TASK, records, write_run
 
@@ -29,8 +29,8 @@ def test_flips_agreement_and_speed_are_of_the_items_that_both_answered(tmp_path:
     small = answered(
         tmp_path, "small", [1.0] * 4 + [0.0, 0.0, 1.0] + [0.0] * 2 + [None], tokens=8, latency_s=0.4
     )
-    found = costs([base, small])
-    (cost,) = found.costs
+    result = costs([base, small])
+    (cost,) = result.costs
     assert (cost.items, cost.broken, cost.fixed) == (9, 2, 1)
     assert cost.agreement == pytest.approx(6 / 9)
     (row,) = cost.rows
@@ -40,14 +40,14 @@ def test_flips_agreement_and_speed_are_of_the_items_that_both_answered(tmp_path:
     assert cost.latency.ratio.mean == pytest.approx(0.4)
     assert cost.tokens_per_s is not None
     assert cost.tokens_per_s.ratio.mean == pytest.approx(2.0)
-    (shown,) = cost_text.rows(found)
-    assert shown[:5] == ["small", "quiz", "acc", "0.600", "0.500"]
-    assert shown[7:] == ["2", "1", "66.7%", "0.40 x", "2.00 x"]
+    (row,) = cost_text.rows(result)
+    assert row[:5] == ["small", "quiz", "acc", "0.600", "0.500"]
+    assert row[7:] == ["2", "1", "66.7%", "0.40 x", "2.00 x"]
     assert "| small | quiz | acc | 0.600 | 0.500 | -0.100 (" in cost_text.markdown(
-        found, ["a", "b"]
+        result, ["a", "b"]
     )
-    assert "small, quiz: of 10 items 1 ended in an error and count 0" in cost_text.sentences(found)
-    assert cost_text.as_json(found)["costs"][0]["broken"] == 2
+    assert "small, quiz: of 10 items 1 ended in an error and count 0" in cost_text.sentences(result)
+    assert cost_text.as_json(result)["costs"][0]["broken"] == 2
 
 
 def test_one_token_answers_have_no_writing_speed(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_runs_of_one_model_are_read_as_one(tmp_path: Path) -> None:
             tasks=[replace(TASK, name="exam", items=1)],
         )
     )
-    both = merged([first, second])
-    assert [task.name for task in both.header.tasks] == ["quiz", "exam"]
-    assert (len(both.records), both.header.name) == (2, "a")
+    run = merged([first, second])
+    assert [task.name for task in run.header.tasks] == ["quiz", "exam"]
+    assert (len(run.records), run.header.name) == (2, "a")
     with pytest.raises(UsageError, match="has a task twice: quiz, quiz"):
         merged([first, first])
 
@@ -94,7 +94,7 @@ def test_models_are_addresses_or_run_files(tmp_path: Path) -> None:
     assert parse(f"int4={url}#qwen").label == "int4"
     assert parse(url) == Served(url, "", "")
     run = write_run(tmp_path / "a=b.jsonl", records([1.0]))
-    assert parse(str(run)) == Kept(run)
+    assert parse(str(run)) == FinishedRun(run)
     assert parse("int4=serve:org/qwen --dtype 'auto'") == ToServe(
         ("org/qwen", "--dtype", "auto"), "int4"
     )
@@ -107,10 +107,10 @@ def test_models_are_addresses_or_run_files(tmp_path: Path) -> None:
 
 
 def test_labels_are_made_to_differ() -> None:
-    one, other = (Served(f"http://{host}/v1", "qwen", "qwen") for host in ("a", "b"))
-    assert [m.label for m in with_labels([one, other]) if isinstance(m, Served)] == [
+    first, second = (Served(f"http://{host}/v1", "qwen", "qwen") for host in ("a", "b"))
+    assert [m.label for m in with_labels([first, second]) if isinstance(m, Served)] == [
         "qwen (1)",
         "qwen (2)",
     ]
     with pytest.raises(UsageError, match="named twice"):
-        with_labels([one, one])
+        with_labels([first, first])

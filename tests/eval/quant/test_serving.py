@@ -10,7 +10,7 @@ from ragkit.settings import Settings
 from ragkit_eval.quant.cost import costs
 from ragkit_eval.quant.models import ToServe, parse
 from ragkit_eval.quant.run import Manner, Questions, run_models
-from ragkit_eval.quant.serving import started
+from ragkit_eval.quant.serving import serve_model
 from tests.eval.run.fake import FakeTask, items
 
 FAKE = Path(__file__).with_name("fake_vllm.py")
@@ -39,20 +39,20 @@ exec {sys.executable} {FAKE} "$@"
 def test_each_model_is_served_asked_and_ended(model: Path, tmp_path: Path) -> None:
     models = [parse(f"serve:{model / 'base'}"), parse(f"int4=serve:{model / 'small'}")]
     manner = Manner(tmp_path, Settings(home=tmp_path))
-    asked = run_models(models, Questions((FakeTask(items(20)),)), manner)
-    (cost,) = costs([one.run for one in asked]).costs
+    runs = run_models(models, Questions((FakeTask(items(20)),)), manner)
+    (cost,) = costs([model_run.run for model_run in runs]).costs
     assert (cost.candidate, cost.items, cost.broken) == ("int4", 20, 10)
-    assert asked[1].run.header.model["server_args"] == str(model / "small")
-    assert "sk-" not in asked[0].files[0].read_text()
+    assert runs[1].run.header.model["server_args"] == str(model / "small")
+    assert "sk-" not in runs[0].files[0].read_text()
 
 
 def test_a_server_that_does_not_start_is_told(
     model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = ToServe((str(model / "nowhere"),), "nowhere")
+    model_to_serve = ToServe((str(model / "nowhere"),), "nowhere")
     with (
         pytest.raises(ModelError, match=r"nowhere could not be served \(exit code 2\): see above"),
-        started(wanted, api_key=None),
+        serve_model(model_to_serve, api_key=None),
     ):
         pass
     assert "there is no folder" in capfd.readouterr().err

@@ -68,7 +68,7 @@ def test_no_query_to_score_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("ndgc@10", "did you mean ndcg@10? "),
         ("ndcg_cut_10", "did you mean ndcg@10? "),
@@ -78,17 +78,17 @@ def test_no_query_to_score_is_an_error(
         ("recip_rank", "did you mean mrr? "),
         ("Rprec", "did you mean r_precision? "),
         ("hit@1", "did you mean success@1? "),
-        ("recall@0x", "known are ndcg, map"),
+        ("recall@0x", "there are ndcg, map"),
         ("bpref@10", "bpref takes no depth"),
-        ("", "known are ndcg, map"),
-        ("@", "known are ndcg, map"),
-        ("ndcg@0", "first 0 documents"),
+        ("", "there are ndcg, map"),
+        ("@", "there are ndcg, map"),
+        ("ndcg@0", "depth of a metric is 0"),
     ],
 )
-def test_an_unknown_name_suggests_a_known_one(name: str, said: str) -> None:
+def test_an_unknown_name_suggests_a_known_one(name: str, message: str) -> None:
     with pytest.raises(UsageError) as failed:
         measures(["map", name], {"a": 1}, {"a": 1.0})
-    assert said in str(failed.value)
+    assert message in str(failed.value)
 
 
 def test_every_known_name_is_computed() -> None:
@@ -114,8 +114,8 @@ def by_hand(judged: dict[str, int], run: dict[str, float]) -> list[float]:
     bound = min(total, sum(grade == 0 for grade in judged.values()))
     preferred = 0.0
     for rank in at:
-        before = min(total, sum(order.index(d) < rank for d in wrong))
-        preferred += 1 - before / bound if before else 1.0
+        irrelevant_before = min(total, sum(order.index(d) < rank for d in wrong))
+        preferred += 1 - irrelevant_before / bound if irrelevant_before else 1.0
     return [
         dcg(gains, 3) / dcg(best, 3),
         dcg(gains, 99) / dcg(best, 99),
@@ -162,15 +162,15 @@ def test_runs_too_long_to_be_ranked_at_once() -> None:
     scores = evaluate_run(qrels, run, NAMES)
     assert scores.per_query["2"] == dict.fromkeys(NAMES, 1.0) | {"precision@2": 0.5}
     for query in "134":
-        judged, found = qrels[query], run[query]
+        judged, hits = qrels[query], run[query]
         alone = [
-            *(ndcg(judged, found, k=3), ndcg(judged, found), average_precision(judged, found)),
-            *(reciprocal_rank(judged, found), recall(judged, found, k=2)),
-            *(precision(judged, found, k=2), success(judged, found, k=1)),
-            *(r_precision(judged, found), bpref(judged, found), precision(judged, found)),
-            *(average_precision(judged, found, k=2), reciprocal_rank(judged, found, k=1)),
+            *(ndcg(judged, hits, k=3), ndcg(judged, hits), average_precision(judged, hits)),
+            *(reciprocal_rank(judged, hits), recall(judged, hits, k=2)),
+            *(precision(judged, hits, k=2), success(judged, hits, k=1)),
+            *(r_precision(judged, hits), bpref(judged, hits), precision(judged, hits)),
+            *(average_precision(judged, hits, k=2), reciprocal_rank(judged, hits, k=1)),
         ]
         assert list(scores.per_query[query].values()) == alone
-        order = ranking(found)
+        order = ranking(hits)
         first = next(rank for rank, document in enumerate(order, 1) if judged.get(document))
         assert scores.per_query[query]["mrr"] == 1 / first

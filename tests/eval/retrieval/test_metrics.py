@@ -62,7 +62,7 @@ def test_a_level_decides_what_is_relevant() -> None:
     assert bpref(judged, run, level=2) == pytest.approx((1 - 1 / 2) / 2)
     with pytest.raises(UsageError, match="none of 4 judgements is 3 or more"):
         recall(judged, run, level=3)
-    with pytest.raises(UsageError, match="level 0 makes no sense"):
+    with pytest.raises(UsageError, match="relevance level is 0: it must be 1 or more"):
         recall(judged, run, level=0)
 
 
@@ -114,7 +114,7 @@ def test_a_query_without_relevant_documents_has_no_score(
 
 @pytest.mark.parametrize("metric", TO_DEPTH)
 def test_depth_begins_at_one(metric: Metric) -> None:
-    with pytest.raises(UsageError, match="first 0 documents"):
+    with pytest.raises(UsageError, match="depth of a metric is 0"):
         metric({"a": 1}, {"a": 1.0}, k=0)
 
 

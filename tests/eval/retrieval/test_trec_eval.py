@@ -23,16 +23,16 @@ def name_of(printed: str) -> str | None:
 def agreeing(file: str, run: str, qrels: str) -> int:
     """Count the printed values; each must be the one computed here, to its 4 digits."""
     printed = [line.split() for line in (ORACLE / file).read_text("utf-8").splitlines()]
-    wanted = [(name, query, value) for p, query, value in printed if (name := name_of(p))]
+    expected = [(name, query, value) for p, query, value in printed if (name := name_of(p))]
     scores = evaluate_run(
         read_qrels(ORACLE / qrels),
         read_trec_run(ORACLE / run),
-        list(dict.fromkeys(name for name, _, _ in wanted)),
+        list(dict.fromkeys(name for name, _, _ in expected)),
     )
-    for name, query, value in wanted:
+    for name, query, value in expected:
         of = scores.mean if query == "all" else scores.per_query[query]
         assert f"{of[name]:.4f}" == value, (name, query)
-    return len(wanted)
+    return len(expected)
 
 
 @pytest.mark.parametrize(
@@ -71,19 +71,21 @@ def test_a_relevance_level_equals_trec_eval() -> None:
     qrels, run = read_qrels(ORACLE / "qrels.rel_level"), read_trec_run(ORACLE / "results.test")
     scores = evaluate_run(qrels, run, list(LEVEL_2), level=2)
     for name, expected in LEVEL_2.items():
-        found = (*(scores.per_query[q][name] for q in ("301", "302", "303")), scores.mean[name])
-        assert [round(value, 4) for value in found] == list(expected), name
+        values = (*(scores.per_query[q][name] for q in ("301", "302", "303")), scores.mean[name])
+        assert [round(value, 4) for value in values] == list(expected), name
 
 
 def test_all_judged_queries_count_as_in_trec_eval() -> None:
     qrels, run = read_qrels(ORACLE / "qrels.test"), read_trec_run(ORACLE / "results.test")
-    whole = evaluate_run(qrels, run, ["map", "bpref"])
+    both_sets = evaluate_run(qrels, run, ["map", "bpref"])
     del run["302"]
-    both, every = (evaluate_run(qrels, run, ["map", "bpref"], all_judged=a) for a in (False, True))
-    kept = {query: scores for query, scores in whole.per_query.items() if query != "302"}
-    assert both.per_query == kept
-    assert both.left_out == ("302",)
+    scored, every = (
+        evaluate_run(qrels, run, ["map", "bpref"], all_judged=a) for a in (False, True)
+    )
+    without_302 = {query: scores for query, scores in both_sets.per_query.items() if query != "302"}
+    assert scored.per_query == without_302
+    assert scored.left_out == ("302",)
     assert isinstance(every, RunScores)
-    assert every.per_query == {**kept, "302": {"map": 0.0, "bpref": 0.0}}
-    assert every.mean["map"] == pytest.approx(sum(s["map"] for s in kept.values()) / 3)
+    assert every.per_query == {**without_302, "302": {"map": 0.0, "bpref": 0.0}}
+    assert every.mean["map"] == pytest.approx(sum(s["map"] for s in without_302.values()) / 3)
     assert every.left_out == ()

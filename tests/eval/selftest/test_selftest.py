@@ -94,7 +94,7 @@ def test_a_folder_without_oracles_leaves_them_out(tmp_path: Path) -> None:
 
 def test_a_wrong_retrieval_metric_fails(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_ties(qrels, run, names, **options):  # type: ignore[no-untyped-def]
-        cut = {query: dict(list(found.items())[1:]) for query, found in run.items()}
+        cut = {query: dict(list(scores.items())[1:]) for query, scores in run.items()}
         return evaluate_run(qrels, cut, names, **options)
 
     monkeypatch.setattr(retrieval, "evaluate_run", without_ties)

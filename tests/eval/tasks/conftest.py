@@ -21,7 +21,7 @@ target = "answer"
 ROWS = '{"question": "1+1?", "answer": "2"}\n{"question": "首都？", "answer": "北京"}\n'
 
 Write = Callable[..., Path]
-Own = Callable[..., DeclaredTask]
+MakeTask = Callable[..., DeclaredTask]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def own(write: Write) -> Own:
+def make_task(write: Write) -> MakeTask:
     """Open a task of one's own, made of a declaration and of rows."""
 
     def opened(toml: str = PLAIN, rows: str | bytes = ROWS, **options: object) -> DeclaredTask:

@@ -44,12 +44,12 @@ def test_the_27_published_accuracies(
 def test_direct_prompts_are_the_recorded_ones(
     published: Path, recorded: dict[tuple[str, int], dict[str, Any]]
 ) -> None:
-    prompts = {group: row["full_prompt"] for (group, i), row in recorded.items() if i == 0}
-    found: dict[str, str] = {}
+    expected = {group: row["full_prompt"] for (group, i), row in recorded.items() if i == 0}
+    prompts: dict[str, str] = {}
     for item in open_task("bbh", data=published).items():
-        found.setdefault(item.group, item.prompt)
-    assert len(found) == 27
-    assert found == prompts
+        prompts.setdefault(item.group, item.prompt)
+    assert len(prompts) == 27
+    assert prompts == expected
 
 
 def test_chain_of_thought_prompts_are_the_files(published: Path) -> None:

@@ -11,15 +11,15 @@ def test_a_prompt_hash_covers_prompt_choices_and_targets_in_order() -> None:
     item = Item("1", "p", ("t",), choices=("a", "b"))
     expected = hashlib.sha256(b"1;1:p2;1:a1:b1;1:t").hexdigest()[:16]
     assert prompt_hash([item]) == (expected, 1)
-    others = [
+    changed = [
         Item("1", "q", ("t",), choices=("a", "b")),
         Item("1", "p", ("u",), choices=("a", "b")),
         Item("1", "p", ("t",), choices=("b", "a")),
         Item("1", "p", ("t",), choices=("ab",)),
         Item("1", "pa", ("t",), choices=("b",)),
     ]
-    assert len({prompt_hash([one])[0] for one in [item, *others]}) == 6
-    assert prompt_hash([item, others[0]]) != prompt_hash([others[0], item])
+    assert len({prompt_hash([candidate])[0] for candidate in [item, *changed]}) == 6
+    assert prompt_hash([item, changed[0]]) != prompt_hash([changed[0], item])
 
 
 def test_an_id_or_a_group_is_no_part_of_it() -> None:

@@ -86,7 +86,7 @@ def _block(row: list[str], *, strip: bool) -> str:
     return f"{question}\nA. {row[1]}\nB. {row[2]}\nC. {row[3]}\nD. {row[4]}\nAnswer:"
 
 
-def _again(folder: Path, *, spaces: str, strip: bool) -> tuple[str, int]:
+def _rebuilt(folder: Path, *, spaces: str, strip: bool) -> tuple[str, int]:
     """Hash all prompts, made by a second, simpler program after Hendrycks' evaluate.py."""
     digest, count = hashlib.sha256(), 0
     for test in sorted((folder / "test").glob("*_test.csv")):
@@ -116,7 +116,7 @@ def test_all_prompts_are_those_of_a_second_program(
         ids.add(item.id)
         groups.add(item.group)
         count += 1
-    assert (digest.hexdigest(), count) == _again(published / "mmlu", spaces=spaces, strip=strip)
+    assert (digest.hexdigest(), count) == _rebuilt(published / "mmlu", spaces=spaces, strip=strip)
     assert (count, len(ids), len(groups)) == (14_042, 14_042, 57)
 
 

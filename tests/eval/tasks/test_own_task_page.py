@@ -67,8 +67,8 @@ def test_every_key_is_explained() -> None:
     table = PAGE.partition("## What the file may say")[2].partition("\n\nA field is")[0]
     explained = set(re.findall(r"`([\w.]+)`", table))
     kinds = ((DataSpec, "data."), (FieldsSpec, "fields."), (PromptSpec, "prompt."))
-    wanted = {prefix + name for kind, prefix in kinds for name in kind.__dataclass_fields__}
-    wanted |= set(Spec.__dataclass_fields__) | set(SamplingSpec.__dataclass_fields__)
+    expected = {prefix + name for kind, prefix in kinds for name in kind.__dataclass_fields__}
+    expected |= set(Spec.__dataclass_fields__) | set(SamplingSpec.__dataclass_fields__)
     # What a prompt's file of reasoning needs is BIG-Bench Hard's own affair.
     internal = {"name", "base", "edits", "data", "fields", "prompt", "data.prefix"}
-    assert wanted - explained - internal - {"data.prefix_rule", "data.folder"} == set()
+    assert expected - explained - internal - {"data.prefix_rule", "data.folder"} == set()

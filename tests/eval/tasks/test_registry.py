@@ -36,12 +36,12 @@ def test_data_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as caught:
         open_task("mmlu", data=tmp_path)
     assert str(caught.value) == (
-        f"mmlu: there is no test/*_test.csv in {tmp_path / 'mmlu'}: put it there"
+        f"mmlu: there is no test/*_test.csv in {tmp_path / 'mmlu'}: put the data there"
     )
     with pytest.raises(UsageError) as missing:
         open_task("mmlu", data=None)
     assert str(missing.value) == (
-        "mmlu: say where its data is: --data DIR, or RAGKIT_EVAL_DATA in the environment; "
+        "mmlu: name the folder of its data with --data DIR or RAGKIT_EVAL_DATA; "
         "expected is DIR/mmlu"
     )
 

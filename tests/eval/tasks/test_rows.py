@@ -54,7 +54,7 @@ def test_a_first_row_that_repeats_the_columns_is_a_header(path: Path) -> None:
         ('{"a": 1}\n{"a": NaN}\n', "jsonl", ":2: not JSON: NaN is no number of JSON"),
         ('{"a": 1}\n{"a": ' + "9" * 5000 + "}\n", "jsonl", ":2: not JSON: Exceeds the limit"),
         ("[" * 100_000, "jsonl", ":1: not JSON: maximum recursion depth"),
-        ("q,a,q\n1,2,3\n", "csv", ":1: two columns have one name: give each its own"),
+        ("q,a,q\n1,2,3\n", "csv", ":1: two columns have the same name: give each its own"),
     ],
 )
 def test_mistakes_have_a_place(path: Path, text: str | bytes, format: str, message: str) -> None:
@@ -65,8 +65,12 @@ def test_mistakes_have_a_place(path: Path, text: str | bytes, format: str, messa
 
 def test_a_damaged_gzip_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
-    whole = gzip.compress(json.dumps({"a": list(range(5000))}).encode())
-    for damaged in (b"no gzip", whole[:100], whole[:60] + b"\xff" * 40 + whole[100:]):
+    compressed = gzip.compress(json.dumps({"a": list(range(5000))}).encode())
+    for damaged in (
+        b"no gzip",
+        compressed[:100],
+        compressed[:60] + b"\xff" * 40 + compressed[100:],
+    ):
         path.write_bytes(damaged)
         with pytest.raises(NotFoundError, match=r"cannot read .*rows.jsonl.gz: "):
             list(read_rows(path, "jsonl"))
@@ -100,10 +104,10 @@ def test_a_hub_dataset_without_the_package(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_hub_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requests = []
 
     def load_dataset(name: str, config: str | None, *, split: str) -> list[dict[str, str]]:
-        asked.append((name, config, split))
+        requests.append((name, config, split))
         if name == "no/such":
             raise ConnectionError("no network\nat all")
         return [{"a": "1"}]
@@ -114,6 +118,6 @@ def test_a_hub_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     (row,) = read_hub("hf:openai/gsm8k:main:train")
     assert (dict(row.values), row.where) == ({"a": "1"}, "hf:openai/gsm8k:main:train:1")
     list(read_hub("hf:cais/mmlu"))
-    assert asked == [("openai/gsm8k", "main", "train"), ("cais/mmlu", None, "test")]
+    assert requests == [("openai/gsm8k", "main", "train"), ("cais/mmlu", None, "test")]
     with pytest.raises(UsageError, match="cannot load hf:no/such: no network; use local files"):
         list(read_hub("hf:no/such"))

@@ -35,7 +35,7 @@ def test_the_defaults(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("original", "replacement", "message"),
     [
         ('scorer = "first-line"\n', "", "the task lacks 'scorer': add it"),
         ('"generate"', '"genrate"', "no method 'genrate': did you mean generate"),
@@ -51,19 +51,23 @@ def test_the_defaults(path: Path) -> None:
             '"hf:x"]\nshots = "s"',
             "hf: is one dataset without shots: use local files",
         ),
-        ("[data]", "[sampling]\nmax_tokens = 0\n[data]", "sampling.max_tokens is 0: at least 1"),
+        (
+            "[data]",
+            "[sampling]\nmax_tokens = 0\n[data]",
+            "sampling.max_tokens is 0: it must be 1 or more",
+        ),
         ("[data]", "[sampling]\nmax_tokens = true\n[data]", "expected a whole number"),
         ("[data]", "[sampling]\nchat = 1\n[data]", "sampling.chat is 1: expected true or false"),
         ('"generate"', '"letter"', "fields.options is missing: letter chooses among options"),
         ('"generate"', '"rag"', "no method 'rag'"),
         ('[data]\nfiles = ["rows.jsonl"]', "data = 3", "data is 3: expected a table"),
         ("[data]", "[form]\nx = 3\n[data]", "form.x is 3: make it a table, [form.x]"),
-        ("[fields]", "[fields", "not a task's file: "),
+        ("[fields]", "[fields", "not the file of a task: "),
         ('"rows.jsonl"', '"**.jsonl"', "data.files has '**.jsonl': name files, such as"),
         ('"rows.jsonl"', '"."', "data.files has '.': name files, such as"),
         ('"rows.jsonl"', '""', "data.files has '': name files, such as"),
-        ("[fields]", "columns = ['a']\n[fields]", "data.columns are those of a CSV file, and"),
-        ("[fields]", "rows = 'a'\n[fields]", "data.rows is a key of a JSON file, and data.format"),
+        ("[fields]", "columns = ['a']\n[fields]", "data.columns is for CSV files, and"),
+        ("[fields]", "rows = 'a'\n[fields]", "data.rows is for JSON files, and data.format"),
         ("[fields]", "prefix = 'a'\n[fields]", "data.prefix and data.prefix_rule go together"),
         ("[fields]", "prefix_rule = 'direct'\n[fields]", "data.prefix and data.prefix_rule go"),
         (
@@ -74,33 +78,43 @@ def test_the_defaults(path: Path) -> None:
         (
             "[fields]",
             "shots = 'a'\nprefix = 'a'\nprefix_rule = 'direct'\n[fields]",
-            "data.prefix and data.shots both hold the examples: give one",
+            "data.prefix and data.shots both give the examples: keep one",
         ),
-        ("[fields]", "shots = 'a'\nshot_count = 0\n[fields]", "data.shot_count is 0: at least 1"),
+        (
+            "[fields]",
+            "shots = 'a'\nshot_count = 0\n[fields]",
+            "data.shot_count is 0: it must be 1 or more",
+        ),
         ("[data]", "edits = [['a', 'b']]\n[data]", "edits: each is a list of three"),
-        ("[data]", "metrics = ['bleu']\n[data]", "metrics are the scorer text's, and this is"),
-        ('"first-line"', '"choice"', "fields.options is missing: the scorer choice tells"),
+        ("[data]", "metrics = ['bleu']\n[data]", "metrics are for the scorer text, and this is"),
+        ('"first-line"', '"choice"', "fields.options is missing: the scorer choice compares"),
         ('"first-line"', '"program"', "fields.extra lacks test and entry_point, which the scorer"),
         (
             PLAIN,
             PLAIN.replace('"generate"', '"loglikelihood"') + 'options = "o"\n',
-            "the scorer first-line reads a text, which loglikelihood has not: use choice",
+            "the scorer first-line reads a text, and loglikelihood gives none: use choice",
         ),
         (
             "[data]",
             "[sampling]\ntemperature = nan\n[data]",
-            "sampling.temperature is nan: a number",
+            "sampling.temperature is nan: it must be 0 or more",
         ),
-        ("[data]", "[sampling]\ntemperature = -1\n[data]", "sampling.temperature is -1: a number"),
+        (
+            "[data]",
+            "[sampling]\ntemperature = -1\n[data]",
+            "sampling.temperature is -1: it must be 0 or more",
+        ),
         ("[data]", "[sampling]\nstop = ['']\n[data]", "sampling.stop has an empty text"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(path: Path, old: str, new: str, message: str) -> None:
-    text = PLAIN.replace(old, new)
+def test_what_is_wrong_is_said_in_one_line(
+    path: Path, original: str, replacement: str, message: str
+) -> None:
+    text = PLAIN.replace(original, replacement)
     assert text != PLAIN
     path.write_text(text)
     with pytest.raises(UsageError) as caught:
-        read_spec(path, form="x" if "[form]" in new else "")
+        read_spec(path, form="x" if "[form]" in replacement else "")
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -122,21 +136,21 @@ def test_a_form_lays_its_values_over_the_files(path: Path) -> None:
 def test_the_signature_changes_with_prompts_and_scoring_alone(path: Path) -> None:
     first = read_spec(path).signature
     assert first.startswith("1.")
-    for old, new in [
+    for original, replacement in [
         ("[data]", 'title = "T"\nsource = "S"\n[data]'),
         ("[data]", '[data]\nfolder = "elsewhere"'),
     ]:
-        path.write_text(PLAIN.replace(old, new))
+        path.write_text(PLAIN.replace(original, replacement))
         assert read_spec(path).signature == first
     changed = {first}
-    for old, new in [
+    for original, replacement in [
         ("[data]", 'version = "2"\n[data]'),
         ("[fields]", '[prompt]\nquestion = "{{ question }}?"\n[fields]'),
         ("first-line", "said-answer"),
         ("[data]", "[sampling]\nmax_tokens = 9\n[data]"),
         ('"answer"', '"answer|upper"'),
     ]:
-        path.write_text(PLAIN.replace(old, new))
+        path.write_text(PLAIN.replace(original, replacement))
         changed.add(read_spec(path).signature)
     assert len(changed) == 6
 

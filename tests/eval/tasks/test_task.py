@@ -15,7 +15,7 @@ from ragkit_eval.tasks.registry import open_task
 from ragkit_eval.tasks.task import DeclaredTask
 from tests.eval.tasks.conftest import PLAIN
 
-Own = Callable[..., DeclaredTask]
+MakeTask = Callable[..., DeclaredTask]
 Write = Callable[..., Path]
 
 CHOICE = """
@@ -42,8 +42,8 @@ target = "answers"
 """
 
 
-def test_items_of_the_plainest_task(own: Own) -> None:
-    task = own()
+def test_items_of_the_plainest_task(make_task: MakeTask) -> None:
+    task = make_task()
     items = list(task.items())
     assert [(item.prompt, item.targets) for item in items] == [
         ("1+1?", ("2",)),
@@ -55,42 +55,42 @@ def test_items_of_the_plainest_task(own: Own) -> None:
     assert task.score(items[1], Response(text=" 北京\n因为")).scores == {"exact_match": 1.0}
 
 
-def test_an_id_stays_when_rows_are_reordered(own: Own) -> None:
+def test_an_id_stays_when_rows_are_reordered(make_task: MakeTask) -> None:
     rows = [json.dumps({"question": f"q{n}", "answer": "a"}) for n in range(20)]
-    ids = {item.question: item.id for item in own(rows="\n".join(rows)).items()}
+    ids = {item.question: item.id for item in make_task(rows="\n".join(rows)).items()}
     assert len(set(ids.values())) == 20
     random.Random(7).shuffle(rows)
-    assert {item.question: item.id for item in own(rows="\n".join(rows)).items()} == ids
+    assert {item.question: item.id for item in make_task(rows="\n".join(rows)).items()} == ids
 
 
-def test_a_question_that_is_there_twice_has_two_ids(own: Own) -> None:
-    first, second = own(rows='{"question": "q", "answer": "a"}\n' * 2).items()
+def test_a_question_that_is_there_twice_has_two_ids(make_task: MakeTask) -> None:
+    first, second = make_task(rows='{"question": "q", "answer": "a"}\n' * 2).items()
     assert second.id == f"{first.id}-2"
 
 
-def test_an_id_that_the_data_gives_may_not_be_there_twice(own: Own) -> None:
+def test_an_id_that_the_data_gives_may_not_be_there_twice(make_task: MakeTask) -> None:
     toml = TEXT.replace("[fields]", '[fields]\nid = "name"').replace('"answers"', '"question"')
     toml = toml.replace('scorer = "text"', 'scorer = "first-line"')
     toml = toml.replace('"contains"', '"exact_match"').replace('["exact-match"]', "[]")
     rows = '{"question": "q", "name": 7}\n'
-    assert [item.id for item in own(toml, rows).items()] == ["7"]
+    assert [item.id for item in make_task(toml, rows).items()] == ["7"]
     with pytest.raises(UsageError, match=r"rows.jsonl:2: the id '7' is there twice: give each"):
-        list(own(toml, rows * 2).items())
+        list(make_task(toml, rows * 2).items())
 
 
-def test_a_limit_takes_the_same_items_whatever_the_order(own: Own) -> None:
+def test_a_limit_takes_the_same_items_whatever_the_order(make_task: MakeTask) -> None:
     rows = [json.dumps({"question": f"q{n}", "answer": "a"}) for n in range(50)]
-    chosen = [item.question for item in own(rows="\n".join(rows), limit=5).items()]
+    chosen = [item.question for item in make_task(rows="\n".join(rows), limit=5).items()]
     assert len(chosen) == 5
     assert chosen == sorted(chosen, key=lambda name: int(name[1:]))
     assert chosen != [f"q{n}" for n in range(5)]
-    backwards = own(rows="\n".join(reversed(rows)), limit=5).items()
+    backwards = make_task(rows="\n".join(reversed(rows)), limit=5).items()
     assert {item.question for item in backwards} == set(chosen)
-    more = {item.question for item in own(rows="\n".join(rows), limit=9).items()}
-    assert set(chosen) < more
-    assert len(list(own(rows="\n".join(rows), limit=99).items())) == 50
+    larger_sample = {item.question for item in make_task(rows="\n".join(rows), limit=9).items()}
+    assert set(chosen) < larger_sample
+    assert len(list(make_task(rows="\n".join(rows), limit=99).items())) == 50
     with pytest.raises(UsageError, match="the limit of items is 0: it must be 1 or more"):
-        own(limit=0)
+        make_task(limit=0)
 
 
 def test_groups_by_file(write: Write) -> None:
@@ -117,7 +117,7 @@ def test_groups_by_file(write: Write) -> None:
         open_task(path, data=None, groups=["law", "lau"])
 
 
-def test_groups_by_field(own: Own) -> None:
+def test_groups_by_field(make_task: MakeTask) -> None:
     toml = TEXT.replace("[fields]", '[fields]\ngroup = "kind"\nextra = { n = "size * 2" }')
     toml = toml.replace('scorer = "text"', 'scorer = "first-line"')
     toml = toml.replace('"contains"', '"exact_match"').replace('["exact-match"]', "[]")
@@ -125,30 +125,30 @@ def test_groups_by_field(own: Own) -> None:
         json.dumps({"question": "q", "answers": ["a", "b"], "kind": kind, "size": 2}) + "\n"
         for kind in "xyx"
     )
-    items = list(own(toml, rows, groups=["x"]).items())
+    items = list(make_task(toml, rows, groups=["x"]).items())
     assert [item.group for item in items] == ["x", "x"]
     assert items[0].targets == ("a", "b")
     assert items[0].extra == {"n": 4}
     with pytest.raises(UsageError, match="own: no group 'z': there is x, y"):
-        list(own(toml, rows, groups=["z"]).items())
+        list(make_task(toml, rows, groups=["z"]).items())
 
 
 def _choice(answer: object = "B", options: object = ("one", "two")) -> str:
     return json.dumps({"q": "which?", "options": options, "answer": answer}) + "\n"
 
 
-def test_a_choice_shows_its_options_once(own: Own) -> None:
-    (item,) = own(CHOICE, _choice()).items()
+def test_a_choice_shows_its_options_once(make_task: MakeTask) -> None:
+    (item,) = make_task(CHOICE, _choice()).items()
     assert (item.labels, item.targets) == (("A", "B"), ("B",))
     assert item.question == "which?\nA. one\nB. two"
-    (item,) = own(CHOICE, _choice(options=["(A)one", "(B)two"])).items()
+    (item,) = make_task(CHOICE, _choice(options=["(A)one", "(B)two"])).items()
     assert item.question == "which?\n(A)one\n(B)two"
 
 
 @pytest.mark.parametrize(
     ("toml", "rows", "message"),
     [
-        (CHOICE, _choice() + _choice("C"), "rows.jsonl:2: the answer 'C' is none of A, B"),
+        (CHOICE, _choice() + _choice("C"), "rows.jsonl:2: the answer 'C' is not one of A, B"),
         (CHOICE, _choice(None), "rows.jsonl:1: target is None: expected a text"),
         (CHOICE, _choice(options="AB"), "rows.jsonl:1: options is 'AB': expected a list"),
         (CHOICE, _choice(options=[{}, {}]), "rows.jsonl:1: options is {}: expected a text"),
@@ -161,22 +161,24 @@ def test_a_choice_shows_its_options_once(own: Own) -> None:
         (CHOICE, "", "the data has no rows: correct it"),
     ],
 )
-def test_malformed_data_is_said_in_one_line(own: Own, toml: str, rows: str, message: str) -> None:
+def test_malformed_data_is_said_in_one_line(
+    make_task: MakeTask, toml: str, rows: str, message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        list(own(toml, rows).items())
+        list(make_task(toml, rows).items())
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_templates_reach_nothing_but_values(own: Own) -> None:
+def test_templates_reach_nothing_but_values(make_task: MakeTask) -> None:
     toml = CHOICE + '[prompt]\nquestion = "{{ q.__class__.__mro__ }}"\n'
     with pytest.raises(UsageError, match=r"rows.jsonl:1: access to attribute '__class__'"):
-        list(own(toml, _choice()).items())
+        list(make_task(toml, _choice()).items())
 
 
-def test_a_prompt_is_the_templates_text_and_the_values(own: Own) -> None:
+def test_a_prompt_is_the_templates_text_and_the_values(make_task: MakeTask) -> None:
     toml = CHOICE + '[prompt]\nhead = "  <b>\\n"\nquestion = "{{ q }} & \\n\\n"\n'
-    (item,) = own(toml, _choice().replace("which?", "a < b\\r\\n")).items()
+    (item,) = make_task(toml, _choice().replace("which?", "a < b\\r\\n")).items()
     assert item.prompt == "  <b>\na < b\r\n & \n\n"
 
 
@@ -204,27 +206,29 @@ def test_the_data_hash_covers_questions_and_shots(write: Write) -> None:
         open_task(str(folder / "own.toml"), data=None)
 
 
-def test_a_dataset_of_the_hub(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_of_the_hub(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"question": "1+1?", "answer": "2"}, {"question": "?", "answer": "!"}]
     module = ModuleType("datasets")
     module.load_dataset = lambda *_, **__: rows  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
     toml = PLAIN.replace('"rows.jsonl"', '"hf:some/set"')
-    task = own(toml)
+    task = make_task(toml)
     assert [item.prompt for item in task.items()] == ["1+1?", "?"]
-    before = task.data_hash
+    previous_hash = task.data_hash
     rows.append({"question": "more", "answer": ""})
-    assert own(toml).data_hash != before
+    assert make_task(toml).data_hash != previous_hash
 
 
-def test_a_row_that_is_not_kept_is_no_item(own: Own) -> None:
+def test_a_row_that_is_not_kept_is_no_item(make_task: MakeTask) -> None:
     toml = CHOICE.replace("[fields]", "[fields]\nkeep = \"answer != 'A'\"")
-    assert [item.targets for item in own(toml, _choice("A") + _choice("B")).items()] == [("B",)]
+    assert [item.targets for item in make_task(toml, _choice("A") + _choice("B")).items()] == [
+        ("B",)
+    ]
 
 
-def test_any_metric_of_texts(own: Own) -> None:
+def test_any_metric_of_texts(make_task: MakeTask) -> None:
     pytest.importorskip("ragkit_eval.metrics.registry")
-    task = own(TEXT, '{"question": "q", "answers": ["Paris", "Lutetia"]}\n')
+    task = make_task(TEXT, '{"question": "q", "answers": ["Paris", "Lutetia"]}\n')
     (item,) = task.items()
     assert set(task.metrics) == {"contains", "exact-match"}
     assert all(task.metrics.values())
@@ -232,23 +236,25 @@ def test_any_metric_of_texts(own: Own) -> None:
     assert scored.prediction == "It is Paris."
     assert scored.scores == {"contains": 1.0, "exact-match": 0.0}
     with pytest.raises(UsageError, match=r"own: .*contians"):
-        own(TEXT.replace('"contains"', '"contians"'))
+        make_task(TEXT.replace('"contains"', '"contians"'))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("original", "replacement", "message"),
     [
         ('"choice"', '"choise"', "own: no scorer 'choise': did you mean choice"),
         ('"acc"', '"acc_norm"', "own: no metric 'acc_norm': did you mean acc"),
     ],
 )
-def test_unknown_scorers_and_metrics(own: Own, old: str, new: str, message: str) -> None:
+def test_unknown_scorers_and_metrics(
+    make_task: MakeTask, original: str, replacement: str, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        own(CHOICE.replace(old, new), _choice())
+        make_task(CHOICE.replace(original, replacement), _choice())
 
 
-def test_an_item_without_options_is_scored_by_its_first_line(own: Own) -> None:
-    task = own()
+def test_an_item_without_options_is_scored_by_its_first_line(make_task: MakeTask) -> None:
+    task = make_task()
     item = Item("1", "?", ("2",))
     assert task.score(item, Response(text="\n\n 2 \n3")).scores == {"exact_match": 1.0}
     assert task.score(item, Response(text="")).scores == {"exact_match": 0.0}
@@ -263,12 +269,12 @@ def test_an_item_without_options_is_scored_by_its_first_line(own: Own) -> None:
         (
             CHOICE.replace("options = ", "labels = \"['A', 'A']\"\noptions = "),
             '{"q": "q", "options": ["x", "y"], "answer": "A"}',
-            "the labels A, A: give each option its own",
+            "the labels A, A are not distinct: give each its own",
         ),
         (
             PLAIN.replace("first-line", "number").replace("exact_match", "acc"),
             '{"question": "q", "answer": "1/2"}',
-            "the answer '1/2' is no number: correct it",
+            "the answer '1/2' is not a number: correct it",
         ),
         (PLAIN + 'id = "n"\n', '{"question": "q", "answer": "a", "n": ""}', "the id is empty"),
         (
@@ -289,14 +295,14 @@ def test_an_item_without_options_is_scored_by_its_first_line(own: Own) -> None:
     ],
 )
 def test_a_row_that_could_only_count_as_wrong_is_refused(
-    own: Own, toml: str, row: str, message: str
+    make_task: MakeTask, toml: str, row: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        list(own(toml, row + "\n").items())
+        list(make_task(toml, row + "\n").items())
     assert f"rows.jsonl:1: {message}" in str(caught.value)
 
 
-def test_null_names_no_group_and_no_cluster(own: Own) -> None:
+def test_null_names_no_group_and_no_cluster(make_task: MakeTask) -> None:
     toml = PLAIN + 'group = "g"\ncluster = "c"\n'
-    (item,) = own(toml, '{"question": "q", "answer": "a", "g": null, "c": null}\n').items()
+    (item,) = make_task(toml, '{"question": "q", "answer": "a", "g": null, "c": null}\n').items()
     assert (item.group, item.cluster) == ("", "")

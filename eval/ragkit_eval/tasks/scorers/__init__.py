@@ -1,4 +1,4 @@
-"""How responses are scored: scorers by name, each a pure function of item and response."""
+"""Scorers of responses by name; a score depends only on item and response."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Scorer(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """Return the signature of each metric that it gives."""
+        """Return the signature of each of its metrics."""
         ...
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response; never raises for what a model wrote."""
+        """Score a response; never raises for the text of a model."""
         ...
 
 
 def make_scorer(spec: Spec, *, execute_code: bool = False, weak_sandbox: bool = False) -> Scorer:
-    """Make the scorer that a declaration names.
+    """Build the scorer that a declaration names.
 
-    Raises UsageError for an unknown scorer or metric, for a metric that the scorer does not give,
-    and for one that runs the model's code without leave.
+    Raises UsageError for an unknown scorer or metric, for a metric that the scorer does not have,
+    and for a scorer that runs the model's code without permission.
     """
     from ragkit_eval.tasks.scorers.choice import ChoiceScorer, LabelSetScorer
     from ragkit_eval.tasks.scorers.program import program_scorer

@@ -1,7 +1,4 @@
-"""Multiple choice: by the first token's letter, by full log-likelihood, or read from a text.
-
-It knows items and responses; not how they were asked.
-"""
+"""Multiple choice: by the first token's letter, by full log-likelihood, or from a text."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ _LIKELIHOOD = {
 
 @dataclass(frozen=True)
 class ChoiceScorer:
-    """Scores the choice of one option.
+    """Scores the choice of an option.
 
-    letter: the label with the highest probability of being the first token, where the forms "A"
-    and " A" count together; when no label is among the candidates, the text is read instead and
-    the item is counted as a fallback. loglikelihood: the likeliest continuation (acc), per
-    character of it without the space before it (acc_norm) and per byte (acc_bytes), as
-    lm-evaluation-harness 0.4.13 defines these. generate: the letter that the text gives.
-    Ties go to the earlier label. No letter at all is wrong.
+    letter: the label with the highest probability of being the first token; the forms "A" and
+    " A" count together; if no label is among the candidates, the text is read instead and the item
+    counts as a fallback. loglikelihood: the likeliest continuation (acc), per character without
+    its leading space (acc_norm) and per byte (acc_bytes), as in lm-evaluation-harness 0.4.13.
+    generate: the letter in the text. Ties go to the earlier label. A response without a letter is
+    wrong.
     """
 
     method: Method
@@ -41,24 +38,24 @@ class ChoiceScorer:
         return {"acc": f"acc|by:{self.method}|v:1"}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
+        """Score a response."""
         if self.method == "loglikelihood":
             return _by_likelihood(item, response)
         letter = letter_of(item.labels, response.top) if self.method == "letter" else ""
         if letter:
-            return Scored(letter, _right(letter in item.targets))
-        found = option_letter(response.text, item.labels)
-        fallback = found.fallback or self.method == "letter"
-        return Scored(found.text, _right(found.text in item.targets), fallback)
+            return Scored(letter, _accuracy(letter in item.targets))
+        extract = option_letter(response.text, item.labels)
+        fallback = extract.fallback or self.method == "letter"
+        return Scored(extract.text, _accuracy(extract.text in item.targets), fallback)
 
 
 @dataclass(frozen=True)
 class LabelSetScorer:
-    """Scores AGIEval's questions: all right options and no other, or the same mathematics.
+    """Scores AGIEval's questions: exactly the right options, or equal mathematics.
 
-    A question with one right label is read as one letter. A question for which the data names no
-    right label is wrong whatever is answered. A cloze question's several blanks are separated by
-    semicolons. Notation aside, mathematics is compared as text.
+    For a question with one right label a single letter is read. A question without a right label
+    in the data is always wrong. The blanks of a cloze question are separated by semicolons.
+    Mathematics is compared as text after its notation is normalised.
     """
 
     @property
@@ -67,20 +64,22 @@ class LabelSetScorer:
         return {"acc": "acc|rule:all-and-only|math:as-text|v:1"}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
+        """Score a response."""
         if not item.labels:
             cloze = math_answer(response.text)
             right = any(same_math(cloze.text, target) for target in item.targets if cloze.text)
-            return Scored(cloze.text, _right(right), cloze.fallback)
+            return Scored(cloze.text, _accuracy(right), cloze.fallback)
         several = bool(item.extra.get("several"))
-        read = option_letters if several else option_letter
-        found = read(response.text, item.labels)
-        wanted = "".join(item.targets)
-        return Scored(found.text, _right(bool(wanted) and found.text == wanted), found.fallback)
+        extract_options = option_letters if several else option_letter
+        extract = extract_options(response.text, item.labels)
+        expected = "".join(item.targets)
+        return Scored(
+            extract.text, _accuracy(bool(expected) and extract.text == expected), extract.fallback
+        )
 
 
 def letter_of(labels: Sequence[str], top: Sequence[tuple[str, float]]) -> str:
-    """Return the label likeliest to be the first token, "" when none is among the candidates."""
+    """Return the label that is likeliest as the first token, "" if none is a candidate."""
     best, likeliest = "", -math.inf
     for label in labels:
         logprobs = [value for token, value in top if token in (label, f" {label}")]
@@ -91,7 +90,7 @@ def letter_of(labels: Sequence[str], top: Sequence[tuple[str, float]]) -> str:
 
 
 def _by_likelihood(item: Item, response: Response) -> Scored:
-    logprobs = [known.logprob for known in response.likelihoods]
+    logprobs = [likelihood.logprob for likelihood in response.likelihoods]
     if len(logprobs) != len(item.choices) or not logprobs:
         return Scored("", dict.fromkeys(_LIKELIHOOD, 0.0), fallback=True)
     texts = [choice.removeprefix(" ") for choice in item.choices]
@@ -116,5 +115,5 @@ def _logsumexp(values: Sequence[float]) -> float:
     return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
 
 
-def _right(right: bool) -> dict[str, float]:
+def _accuracy(right: bool) -> dict[str, float]:
     return {"acc": float(right)}

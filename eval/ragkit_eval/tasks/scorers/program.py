@@ -1,7 +1,4 @@
-"""Programs that a model completes, run with their tests in the sandbox, only with leave.
-
-It puts program and tests together; how a program is confined, the sandbox knows.
-"""
+"""Programs that a model completes, run with their tests in the sandbox, only with permission."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True)
 class ProgramScorer:
-    """Scores 1 when the completed function passes the item's tests, within the sandbox's limits."""
+    """Scores 1 if the completed function passes the item's tests within the sandbox's limits."""
 
     sandbox: Sandbox
 
@@ -29,7 +26,7 @@ class ProgramScorer:
         return {"pass@1": f"pass@1|cpu_s:{limits.cpu_s}|memory_mb:{limits.memory_mb}|v:1"}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Run one completion. Raises ModelError where the sandbox itself cannot start."""
+        """Run a completion. Raises ModelError if the sandbox itself cannot start."""
         program, fallback = program_of(item, response.text)
         outcome = self.sandbox.run(
             program, tests=str(item.extra["test"]), entry_point=str(item.extra["entry_point"])
@@ -39,10 +36,10 @@ class ProgramScorer:
 
 
 def program_of(item: Item, text: str) -> tuple[str, bool]:
-    """Return the program that a completion makes, and whether it had to be dug out.
+    """Return the program of a completion, and whether it came from a fenced block.
 
-    A completion continues the prompt. One in a fenced block is taken out of it; where that defines
-    the function itself, it follows the prompt, whose function has its documentation for a body.
+    A completion continues the prompt. The content of a fenced block is taken; if it defines the
+    function, it follows the prompt, whose function has its docstring for a body.
     """
     fenced = _FENCE.search(text)
     code = fenced.group(1) if fenced else text
@@ -52,7 +49,7 @@ def program_of(item: Item, text: str) -> tuple[str, bool]:
 
 
 def program_scorer(name: str, *, execute_code: bool, weak_sandbox: bool) -> ProgramScorer:
-    """Make the scorer. Raises UsageError without leave, and where this machine cannot confine."""
+    """Build the scorer. Raises UsageError without permission and without a sandbox."""
     if not execute_code:
         raise UsageError(
             f"{name} runs code that the model writes: allow it with --execute-code "

@@ -1,7 +1,4 @@
-"""Scorers of what was written: a number, a short answer, or any text metric.
-
-They know items and responses; metrics of texts come from the registry by name.
-"""
+"""Scorers of texts: a number, a short answer, or any text metric."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NumberScorer:
-    """Compares a solution's final number with the right one, as numbers: 3.0 is 3."""
+    """Compares the final number of a solution with the target, as numbers: 3.0 is 3."""
 
     @property
     def metrics(self) -> Mapping[str, str]:
@@ -29,17 +26,17 @@ class NumberScorer:
         return {"acc": "acc|rule:final-number|v:1"}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
-        found = final_number(response.text)
-        right = any(_same_number(found.text, plain_number(target)) for target in item.targets)
-        return Scored(found.text, {"acc": float(right)}, found.fallback)
+        """Score a response."""
+        extract = final_number(response.text)
+        right = any(_same_number(extract.text, plain_number(target)) for target in item.targets)
+        return Scored(extract.text, {"acc": float(right)}, extract.fallback)
 
 
 @dataclass(frozen=True)
 class SaidScorer:
-    """Compares a short answer exactly: the first line, or when it reasons what it says at the end.
+    """Compares a short answer exactly: the first line, or the announced answer of a reasoned one.
 
-    BIG-Bench Hard's rule: upper and lower case and punctuation count.
+    BIG-Bench Hard's rule: case and punctuation count.
     """
 
     reasoned: bool
@@ -51,7 +48,7 @@ class SaidScorer:
         return {"exact_match": f"exact_match|rule:{rule}|v:1"}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
+        """Score a response."""
         if self.reasoned:
             text, fallback = said_answer(response.text)
         else:
@@ -62,24 +59,24 @@ class SaidScorer:
 
 @dataclass(frozen=True)
 class TextScorer:
-    """Scores the whole text by metrics of texts against the item's targets."""
+    """Scores the text by text metrics against the item's targets."""
 
-    chosen: tuple[tuple[str, TextMetric], ...]
+    text_metrics: tuple[tuple[str, TextMetric], ...]
 
     @property
     def metrics(self) -> Mapping[str, str]:
         """Return the signature of each metric."""
-        return {name: metric.signature for name, metric in self.chosen}
+        return {name: metric.signature for name, metric in self.text_metrics}
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response."""
+        """Score a response."""
         text = response.text.strip()
-        scores = {name: metric.item(text, item.targets) for name, metric in self.chosen}
+        scores = {name: metric.item(text, item.targets) for name, metric in self.text_metrics}
         return Scored(text, scores)
 
 
 def text_scorer(spec: Spec) -> TextScorer:
-    """Make the scorer of a task's text metrics. Raises UsageError for an unknown one."""
+    """Build the scorer of a task's text metrics. Raises UsageError for an unknown metric."""
     from ragkit_eval.metrics.registry import text_metric
 
     names = dict.fromkeys((spec.metric, *spec.metrics))
