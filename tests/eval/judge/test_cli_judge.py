@@ -114,7 +114,8 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, row: str, message: 
 def test_mistakes_are_one_line(check: Check) -> None:
     _, message = check("", code=2)
     assert (
-        message == "ragkit: labelled.jsonl is empty: label some answers, one JSON object a line\n"
+        message
+        == "ragkit: labelled.jsonl is empty: write labelled answers, one JSON object a line\n"
     )
     _, message = check(_row(0), options=("--judge", "llm"), code=2)
     assert "needs a language model: set RAGKIT_LLM_URL" in message

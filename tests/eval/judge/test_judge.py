@@ -271,11 +271,13 @@ def test_llm_needs_a_language_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), -0.1, 7])
 def test_a_score_outside_of_its_range_is_no_verdict(score: float) -> None:
-    with pytest.raises(UsageError, match="give 0 to 1, or a ParseFailure where it has none"):
+    with pytest.raises(UsageError, match="return 0 to 1, or a ParseFailure without a score"):
         Verdict(score)
 
 
 def test_a_plug_in_that_returns_something_else_is_named(tmp_path: Path) -> None:
     plugged = open_judge("tests.eval.judge.test_judge:NUMBERS", Settings(home=tmp_path))
-    with pytest.raises(UsageError, match=r"test_judge:NUMBERS' returned 0.5: return a Verdict"):
+    with pytest.raises(
+        UsageError, match=r"test_judge:NUMBERS' returned 0.5: it must return a Verdict"
+    ):
         plugged.judge("q", "a", [], ["r"])

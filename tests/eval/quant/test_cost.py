@@ -40,9 +40,9 @@ def test_flips_agreement_and_speed_are_of_the_items_that_both_answered(tmp_path:
     assert cost.latency.ratio.mean == pytest.approx(0.4)
     assert cost.tokens_per_s is not None
     assert cost.tokens_per_s.ratio.mean == pytest.approx(2.0)
-    (row,) = cost_text.rows(result)
-    assert row[:5] == ["small", "quiz", "acc", "0.600", "0.500"]
-    assert row[7:] == ["2", "1", "66.7%", "0.40 x", "2.00 x"]
+    (cells,) = cost_text.rows(result)
+    assert cells[:5] == ["small", "quiz", "acc", "0.600", "0.500"]
+    assert cells[7:] == ["2", "1", "66.7%", "0.40 x", "2.00 x"]
     assert "| small | quiz | acc | 0.600 | 0.500 | -0.100 (" in cost_text.markdown(
         result, ["a", "b"]
     )
