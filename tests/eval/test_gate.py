@@ -140,9 +140,9 @@ def test_unusable_runs_are_told_to_ci_as_well(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--metric", "acc"], "Give --max-drop, or --metric acc=0.02"),
-        (["--metric", "acc=much"], "'much' is no number"),
+        (["--metric", "acc=much"], "'much' is not a number"),
         (["--metric", "acc=0.1", "--metric", "acc=0.2"], "acc has two margins: name it once"),
-        (["--metric", "acc=0.1", "--junit", "/nowhere/x.xml"], "its folder is not there"),
+        (["--metric", "acc=0.1", "--junit", "/nowhere/x.xml"], "its folder does not exist"),
     ],
 )
 def test_slips_are_one_line(tmp_path: Path, options: list[str], said: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ragkit.errors import UsageError
 from ragkit_eval.record import Run
 from ragkit_eval.sweep import choose_text
-from ragkit_eval.sweep.choose import Outcome, choose
+from ragkit_eval.sweep.choose import SweepOutcome, choose
 from ragkit_eval.sweep.grid import Cell
 from tests.eval.runs import records, write_run
 
@@ -17,7 +17,7 @@ NAMES = ("plain", "good", "lucky")
 
 def outcome(
     tmp_path: Path, scores: Mapping[tuple[str, str], Sequence[float | None]]
-) -> tuple[Outcome, list[tuple[str, str]]]:
+) -> tuple[SweepOutcome, list[tuple[str, str]]]:
     """Choose among cells of these names, whose scores stand for (cell, half)."""
     from ragkit_eval.record import read_run
 
