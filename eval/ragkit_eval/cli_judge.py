@@ -128,8 +128,8 @@ def _print_examples(checked: Checked, answers: Sequence[LabelledAnswer]) -> None
     unread = [(answer, reply) for answer, reply in pairs if isinstance(reply, ParseFailure)]
     if unread:
         typer.echo(f"\n{len(unread)} replies could not be read, such as")
-    for answer, reply in unread[:_EXAMPLES]:
-        typer.echo(f"  {shorten(answer.question)}\n    {shorten(reply.why)}: {shorten(reply.raw)}")
+    for answer, failure in unread[:_EXAMPLES]:
+        typer.echo(f"  {shorten(answer.question)}\n    {shorten(failure.why)}: {shorten(failure.raw)}")
 
 
 def _format_interval(interval: Any) -> tuple[str, str]:

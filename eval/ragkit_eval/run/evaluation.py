@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ragkit.errors import UsageError
 from ragkit_eval.item import Ask, Task
 from ragkit_eval.record import Run, read_run
 from ragkit_eval.run.header import make_header
 from ragkit_eval.run.runner import CONCURRENCY, Progress, run_items
+
+if TYPE_CHECKING:
+    from ragkit_eval.endpoint import Endpoint
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 T = TypeVar("T")
@@ -74,22 +77,15 @@ def evaluate(
         async with Endpoint.open(
             url, model, api_key=api_key, concurrency=concurrency, timeout_s=timeout_s, seed=seed
         ) as endpoint:
-
-            def ask_for(task: Task) -> Ask:
-                return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
-
-            for task in chosen:
-                ask_for(task)  # raises for a task that cannot be asked, before prompts are made
-            description = {"name": endpoint.model, **endpoint.about}
-            description |= {"revision": revision, "server_args": server_args}
-            overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
-            header = make_header(chosen, description, overrides, seed, label=label)
-            header = replace(header, environment={**header.environment, "url": endpoint.url})
-            await run_items(
+            await _ask_tasks(
+                endpoint,
                 chosen,
-                ask_for,
-                header,
                 Path(out),
+                {"revision": revision, "server_args": server_args},
+                chat=chat,
+                special_tokens=special_tokens,
+                seed=seed,
+                label=label,
                 concurrency=concurrency,
                 progress=progress,
                 overwrite=overwrite,
@@ -98,6 +94,32 @@ def evaluate(
 
     run_async(ask_all())
     return read_run(Path(out), texts=False)
+
+
+async def _ask_tasks(
+    endpoint: Endpoint,
+    tasks: Sequence[Task],
+    out: Path,
+    details: Mapping[str, str],
+    *,
+    chat: bool | None,
+    special_tokens: bool,
+    seed: int | None,
+    label: str,
+    **options: Any,
+) -> None:
+    """Describe the run in a header, and ask all items; `options` are those of `run_items`."""
+
+    def ask_for(task: Task) -> Ask:
+        return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
+
+    for task in tasks:
+        ask_for(task)  # raises for a task that cannot be asked, before prompts are made
+    description = {"name": endpoint.model, **endpoint.about, **details}
+    overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
+    header = make_header(tasks, description, overrides, seed, label=label)
+    header = replace(header, environment={**header.environment, "url": endpoint.url})
+    await run_items(tasks, ask_for, header, out, **options)
 
 
 def _open_tasks(tasks: Sequence[str | Task], **options: Any) -> list[Task]:
