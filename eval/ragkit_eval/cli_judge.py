@@ -129,7 +129,9 @@ def _print_examples(checked: Checked, answers: Sequence[LabelledAnswer]) -> None
     if unread:
         typer.echo(f"\n{len(unread)} replies could not be read, such as")
     for answer, failure in unread[:_EXAMPLES]:
-        typer.echo(f"  {shorten(answer.question)}\n    {shorten(failure.why)}: {shorten(failure.raw)}")
+        typer.echo(
+            f"  {shorten(answer.question)}\n    {shorten(failure.why)}: {shorten(failure.raw)}"
+        )
 
 
 def _format_interval(interval: Any) -> tuple[str, str]:

@@ -174,7 +174,10 @@ BAD_LINES = [
     ("not json", r"p\.jsonl:2: not JSON"),
     ("[1]", r"p\.jsonl:2: not a JSON object but \[1\]"),
     ('{"id": "z", "references": ["a"]}', r"p\.jsonl:2: there is no 'prediction'"),
-    ('{"id": "z", "prediction": NaN, "reference": "a"}', r"p\.jsonl:2: not JSON: NaN is not a JSON number"),
+    (
+        '{"id": "z", "prediction": NaN, "reference": "a"}',
+        r"p\.jsonl:2: not JSON: NaN is not a JSON number",
+    ),
     ('{"id": "z", "prediction": 4, "reference": "a"}', r"p\.jsonl:2: 'prediction' must be a text"),
     ('{"id": "z", "prediction": "a"}', r"p\.jsonl:2: there is no reference"),
     ('{"id": "z", "prediction": "a", "references": []}', r"p\.jsonl:2: 'references' must be"),
