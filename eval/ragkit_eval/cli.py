@@ -1,4 +1,4 @@
-"""`ragkit eval`: a table of its commands, each in a file of its own."""
+"""`ragkit eval`: the table of its commands, each in its own file."""
 
 import typer
 

@@ -1,20 +1,16 @@
-"""`ragkit eval compare`: runs against the first of them, paired by item."""
+"""`ragkit eval compare`: compare runs with the first of them, paired by item."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ragkit_eval.cli_intervals import Level, Samples, Seed
+from ragkit_eval.cli_options import JsonOption, Level, Metrics, RunFiles, Samples, Seed
 
 
 def compare(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Run files; the first one is the baseline.", metavar="RUN")
-    ],
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Compare only this metric (repeatable).")
-    ] = None,
+    runs: RunFiles,
+    metric: Metrics = None,
     task: Annotated[
         list[str] | None, typer.Option(help="Compare only this task (repeatable).")
     ] = None,
@@ -28,24 +24,24 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Write the comparison to this file, too: .md or .json."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Say which run is better, by how much, and what differences this data can show.
+    """Report which run is better, by how much, and which differences this data can show.
 
-    Right and wrong is judged by McNemar's exact test, scores and items that share a passage by
+    Right and wrong is tested by McNemar's exact test, scores and items that share a passage by
     flipping signs; intervals come from a bootstrap that draws such items together; p-values are
-    corrected over all that is compared. Runs of different questions are refused.
+    corrected over all comparisons. Runs of different questions are refused.
     """
     import json
 
     from ragkit import render
     from ragkit_eval import compare_text
-    from ragkit_eval.compare import compare as compared
+    from ragkit_eval.compare import compare as compare_runs
     from ragkit_eval.files import check_ending, write_whole
     from ragkit_eval.record import read_run
 
     kind = "" if out is None else check_ending(out, {".md": "markdown", ".json": "json"})
-    comparison = compared(
+    comparison = compare_runs(
         [read_run(path, texts=False) for path in runs],
         metric,
         tasks=task,
@@ -56,8 +52,8 @@ def compare(
     )
     values = compare_text.as_json(comparison)
     if out is not None:
-        written = json.dumps(values, ensure_ascii=False, indent=2) + "\n"
-        write_whole(out, written if kind == "json" else compare_text.markdown(comparison))
+        text = json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+        write_whole(out, text if kind == "json" else compare_text.markdown(comparison))
     if as_json:
         render.print_json(values)
     else:

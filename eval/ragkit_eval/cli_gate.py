@@ -1,4 +1,4 @@
-"""`ragkit eval gate`: an exit code for CI, from a baseline's run and a candidate's."""
+"""`ragkit eval gate`: fail in CI when a candidate's run is worse than a baseline's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ragkit_eval.cli_intervals import Level, Samples, Seed
+from ragkit_eval.cli_options import JsonOption, Level, Samples, Seed
 
 
 def gate(
@@ -43,7 +43,7 @@ def gate(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the result as Markdown to this file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Fail unless a larger drop than allowed is ruled out, by the interval of the difference.
 
@@ -55,15 +55,15 @@ def gate(
     from ragkit_eval import gate_text
     from ragkit_eval.files import check_folder, write_whole
     from ragkit_eval.gate import Gate
-    from ragkit_eval.gate import gate as judged
+    from ragkit_eval.gate import gate as check
     from ragkit_eval.record import read_run
 
     for path in (junit, markdown):
         if path is not None:
             check_folder(path)
-    margins = _margins(metric, max_drop)
+    margins = _read_margins(metric, max_drop)
     try:
-        found = judged(
+        result = check(
             read_run(baseline, texts=False),
             read_run(candidate, texts=False),
             margins,
@@ -75,33 +75,35 @@ def gate(
             seed=seed,
             samples=samples,
         )
-    except UsageError as error:  # a run that cannot be read is for CI's report as well
-        found = Gate((), (str(error),), level)
+    except UsageError as error:  # CI's report also names a run that cannot be read
+        result = Gate((), (str(error),), level)
     if junit is not None:
-        write_whole(junit, gate_text.junit(found))
+        write_whole(junit, gate_text.junit(result))
     if markdown is not None:
-        write_whole(markdown, gate_text.markdown(found))
+        write_whole(markdown, gate_text.markdown(result))
     if as_json:
-        render.print_json(gate_text.as_json(found))
+        render.print_json(gate_text.as_json(result))
     else:
-        typer.echo("\n".join(render.printable(line) for line in gate_text.lines(found)))
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+        typer.echo("\n".join(render.printable(line) for line in gate_text.lines(result)))
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
-def _margins(metrics: Sequence[str], max_drop: float | None) -> dict[str, float]:
-    """Read NAME=X, or NAME with the common margin."""
+def _read_margins(metrics: Sequence[str], max_drop: float | None) -> dict[str, float]:
+    """Parse each NAME=X, or NAME with the common margin."""
     from ragkit.errors import UsageError
 
     margins = {}
     for metric in metrics:
-        name, given, margin = metric.partition("=")
-        if not given and max_drop is None:
+        name, separator, margin = metric.partition("=")
+        if not separator and max_drop is None:
             raise UsageError(f"how far may {name} drop? Give --max-drop, or --metric {name}=0.02")
         if name in margins:
             raise UsageError(f"{name} has two margins: name it once")
         try:
-            margins[name] = float(margin) if given else max_drop or 0.0
+            margins[name] = float(margin) if separator else max_drop or 0.0
         except ValueError as error:
-            raise UsageError(f"--metric {metric}: {margin!r} is no number: write 0.02") from error
+            raise UsageError(
+                f"--metric {metric}: {margin!r} is not a number: write it as 0.02"
+            ) from error
     return margins

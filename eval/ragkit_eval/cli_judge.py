@@ -1,21 +1,22 @@
-"""`ragkit eval judge-check`: whether a judge agrees with people well enough to decide anything."""
+"""`ragkit eval judge-check`: measure a judge's agreement with people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragkit_eval.cli_options import JsonOption
+from ragkit_eval.cli_output import progress_bar, shorten
+
 if TYPE_CHECKING:
     from ragkit_eval.judge.checking import Checked
     from ragkit_eval.judge.labelled import LabelledAnswer
 
-_SHOWN = 3  # disagreements, and unreadable replies
-_SHOWN_CHARS = 160
+_EXAMPLES = 3  # of disagreements, and of unreadable replies
 
 
 def judge_check(
@@ -27,9 +28,9 @@ def judge_check(
     ],
     judge: Annotated[str, typer.Option(help="llm, llm:faithfulness, or MODULE:ATTRIBUTE.")] = "llm",
     out: Annotated[Path | None, typer.Option(help="Write the result to this file, too.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Measure how far a judge agrees with people, and keep the result for runs that use it."""
+    """Measure how far a judge agrees with people, and store the result for runs that use it."""
     from json import dumps
 
     from ragkit import render
@@ -45,7 +46,7 @@ def judge_check(
     settings = load_settings()
     opened = unmarked_judge(judge, settings)
     answers = read_labelled_answers(labelled, opened.dimension)
-    with _progress(2 * len(answers)) as progress:
+    with progress_bar("Judging", 2 * len(answers)) as progress:
         checked = check_judge(opened, answers, progress=progress)
     values = certificate_json(
         opened.signature,
@@ -54,94 +55,90 @@ def judge_check(
         data_name=labelled.name,
         data_hash=data_hash(answers),
     )
-    kept = keep(values, settings.home)
+    path = keep(values, settings.home)
     if out is not None:
         write_whole(out, dumps(values, ensure_ascii=False, indent=2) + "\n")
     if json:
-        render.print_json(values | {"kept": str(kept), "failures": _failures(checked, answers)})
+        render.print_json(
+            values | {"kept": str(path), "failures": _list_failures(checked, answers)}
+        )
     else:
         _print(values, checked, answers)
-        typer.echo(f"Kept in {render.printable(str(kept))}")
+        typer.echo(f"Kept in {render.printable(str(path))}")
 
 
-def _failures(checked: Checked, answers: Sequence[LabelledAnswer]) -> list[dict[str, str]]:
+def _list_failures(checked: Checked, answers: Sequence[LabelledAnswer]) -> list[dict[str, str]]:
     from ragkit_eval.judge.bound import ParseFailure
 
     return [
-        {"question": one.question, "why": said.why, "raw": said.raw}
-        for one, said in zip(answers, checked.verdicts, strict=True)
-        if isinstance(said, ParseFailure)
+        {"question": answer.question, "why": reply.why, "raw": reply.raw}
+        for answer, reply in zip(answers, checked.verdicts, strict=True)
+        if isinstance(reply, ParseFailure)
     ]
 
 
 def _print(values: dict[str, Any], checked: Checked, answers: Sequence[LabelledAnswer]) -> None:
     from ragkit import render
 
-    found = checked.agreement
+    agreement = checked.agreement
     typer.echo(f"{render.printable(values['signature'])}")
-    typer.echo(f"{found.items} answers, {found.right} labelled right, {found.clusters} groups\n")
+    typer.echo(
+        f"{agreement.items} answers, {agreement.right} labelled right,"
+        f" {agreement.clusters} groups\n"
+    )
     rows = [
-        ["agrees on right or wrong", *_interval(found.accuracy)],
-        ["kappa", *_interval(found.kappa)],
-        ["AUC", *_interval(found.auc)],
-        ["rank correlation with the labels", _number(found.spearman), ""],
-        ["unreadable replies", *_interval(found.failures)],
-        ["same verdict twice", *_interval(found.consistency)],
-        ["length, rank correlation with too high a score", _number(found.length_bias), ""],
+        ["agrees on right or wrong", *_format_interval(agreement.accuracy)],
+        ["kappa", *_format_interval(agreement.kappa)],
+        ["AUC", *_format_interval(agreement.auc)],
+        ["rank correlation with the labels", _format_number(agreement.spearman), ""],
+        ["unreadable replies", *_format_interval(agreement.failures)],
+        ["same verdict twice", *_format_interval(agreement.consistency)],
+        [
+            "length, rank correlation with too high a score",
+            _format_number(agreement.length_bias),
+            "",
+        ],
     ]
     render.print_table(["", "value", "95% interval"], rows, empty="")
     _print_examples(checked, answers)
-    failed = [one for one in values["checks"] if not one["passed"]]
+    failed = [check for check in values["checks"] if not check["passed"]]
     typer.echo(f"\nUsable as a gate: {'yes' if values['usable'] else 'no'}")
-    for one in failed:
-        typer.echo(f"  {one['name']}: {_number(one['measured'])}, must be {one['wanted']}")
+    for check in failed:
+        typer.echo(
+            f"  {check['name']}: {_format_number(check['measured'])}, must be {check['wanted']}"
+        )
 
 
 def _print_examples(checked: Checked, answers: Sequence[LabelledAnswer]) -> None:
-    """Show where judge and people are furthest apart, and what could not be read."""
+    """Print the largest disagreements of judge and people, and the unreadable replies."""
     from ragkit_eval.judge.bound import ParseFailure
     from ragkit_eval.judge.judge import Verdict
 
     pairs = list(zip(answers, checked.verdicts, strict=True))
-    apart = [(one, said) for one, said in pairs if isinstance(said, Verdict)]
-    apart = [(one, said) for one, said in apart if abs(said.score - one.label) >= 0.5]
-    apart.sort(key=lambda pair: -abs(pair[1].score - pair[0].label))
-    if apart:
-        typer.echo(f"\n{len(apart)} answers are judged otherwise by half or more, such as")
-    for one, said in apart[:_SHOWN]:
-        typer.echo(f"  {_short(one.question)}\n    answer: {_short(one.answer)}")
-        typer.echo(f"    people {one.label:g}, judge {said.score:g}: {_short(said.reason)}")
-    unread = [(one, said) for one, said in pairs if isinstance(said, ParseFailure)]
+    disagreements = [(answer, reply) for answer, reply in pairs if isinstance(reply, Verdict)]
+    disagreements = [
+        (answer, reply) for answer, reply in disagreements if abs(reply.score - answer.label) >= 0.5
+    ]
+    disagreements.sort(key=lambda pair: -abs(pair[1].score - pair[0].label))
+    if disagreements:
+        typer.echo(f"\n{len(disagreements)} answers are judged otherwise by half or more, such as")
+    for answer, reply in disagreements[:_EXAMPLES]:
+        typer.echo(f"  {shorten(answer.question)}\n    answer: {shorten(answer.answer)}")
+        typer.echo(f"    people {answer.label:g}, judge {reply.score:g}: {shorten(reply.reason)}")
+    unread = [(answer, reply) for answer, reply in pairs if isinstance(reply, ParseFailure)]
     if unread:
         typer.echo(f"\n{len(unread)} replies could not be read, such as")
-    for one, failure in unread[:_SHOWN]:
-        typer.echo(f"  {_short(one.question)}\n    {_short(failure.why)}: {_short(failure.raw)}")
+    for answer, failure in unread[:_EXAMPLES]:
+        typer.echo(
+            f"  {shorten(answer.question)}\n    {shorten(failure.why)}: {shorten(failure.raw)}"
+        )
 
 
-def _interval(interval: Any) -> tuple[str, str]:
+def _format_interval(interval: Any) -> tuple[str, str]:
     if interval is None:
         return "not defined", ""
     return f"{interval.mean:.3f}", f"{interval.low:.3f} to {interval.high:.3f}"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.4g}"
-
-
-def _short(text: str) -> str:
-    from ragkit.render import printable
-
-    shown = printable(" ".join(text.split()))
-    return shown if len(shown) <= _SHOWN_CHARS else shown[: _SHOWN_CHARS - 1] + "…"
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("Judging", total=total)
-        yield lambda done: bar.update(task, completed=done)

@@ -1,4 +1,4 @@
-"""`ragkit eval quant`: what a quantized model costs beside the one it was made from."""
+"""`ragkit eval quant`: measure what quantization costs a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit.cli_collection import AnswersFrom
+from ragkit_eval.cli_options import DataFolder, Groups, JsonOption, Metrics, OverwriteRuns
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
+    from ragkit_eval.quant.cost import Costs
     from ragkit_eval.quant.run import Questions
 
 
@@ -29,10 +31,7 @@ def quant(
     task: Annotated[
         list[str] | None, typer.Option(help="Task, such as mmlu or gsm8k (repeatable).")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(envvar="RAGKIT_EVAL_DATA", help="Folder with the data of the tasks."),
-    ] = None,
+    data: DataFolder = None,
     rag: Annotated[
         list[Path] | None,
         typer.Option(metavar="SET", help="Labelled set for grounded answers (repeatable)."),
@@ -45,13 +44,8 @@ def quant(
         int | None,
         typer.Option(min=1, help="Maximum number of items of each task; the same for all models."),
     ] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this group, such as an MMLU subject (repeatable)."),
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Compare only this metric (repeatable).")
-    ] = None,
+    group: Groups = None,
+    metric: Metrics = None,
     concurrency: Annotated[
         int, typer.Option(min=1, max=256, help="Number of concurrent requests.")
     ] = 16,
@@ -59,24 +53,19 @@ def quant(
         float, typer.Option(min=0.001, help="Seconds allowed for one answer.")
     ] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of requests and resamples.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite the run files.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    overwrite: OverwriteRuns = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Ask models the same items and say what the quantized ones lose: knowledge, grounding, speed.
+    """Ask models the same items and report what quantization costs: knowledge, grounding, speed.
 
-    "serve:MODEL" and options of 'ragkit model serve', in one pair of quotation marks, starts that
-    server for as long as it is asked, one after the other, so that one machine does for all. LABEL=
-    before it or before a URL is how tables call it. The same command goes on with what was
-    stopped; the run files stay for 'ragkit eval report'. Exit code 3 when items ended in errors.
+    "serve:MODEL" with options of 'ragkit model serve', in one pair of quotation marks, starts that
+    server while its items are asked; servers run one after the other, so that one machine is
+    enough. LABEL= before it or before a URL is the model's name in tables. The same command
+    continues a run that was stopped; 'ragkit eval report' reads the run files. Exit code 3 when
+    items ended in errors.
     """
-    import json
-
     from ragkit import render
     from ragkit.settings import load_settings
-    from ragkit_eval.files import write_whole
-    from ragkit_eval.quant import cost_text
     from ragkit_eval.quant.cost import costs
     from ragkit_eval.quant.models import parse
     from ragkit_eval.quant.run import Manner, folder_for, run_models
@@ -84,7 +73,7 @@ def quant(
     models = [parse(text) for text in (base, *candidates)]
     folder = folder_for(out, models)
     settings = load_settings()
-    questions = _questions(
+    questions = _open_questions(
         settings, task or (), group or (), data, rag or (), collection, limit, documents=documents
     )
     manner = Manner(
@@ -96,34 +85,45 @@ def quant(
         overwrite=overwrite,
         quiet=as_json,
     )
-    asked = run_models(
+    measured = run_models(
         models,
         questions,
         manner,
         on_model=lambda line: typer.echo(render.printable(line), err=True),
     )
-    found = costs([one.run for one in asked], metric, seed=seed)
-    paths = [str(path) for one in asked for path in one.files]
-    values = cost_text.as_json(found, paths)
-    if folder is not None:
-        write_whole(folder / "quant.md", cost_text.markdown(found, paths))
-        write_whole(folder / "quant.json", json.dumps(values, ensure_ascii=False, indent=2) + "\n")
-    if as_json:
-        render.print_json(values)
-    else:
-        typer.echo(f"Base: {render.printable(found.base)}\n")
-        render.print_table(cost_text.COLUMNS, list(cost_text.rows(found)), empty="")
-        typer.echo("")
-        for line in cost_text.sentences(found):
-            typer.echo(render.printable(line))
-        if folder is not None:
-            typer.echo(f"Written: {folder / 'quant.md'}, {folder / 'quant.json'}")
-        typer.echo(f"Runs: {' '.join(paths)}")
-    if any(counted.errors for counted in found.comparison.coverage):
+    result = costs([model.run for model in measured], metric, seed=seed)
+    paths = [str(path) for model in measured for path in model.files]
+    _write(result, paths, folder, json=as_json)
+    if any(coverage.errors for coverage in result.comparison.coverage):
         raise typer.Exit(3)
 
 
-def _questions(
+def _write(result: Costs, paths: Sequence[str], folder: Path | None, *, json: bool) -> None:
+    """Write the result to the folder, and print it."""
+    from json import dumps
+
+    from ragkit import render
+    from ragkit_eval.files import write_whole
+    from ragkit_eval.quant import cost_text
+
+    values = cost_text.as_json(result, paths)
+    if folder is not None:
+        write_whole(folder / "quant.md", cost_text.markdown(result, paths))
+        write_whole(folder / "quant.json", dumps(values, ensure_ascii=False, indent=2) + "\n")
+    if json:
+        render.print_json(values)
+        return
+    typer.echo(f"Base: {render.printable(result.base)}\n")
+    render.print_table(cost_text.COLUMNS, list(cost_text.rows(result)), empty="")
+    typer.echo("")
+    for line in cost_text.sentences(result):
+        typer.echo(render.printable(line))
+    if folder is not None:
+        typer.echo(f"Written: {folder / 'quant.md'}, {folder / 'quant.json'}")
+    typer.echo(f"Runs: {' '.join(paths)}")
+
+
+def _open_questions(
     settings: Settings,
     tasks: Sequence[str],
     groups: Sequence[str],
@@ -134,8 +134,9 @@ def _questions(
     *,
     documents: bool,
 ) -> Questions:
+    """Open the tasks, and the labelled sets with their collection."""
     from ragkit_eval.quant.run import Questions
-    from ragkit_eval.rag.options import opened
+    from ragkit_eval.rag.options import open_sets
 
     chosen = []
     if tasks:
@@ -144,5 +145,5 @@ def _questions(
         chosen = [open_task(name, data=data, limit=limit, groups=groups) for name in tasks]
     if not sets:
         return Questions(tuple(chosen))
-    labelled, name = opened(sets, settings, collection, documents=documents, out=None)
+    labelled, name = open_sets(sets, settings, collection, documents=documents, out=None)
     return Questions(tuple(chosen), labelled.limited(limit), name)

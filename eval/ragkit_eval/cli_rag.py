@@ -1,4 +1,4 @@
-"""`ragkit eval rag`: whole answers of a collection, scored on a labelled set."""
+"""`ragkit eval rag`: score answers of a collection on a labelled set."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ragkit.cli_mode import SearchMode
+from ragkit_eval.cli_options import JsonOption
 from ragkit_eval.item import Task
 from ragkit_eval.rag import options as o
 
@@ -41,7 +42,7 @@ def rag(
     overwrite: o.Overwrite = False,
     label: o.Label = "",
     concurrency: o.Concurrency = None,
-    json: o.JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Score whole answers: against references, by their citations, and when they refuse.
 
@@ -56,7 +57,7 @@ def rag(
     from ragkit_eval.rag.answers import rag_task
     from ragkit_eval.rag.asking import knowledge_ask
     from ragkit_eval.rag.labels import locate
-    from ragkit_eval.rag.languages import language_notes, tell
+    from ragkit_eval.rag.languages import language_notes, print_notes
     from ragkit_eval.rag.model import fitted_cutoff, model_of
     from ragkit_eval.rag.running import run_task
     from ragkit_eval.rag.summary import sum_up
@@ -65,13 +66,13 @@ def rag(
         text_metric(spec)
     settings = load_settings()
     judging = None if judge is None else open_judge(judge, settings)
-    labelled, name = o.opened(sets, settings, collection, documents=documents, out=out)
+    labelled, name = o.open_sets(sets, settings, collection, documents=documents, out=out)
     model = build.language_model(settings)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode, passages=passages)
-        kb.load_entailment()  # one line now, not an error for each question
+        kb.load_entailment()  # fails here once, not for each question
         uris = locate(labelled, kb.store, kb.collection)
-        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
+        warnings = print_notes(language_notes(labelled.limited(limit), uris, kb))
         task: Task = rag_task(labelled.limited(limit), metrics=metric or (), uris=uris)
         ask = knowledge_ask(kb)
         if judging is not None:
@@ -94,4 +95,4 @@ def rag(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, warnings=warnings, json=json)
+    o.finish_run(sum_up(run), out=out, warnings=warnings, json=json)

@@ -1,4 +1,4 @@
-"""`ragkit eval report`: runs as a page, a summary for a pull request, or a table."""
+"""`ragkit eval report`: write runs as a page, a Markdown summary or a CSV table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from ragkit_eval.cli_options import RunFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +26,7 @@ ENDINGS: dict[str, Format] = {
 
 
 def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Run files; the first one is the baseline.", metavar="RUN")
-    ],
+    runs: RunFiles,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="report.html, .md or .csv.  [default: print a summary]"),
@@ -56,36 +56,36 @@ def report(
     from ragkit_eval.files import write_whole
     from ragkit_eval.record import read_run
     from ragkit_eval.report.report import compared
-    from ragkit_eval.report.report import report as made_of
+    from ragkit_eval.report.report import report as make_report
     from ragkit_eval.report.values import report_json
 
-    limit = _limit(items)
-    form = _format(out, form, runs)
-    prices = [_prices(text) for text in price or ()]
-    read = [read_run(path, texts=False) for path in runs]
-    # A table has no comparison in it: it takes any runs.
-    comparison = compared(read) if form != "csv" or as_json else None
-    made = made_of(read, comparison, items=limit if form == "html" else 0, prices=prices)
+    limit = _parse_limit(items)
+    form = _choose_format(out, form, runs)
+    prices = [_parse_prices(text) for text in price or ()]
+    loaded = [read_run(path, texts=False) for path in runs]
+    # A table contains no comparison, so runs of different questions are allowed.
+    comparison = compared(loaded) if form != "csv" or as_json else None
+    result = make_report(loaded, comparison, items=limit if form == "html" else 0, prices=prices)
     if out is not None:
-        write_whole(out, _text(made, form, title, to_file=True))
-        typer.echo(f"{out}: {_told(made, form)}", err=True)
+        write_whole(out, _render(result, form, title, to_file=True))
+        typer.echo(f"{out}: {_describe(result, form)}", err=True)
     if as_json:
-        print_json(report_json(made) | {"out": None if out is None else str(out)})
+        print_json(report_json(result) | {"out": None if out is None else str(out)})
     elif out is None:
-        typer.echo(_text(made, form, title), nl=False)
+        typer.echo(_render(result, form, title), nl=False)
 
 
-def _limit(items: str) -> int | None:
+def _parse_limit(items: str) -> int | None:
     from ragkit.errors import UsageError
 
     if items == "all":
         return None
     if not (items.isascii() and items.isdigit() and len(items) < 10):
-        raise UsageError(f"--items {items}: neither a number nor 'all': give one of them")
+        raise UsageError(f"--items {items}: not a number and not 'all': give one of them")
     return int(items)
 
 
-def _prices(text: str) -> Prices:
+def _parse_prices(text: str) -> Prices:
     from ragkit.errors import UsageError
     from ragkit_eval.answers import Prices
 
@@ -98,8 +98,8 @@ def _prices(text: str) -> Prices:
     return Prices(prompt, completion)
 
 
-def _format(out: Path | None, form: Format | None, runs: Sequence[Path]) -> Format:
-    """Decide what to write, and find out before the work what would fail after it."""
+def _choose_format(out: Path | None, form: Format | None, runs: Sequence[Path]) -> Format:
+    """Choose the format, and check `out` before the work."""
     from ragkit.errors import UsageError
     from ragkit_eval.files import check_ending, check_folder
 
@@ -113,21 +113,21 @@ def _format(out: Path | None, form: Format | None, runs: Sequence[Path]) -> Form
     return form
 
 
-def _text(made: Report, form: Format, title: str, *, to_file: bool = False) -> str:
+def _render(report: Report, form: Format, title: str, *, to_file: bool = False) -> str:
     from ragkit_eval.report import page, rows, summary
 
     if form == "csv":
         # Without a byte order mark Excel takes UTF-8 for another encoding.
-        return ("\ufeff" if to_file else "") + rows.csv(made.runs)
+        return ("\ufeff" if to_file else "") + rows.csv(report.runs)
     if form == "html":
-        return page.render(made, title=title)
-    return summary.render(made, title=title)
+        return page.render(report, title=title)
+    return summary.render(report, title=title)
 
 
-def _told(made: Report, form: Format) -> str:
+def _describe(report: Report, form: Format) -> str:
     if form == "csv":
-        return f"{sum(len(run.records) for run in made.runs)} rows"
+        return f"{sum(len(run.records) for run in report.runs)} rows"
     if form == "markdown":
-        return f"{len(made.runs)} runs, {len(made.tasks)} tasks"
-    shown, left_out = len(made.choice.pairs), made.choice.left_out
-    return f"{shown} items shown" + (f", {left_out} left out" if left_out else "")
+        return f"{len(report.runs)} runs, {len(report.tasks)} tasks"
+    count, left_out = len(report.choice.pairs), report.choice.left_out
+    return f"{count} items shown" + (f", {left_out} left out" if left_out else "")

@@ -1,4 +1,4 @@
-"""`ragkit eval retrieval`: how well a collection's search finds what a labelled set names."""
+"""`ragkit eval retrieval`: score a collection's search on a labelled set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit.cli_mode import SearchMode
+from ragkit_eval.cli_options import JsonOption
 from ragkit_eval.rag import options as o
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def retrieval(
     overwrite: o.Overwrite = False,
     label: o.Label = "",
     concurrency: o.Concurrency = None,
-    json: o.JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Score what a collection finds: documents, spans, accepted answers.
 
@@ -49,7 +50,7 @@ def retrieval(
     from ragkit_eval.rag.asking import search_ask
     from ragkit_eval.rag.found import retrieval_task
     from ragkit_eval.rag.labels import locate
-    from ragkit_eval.rag.languages import language_notes, tell
+    from ragkit_eval.rag.languages import language_notes, print_notes
     from ragkit_eval.rag.model import model_of
     from ragkit_eval.rag.passages import check_depths, check_measures
     from ragkit_eval.rag.running import run_task
@@ -58,11 +59,11 @@ def retrieval(
     check_measures(measure or ())
     check_depths(measure or ())
     settings = load_settings()
-    labelled, name = o.opened(sets, settings, collection, documents=documents, out=out)
+    labelled, name = o.open_sets(sets, settings, collection, documents=documents, out=out)
     with KnowledgeBase.open(settings, collection=name) as opened:
         kb = opened.adapted(mode=mode)
         uris = locate(labelled, kb.store, kb.collection)
-        warnings = tell(language_notes(labelled.limited(limit), uris, kb))
+        warnings = print_notes(language_notes(labelled.limited(limit), uris, kb))
         task = retrieval_task(labelled.limited(limit), measure or (), uris=uris)
         run = run_task(
             task,
@@ -74,11 +75,11 @@ def retrieval(
             overwrite=overwrite,
             quiet=False,
         )
-    o.finished(sum_up(run), out=out, warnings=warnings, notes=_notes(task), json=json)
+    o.finish_run(sum_up(run), out=out, warnings=warnings, notes=_list_notes(task), json=json)
 
 
-def _notes(task: RetrievalTask) -> list[str]:
+def _list_notes(task: RetrievalTask) -> list[str]:
     if not task.left_out:
         return []
-    said = f"{task.left_out} question{'s' * (task.left_out != 1)} left out"
-    return [f"{said}: unanswerable, or without a label that {task.metric} needs"]
+    count = f"{task.left_out} question{'s' * (task.left_out != 1)} left out"
+    return [f"{count}: unanswerable, or without a label that {task.metric} needs"]

@@ -1,4 +1,4 @@
-"""`ragkit eval run`: tasks against a language model, into a run file."""
+"""`ragkit eval run`: ask a language model the items of tasks, and write a run file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragkit.errors import UsageError
+from ragkit_eval.cli_options import DataFolder, Groups, JsonOption
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
@@ -31,18 +32,12 @@ def run(
             help="Base URL of the server, ending in /v1 (default: the setting RAGKIT_LLM_URL)."
         ),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(envvar="RAGKIT_EVAL_DATA", help="Folder with the data of the tasks."),
-    ] = None,
+    data: DataFolder = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum number of items of each task; always the same items."),
     ] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this group, such as an MMLU subject (repeatable)."),
-    ] = None,
+    group: Groups = None,
     concurrency: Annotated[
         int, typer.Option(min=1, max=4096, help="Number of concurrent requests.")
     ] = 32,
@@ -86,13 +81,12 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Overwrite a run file that holds another run.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Run tasks against a language model behind an OpenAI-compatible server.
 
-    Every item is written at once, so that a run that was stopped goes on where it was when the
-    same command is given again. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some items ended
-    in an error.
+    Every item is written at once, so that the same command continues a run that was stopped. Exit
+    codes: 0 done, 1 failed, 2 wrong usage, 3 some items ended in an error.
     """
     from ragkit.settings import load_settings
     from ragkit_eval.run import evaluate, shown_progress
@@ -100,12 +94,12 @@ def run(
     settings = load_settings()
     try:
         with shown_progress() as progress:
-            done = evaluate(
+            result = evaluate(
                 tasks,
-                url=_url(settings, url),
+                url=_choose_url(settings, url),
                 out=out,
-                model=_model(settings, model, url),
-                api_key=_key(settings, url),
+                model=_choose_model(settings, model, url),
+                api_key=_choose_key(settings, url),
                 revision=revision,
                 server_args=server_args,
                 data=data,
@@ -126,56 +120,56 @@ def run(
     except (KeyboardInterrupt, SystemExit):
         typer.echo(f"ragkit: stopped; the same command goes on from what is in {out}", err=True)
         raise
-    _print(done, json=json)
+    _print(result, json=json)
 
 
-def _url(settings: "Settings", url: str | None) -> str:
-    """Choose the server. Raises UsageError where none, or none that can be asked so, is named."""
-    named = url or settings.llm_url
-    if named is None:
+def _choose_url(settings: "Settings", url: str | None) -> str:
+    """Choose the server. Raises UsageError unless one model server is named."""
+    server = url or settings.llm_url
+    if server is None:
         raise UsageError(
             "no model server is named: start one with 'ragkit model serve', then give --url or set"
             " RAGKIT_LLM_URL"
         )
-    if named.startswith(("local:", "provider:")):
+    if server.startswith(("local:", "provider:")):
         raise UsageError(
-            f"{named.partition(':')[0]}: is no model server, which 'ragkit eval run' needs: start"
+            f"{server.partition(':')[0]}: is no model server, which 'ragkit eval run' needs: start"
             " one with 'ragkit model serve' and give --url http://127.0.0.1:8000/v1"
         )
-    if len(named.split()) > 1:
+    if len(server.split()) > 1:
         raise UsageError("RAGKIT_LLM_URL names several servers: name the one to measure with --url")
-    return named
+    return server
 
 
-def _model(settings: "Settings", model: str | None, url: str | None) -> str | None:
-    """Choose the model; the settings' is their server's, and no other's."""
-    return model or (settings.llm_model if _is_theirs(settings, url) else None)
+def _choose_model(settings: "Settings", model: str | None, url: str | None) -> str | None:
+    """Choose the model; the configured one belongs to the configured server only."""
+    return model or (settings.llm_model if _is_configured_server(settings, url) else None)
 
 
-def _key(settings: "Settings", url: str | None) -> str | None:
-    """Return the key; one that the settings have for a server is not sent to another."""
+def _choose_key(settings: "Settings", url: str | None) -> str | None:
+    """Return the configured server's key; it is not sent to another server."""
     key = settings.llm_api_key
-    return key.get_secret_value() if key and _is_theirs(settings, url) else None
+    return key.get_secret_value() if key and _is_configured_server(settings, url) else None
 
 
-def _is_theirs(settings: "Settings", url: str | None) -> bool:
+def _is_configured_server(settings: "Settings", url: str | None) -> bool:
     return url is None or settings.llm_url is None or url in settings.llm_url.split()
 
 
-def _print(done: "Run", *, json: bool) -> None:
+def _print(run: "Run", *, json: bool) -> None:
     from ragkit.render import print_json, printable
     from ragkit_eval.run.summary import coverage_line, summarise, summary_json, summary_lines
 
-    summaries = summarise(done)
+    summaries = summarise(run)
     if json:
-        tasks = [summary_json(one) for one in summaries.values()]
-        print_json({"run": str(done.path), "name": done.header.name, "tasks": tasks})
+        tasks = [summary_json(summary) for summary in summaries.values()]
+        print_json({"run": str(run.path), "name": run.header.name, "tasks": tasks})
     else:
         for line in [*summary_lines(summaries), *map(coverage_line, summaries.values())]:
             typer.echo(printable(line))
-    errors = [record for record in done.records if record.status == "error"]
+    errors = [record for record in run.records if record.status == "error"]
     if errors:
         first = f"{errors[0].task} {errors[0].id}: {errors[0].error}"
-        more = f" (first of {len(errors):,})" if len(errors) > 1 else ""
-        typer.echo(f"ragkit: {printable(first)}{more}; the same command asks again", err=True)
-        raise typer.Exit(1 if len(errors) == len(done.records) else 3)
+        count = f" (first of {len(errors):,})" if len(errors) > 1 else ""
+        typer.echo(f"ragkit: {printable(first)}{count}; the same command asks again", err=True)
+        raise typer.Exit(1 if len(errors) == len(run.records) else 3)

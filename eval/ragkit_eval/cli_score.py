@@ -1,4 +1,4 @@
-"""`ragkit eval score`: predictions and retrieval runs made elsewhere, by any metric."""
+"""`ragkit eval score`: score predictions and retrieval runs of other programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DEFAULT_METRIC = "reference_recall"
 DEFAULT_MEASURES = ("ndcg@10", "map", "recall@10")
 
 
-def _list(wanted: bool) -> None:
-    if not wanted:
+def _list_metrics(requested: bool) -> None:
+    if not requested:
         return
     from ragkit_eval.metrics.registry import names, options
     from ragkit_eval.retrieval import MEASURES
@@ -83,7 +83,7 @@ def score(
         typer.Option(
             "--list",
             is_eager=True,
-            callback=_list,
+            callback=_list_metrics,
             help="List the metrics and their options.",
         ),
     ] = False,
@@ -91,39 +91,51 @@ def score(
         bool, typer.Option("--json", help="Print JSON with the scores of each item.")
     ] = False,
 ) -> None:
-    """Score predictions made elsewhere against references, or a retrieval run against judgements.
+    """Score predictions against references, or a retrieval run against judgements.
 
-    Options of a metric follow its name after colons: rouge-1:stem, token_f1:cmrc. BLEU and chrF of
-    the whole set are counted over all of it; every other score is the mean of the items.
+    Options of a metric follow its name after colons: rouge-1:stem, token_f1:cmrc. BLEU and chrF
+    are computed over the entire set; every other score is the mean of the items.
     """
     from ragkit import render
-    from ragkit_eval.files import check_folder, write_whole
+    from ragkit_eval.files import write_whole
     from ragkit_eval.score import run_lines
 
-    if out is not None:
-        check_folder(out)
-        if out.resolve() in [path.resolve() for path in (predictions, references, qrels) if path]:
-            raise typer.BadParameter(f"--out {out} would replace what is read: name another file")
-    if qrels is not None and references is not None:
-        raise typer.BadParameter("--qrels and --references do not go together: give one")
-    if qrels is None and all_judged:
-        raise typer.BadParameter("--all-judged goes with --qrels")
+    _check_options(out, (predictions, references, qrels), all_judged=all_judged)
     scored = (
-        _retrieval(predictions, qrels, metric, all_judged=all_judged)
+        _score_retrieval(predictions, qrels, metric, all_judged=all_judged)
         if qrels is not None
-        else _texts(predictions, references, metric, (id_field, prediction_field, reference_field))
+        else _score_texts(
+            predictions, references, metric, (id_field, prediction_field, reference_field)
+        )
     )
     if out is not None:
         method = "generate" if qrels is None else "rag"
-        written = run_lines(scored, task=task, method=method, name=name or predictions.stem)
-        write_whole(out, written)
+        text = run_lines(scored, task=task, method=method, name=name or predictions.stem)
+        write_whole(out, text)
     if as_json:
-        render.print_json(_json(scored))
+        render.print_json(_make_json(scored))
     else:
         _print(scored, items=items)
 
 
-def _texts(
+def _check_options(
+    out: Path | None, inputs: tuple[Path, Path | None, Path | None], *, all_judged: bool
+) -> None:
+    """Raise BadParameter for options that contradict each other."""
+    from ragkit_eval.files import check_folder
+
+    _, references, qrels = inputs
+    if out is not None:
+        check_folder(out)
+        if out.resolve() in [path.resolve() for path in inputs if path]:
+            raise typer.BadParameter(f"--out {out} is one of the inputs: name another file")
+    if qrels is not None and references is not None:
+        raise typer.BadParameter("--qrels and --references do not go together: give one")
+    if qrels is None and all_judged:
+        raise typer.BadParameter("--all-judged goes with --qrels")
+
+
+def _score_texts(
     predictions: Path, references: Path | None, metric: list[str] | None, names: tuple[str, ...]
 ) -> ScoredSet:
     from ragkit_eval.metrics.registry import text_metric
@@ -132,12 +144,14 @@ def _texts(
 
     metrics = [text_metric(spec) for spec in dict.fromkeys(metric or [DEFAULT_METRIC])]
     id_field, prediction_field, reference_field = names
-    told = (reference_field,) if reference_field else REFERENCES
-    fields = Fields(id_field, prediction_field, told)
+    references_fields = (reference_field,) if reference_field else REFERENCES
+    fields = Fields(id_field, prediction_field, references_fields)
     return score_texts(read_predictions(predictions, references, fields=fields), metrics)
 
 
-def _retrieval(run: Path, qrels: Path, metric: list[str] | None, *, all_judged: bool) -> ScoredSet:
+def _score_retrieval(
+    run: Path, qrels: Path, metric: list[str] | None, *, all_judged: bool
+) -> ScoredSet:
     from ragkit_eval.retrieval import read_qrels, read_trec_run
     from ragkit_eval.score import score_retrieval
 
@@ -145,14 +159,14 @@ def _retrieval(run: Path, qrels: Path, metric: list[str] | None, *, all_judged: 
     return score_retrieval(read_qrels(qrels), read_trec_run(run), names, all_judged=all_judged)
 
 
-def _json(scored: ScoredSet) -> dict[str, Any]:
+def _make_json(scored: ScoredSet) -> dict[str, Any]:
     return {
         "items": len(scored.items),
         "left_out": list(scored.left_out),
         "metrics": {
             name: {
                 "value": round(score.value, 6),
-                "interval": _interval(score),
+                "interval": _round_interval(score),
                 "signature": score.signature,
                 **score.detail,
             }
@@ -165,7 +179,7 @@ def _json(scored: ScoredSet) -> dict[str, Any]:
     }
 
 
-def _interval(score: Score) -> list[float] | None:
+def _round_interval(score: Score) -> list[float] | None:
     if score.low is None or score.high is None:
         return None
     return [round(score.low, 6), round(score.high, 6)]
@@ -192,20 +206,25 @@ def _print(scored: ScoredSet, *, items: bool) -> None:
         for name, score in scored.scores.items()
     ]
     render.print_table(["metric", "score", "95% interval", "items"], table, empty="")
-    for name, score in scored.scores.items():
-        if "precisions" in score.detail:
-            precisions = " ".join(f"{one:.4f}" for one in score.detail["precisions"])
-            penalty = score.detail["brevity_penalty"]
-            typer.echo(
-                f"{name}: 1- to 4-gram precisions {precisions}, brevity penalty {penalty:.4f}"
-            )
+    _print_bleu(scored)
     typer.echo("\nSignatures:")
     for score in scored.scores.values():
         typer.echo(f"  {score.signature}")
     if scored.left_out:
-        some = ", ".join(map(render.printable, scored.left_out[:5]))
-        more = ", ..." if len(scored.left_out) > 5 else ""
+        examples = ", ".join(map(render.printable, scored.left_out[:5]))
+        ellipsis = ", ..." if len(scored.left_out) > 5 else ""
         typer.echo(
             "Queries left out, as none of their documents is judged relevant or none was retrieved:"
-            f" {len(scored.left_out)} ({some}{more})"
+            f" {len(scored.left_out)} ({examples}{ellipsis})"
         )
+
+
+def _print_bleu(scored: ScoredSet) -> None:
+    """Print the parts of each BLEU score."""
+    for name, score in scored.scores.items():
+        if "precisions" in score.detail:
+            precisions = " ".join(f"{precision:.4f}" for precision in score.detail["precisions"])
+            penalty = score.detail["brevity_penalty"]
+            typer.echo(
+                f"{name}: 1- to 4-gram precisions {precisions}, brevity penalty {penalty:.4f}"
+            )

@@ -1,4 +1,4 @@
-"""`ragkit eval selftest`: what was reproduced of what is known, as one table."""
+"""`ragkit eval selftest`: reproduce published scores, and print a table of the results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ragkit_eval.cli_options import JsonOption
 
 if TYPE_CHECKING:
     from ragkit_eval.selftest.check import Check
@@ -20,25 +22,25 @@ def selftest(
     execute_code: Annotated[
         bool, typer.Option("--execute-code", help="Also run HumanEval's programs, in the sandbox.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Check every metric and scorer against outside oracles and negative controls.
 
-    Exit codes: 0 all that could be checked is right, 1 something is not.
+    Exit codes: 0 every check that could run has passed, 1 one has failed.
     """
     from ragkit import render
-    from ragkit_eval.selftest import selftest as made
+    from ragkit_eval.selftest import selftest as run_checks
 
-    found = []
-    for check in made(data, execute_code=execute_code):
-        found.append(check)
-        typer.echo(f"{len(found)} checked: {check.subject}", err=True)
+    checks = []
+    for check in run_checks(data, execute_code=execute_code):
+        checks.append(check)
+        typer.echo(f"{len(checks)} checked: {check.subject}", err=True)
     if json:
-        render.print_json({"checks": [asdict(check) for check in found]})
+        render.print_json({"checks": [asdict(check) for check in checks]})
     else:
         columns = ["", "what", "against", "expected", "reproduced"]
-        render.print_table(columns, [_cells(check) for check in found], empty="Nothing to check.")
-    if any(check.passed is False for check in found):
+        render.print_table(columns, [_cells(check) for check in checks], empty="Nothing to check.")
+    if any(check.passed is False for check in checks):
         raise typer.Exit(1)
 
 

@@ -1,9 +1,14 @@
-"""`ragkit eval sweep`: which options are better on one's own questions, and is it so."""
+"""`ragkit eval sweep`: find better options on your own questions, and confirm them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ragkit_eval.cli_options import JsonOption, OverwriteRuns
+
+if TYPE_CHECKING:
+    from ragkit_eval.sweep.run import SweepResult
 
 
 def sweep(
@@ -27,32 +32,29 @@ def sweep(
     concurrency: Annotated[
         int | None, typer.Option(min=1, max=256, help="Number of concurrent questions.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite the run files.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    overwrite: OverwriteRuns = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Try a grid of options, choose on one half of the questions, confirm on the other.
 
-    The grid is a TOML file: task = "retrieval" or "answers"; metric, the task's own unless told;
-    documents = ["folder"], ingested into collections of their own, as are a set's own documents
-    where no --collection is named; and under [grid] each option with its values, the first being
-    the baseline: mode, passages, refusal_threshold, instructions, chunk_tokens,
-    chunk_overlap_tokens, embed_model, and settings as llm_model or llm_temperature. The same
-    command goes on with a sweep that was stopped. Exit code 3 when questions ended in errors.
+    The grid is a TOML file: task = "retrieval" or "answers"; metric, by default the task's;
+    documents = ["folder"], ingested into new collections, as are a set's documents without
+    --collection; and under [grid] each option with its values, the first one being the baseline:
+    mode, passages, refusal_threshold, instructions, chunk_tokens, chunk_overlap_tokens,
+    embed_model, and settings such as llm_model or llm_temperature. The same command continues a
+    sweep that was stopped. Exit code 3 when questions ended in errors.
     """
     from ragkit import render
     from ragkit.settings import load_settings
     from ragkit_eval.sets import joined, read_set
-    from ragkit_eval.sweep import choose_text
     from ragkit_eval.sweep.grid import read_grid
-    from ragkit_eval.sweep.run import sweep as swept
+    from ragkit_eval.sweep.run import sweep as run_sweep
 
     settings = load_settings()
-    read = read_grid(grid)
+    options = read_grid(grid)
     labelled = joined([read_set(path) for path in sets]).limited(limit)
-    done = swept(
-        read,
+    result = run_sweep(
+        options,
         labelled,
         out,
         settings,
@@ -63,25 +65,31 @@ def sweep(
         quiet=as_json,
         on_cell=lambda line: typer.echo(render.printable(line), err=True),
     )
-    if as_json:
-        values = choose_text.as_json(done.outcome, done.questions)
-        render.print_json(values | {"collections": list(done.collections)})
-    else:
-        typer.echo(
-            f"{done.questions[0]} questions to choose with, {done.questions[1]} to confirm on,"
-            f" by {done.outcome.metric}\n"
-        )
-        render.print_table(choose_text.columns(), choose_text.rows(done.outcome), empty="")
-        typer.echo("")
-        for line in (*choose_text.remarks_of(done.outcome), *choose_text.verdict(done.outcome)):
-            typer.echo(render.printable(line))
-        if done.collections:
-            typer.echo(
-                f"Collections made for it: {', '.join(done.collections)};"
-                " 'ragkit collections delete NAME' removes one"
-            )
-        typer.echo(
-            f"Written: {out / 'sweep.md'}, {out / 'sweep.json'} and a run file for each cell"
-        )
-    if any(one.errors for one in done.outcome.tried):
+    _print(result, out, json=as_json)
+    if any(cell.errors for cell in result.outcome.tried):
         raise typer.Exit(3)
+
+
+def _print(result: "SweepResult", out: Path, *, json: bool) -> None:
+    from ragkit import render
+    from ragkit_eval.sweep import choose_text
+
+    outcome, questions = result.outcome, result.questions
+    if json:
+        values = choose_text.as_json(outcome, questions)
+        render.print_json(values | {"collections": list(result.collections)})
+        return
+    typer.echo(
+        f"{questions[0]} questions to choose with, {questions[1]} to confirm on,"
+        f" by {outcome.metric}\n"
+    )
+    render.print_table(choose_text.columns(), choose_text.rows(outcome), empty="")
+    typer.echo("")
+    for line in (*choose_text.remarks_of(outcome), *choose_text.verdict(outcome)):
+        typer.echo(render.printable(line))
+    if result.collections:
+        typer.echo(
+            f"Collections made for it: {', '.join(result.collections)};"
+            " 'ragkit collections delete NAME' removes one"
+        )
+    typer.echo(f"Written: {out / 'sweep.md'}, {out / 'sweep.json'} and a run file for each cell")

@@ -1,39 +1,33 @@
-"""`ragkit eval tasks`: which tasks there are, what each asks, and whether its data is there."""
+"""`ragkit eval tasks`: list the tasks, and whether their data is available."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-DATA_VARIABLE = "RAGKIT_EVAL_DATA"
+from ragkit_eval.cli_options import DataFolder, JsonOption
 
 
 def tasks(
-    own: Annotated[
+    tasks: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="TASK", help="Task names, or files with tasks of your own (default: all tasks)."
         ),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar=DATA_VARIABLE, metavar="DIR", help="Folder with the data of the tasks."
-        ),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data: DataFolder = None,
+    json: JsonOption = False,
 ) -> None:
     """List the tasks: name, number of items, method, metric, and the data found or missing.
 
-    Items are counted, and read wholly, where the data is there: a file that is not right shows.
+    Items are read and counted where the data is available, so that a malformed file is reported.
     """
     from ragkit import render
     from ragkit_eval.tasks.listing import listed
     from ragkit_eval.tasks.registry import names
 
-    rows = [listed(name, data) for name in own or names()]
+    rows = [listed(name, data) for name in tasks or names()]
     if json:
         render.print_json(rows)
     else:

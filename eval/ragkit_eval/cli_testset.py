@@ -1,15 +1,17 @@
-"""`ragkit eval testset`: questions from the user's own documents, each with its place in them."""
+"""`ragkit eval testset`: make a labelled set from the user's own documents."""
 
 # ruff: noqa: PT028 - a command that makes a test set is no test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from ragkit_eval.cli_options import JsonOption
+from ragkit_eval.cli_output import progress_bar
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
     from ragkit_eval.testset.make import TestSet
     from ragkit_eval.testset.written import Writer
 
-MANY = 50  # questions when nobody says; arbitrary
-SHOWN = 4
-UNANSWERABLE = 0.2  # of them; fewer say little of when a collection refuses, arbitrary
+QUESTIONS = 50  # by default; arbitrary
+EXAMPLES = 4
+UNANSWERABLE = 0.2  # of the questions; with fewer, refusals are hardly measured; arbitrary
 Method = Literal["llm", "rules", "cloze"]
 Language = Literal["en", "zh"]
-_BY = {"llm": "by the language model", "rules": "by rules", "cloze": "cloze alone"}
+_METHODS = {"llm": "by the language model", "rules": "by rules", "cloze": "cloze alone"}
 
 
 def testset(
@@ -33,7 +35,9 @@ def testset(
     ] = None,
     questions: Annotated[
         int | None,
-        typer.Option(min=1, max=100_000, help=f"How many; {MANY}, or fewer if there are no more."),
+        typer.Option(
+            min=1, max=100_000, help=f"How many; {QUESTIONS}, or fewer if there are no more."
+        ),
     ] = None,
     unanswerable: Annotated[
         float,
@@ -53,7 +57,7 @@ def testset(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed; another seed draws other questions.")
     ] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Make a labelled set of questions from your own documents, to evaluate and calibrate with."""
     from ragkit import render
@@ -64,14 +68,14 @@ def testset(
 
     check_new(out)
     settings = load_settings()
-    wanted = questions or MANY
+    requested = questions or QUESTIONS
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        writer = _writer(kb, settings, method, seed)
-        with _progress(wanted) as progress:
-            made = make(
+        writer = _make_writer(kb, settings, method, seed)
+        with progress_bar("Making questions", requested) as progress:
+            result = make(
                 kb.store,
                 kb.collection,
-                questions=wanted,
+                questions=requested,
                 unanswerable=unanswerable,
                 language=language,
                 seed=seed,
@@ -80,23 +84,28 @@ def testset(
                 progress=progress,
             )
         name = kb.collection
-    if made.questions:
-        write(out, made.questions)
-    chosen: Method = "llm" if writer else "cloze" if method == "cloze" else "rules"
+    if result.questions:
+        write(out, result.questions)
+    used_method: Method = "llm" if writer else "cloze" if method == "cloze" else "rules"
     if json:
-        told = {"collection": name, "method": chosen, **_of_writer(writer), "seed": seed}
-        render.print_json(_json(made, out) | told)
+        details = {
+            "collection": name,
+            "method": used_method,
+            **_describe_writer(writer),
+            "seed": seed,
+        }
+        render.print_json(_make_json(result, out) | details)
     else:
-        _print(made, out, wanted, round(wanted * unanswerable), chosen)
-    if not made.questions:
+        _print(result, out, requested, round(requested * unanswerable), used_method)
+    if not result.questions:
         raise typer.Exit(1)
-    if made.stopped:
+    if result.stopped:
         raise typer.Exit(3)
-    if questions is not None and len(made.questions) < questions:
+    if questions is not None and len(result.questions) < questions:
         raise typer.Exit(3)
 
 
-def _writer(
+def _make_writer(
     kb: KnowledgeBase, settings: Settings, method: Method | None, seed: int
 ) -> Writer | None:
     from ragkit import build
@@ -110,7 +119,7 @@ def _writer(
     if model is not None:
         if (settings.llm_url or "").startswith(LOCAL):
             raise SettingsError(
-                "a model in ragkit's own process cannot be bound to a schema: serve it with"
+                "a model that runs inside ragkit cannot be bound to a schema: serve it with"
                 " `ragkit model serve`, or use --method rules"
             )
         return Writer(model, lambda question: kb.search(question, k=10), seed)
@@ -119,92 +128,83 @@ def _writer(
     return None
 
 
-def _of_writer(writer: Writer | None) -> dict[str, str]:
+def _describe_writer(writer: Writer | None) -> dict[str, str]:
     from ragkit_eval.testset import prompts
 
     return {"model": writer.model.name, "prompt": prompts.version()} if writer else {}
 
 
-def _json(made: TestSet, out: Path) -> dict[str, Any]:
+def _make_json(result: TestSet, out: Path) -> dict[str, Any]:
     return {
-        "out": str(out) if made.questions else None,
-        "questions": len(made.questions),
-        "answerable": len(made.questions) - made.unanswerable,
-        "unanswerable": made.unanswerable,
-        "kinds": made.kinds,
-        "documents": len({question.group for question in made.questions}),
-        "stopped": made.stopped,
-        "rejected": dict(sorted(made.rejected.items(), key=lambda item: -item[1])),
+        "out": str(out) if result.questions else None,
+        "questions": len(result.questions),
+        "answerable": len(result.questions) - result.unanswerable,
+        "unanswerable": result.unanswerable,
+        "kinds": result.kinds,
+        "documents": len({question.group for question in result.questions}),
+        "stopped": result.stopped,
+        "rejected": dict(sorted(result.rejected.items(), key=lambda item: -item[1])),
     }
 
 
-def _print(made: TestSet, out: Path, wanted: int, without: int, method: Method) -> None:
+def _print(result: TestSet, out: Path, requested: int, unanswerable: int, method: Method) -> None:
     from ragkit.render import printable
     from ragkit_eval.testset.kinds import SHOWS
 
-    if not made.questions:
+    if not result.questions:
         typer.echo("No question could be made; nothing was written.")
     else:
-        asked = len({question.group for question in made.questions})
+        documents = len({question.group for question in result.questions})
         typer.echo(
-            f"{len(made.questions)} questions about {asked} of {made.documents} documents"
-            f" ({_BY[method]}), {made.unanswerable} of them unanswerable: {printable(str(out))}"
+            f"{len(result.questions)} questions about {documents} of {result.documents} documents"
+            f" ({_METHODS[method]}), {result.unanswerable} of them unanswerable:"
+            f" {printable(str(out))}"
         )
-        for kind, count in made.kinds.items():
+        for kind, count in result.kinds.items():
             typer.echo(f"  {count:5}  {kind:<15} {SHOWS[kind]}")
         typer.echo("For example:")
-        for question in _examples(made.questions):
+        for question in _choose_examples(result.questions):
             answer = question.answers[0] if question.answers else "no document answers this"
             typer.echo(f"  {printable(question.text)}\n    → {printable(answer)}")
-    if made.rejected:
+    if result.rejected:
         typer.echo("Places that gave no question, and why:")
-        for reason, count in sorted(made.rejected.items(), key=lambda item: -item[1]):
+        for reason, count in sorted(result.rejected.items(), key=lambda item: -item[1]):
             typer.echo(f"  {count:5}  {reason}")
-    for note in _notes(made, wanted, without, method):
+    for note in _list_notes(result, requested, unanswerable, method):
         typer.echo(f"Note: {note}")
 
 
-def _examples(questions: Sequence[Question]) -> list[Question]:
-    """Choose the first question of each of some kinds, and one that no document answers."""
+def _choose_examples(questions: Sequence[Question]) -> list[Question]:
+    """Choose the first question of some kinds, and one unanswerable question."""
     first: dict[str, Question] = {}
     for question in questions:
         if question.answers or question.answerable is False:
             first.setdefault(question.tags["kind"], question)
     answered = [question for question in first.values() if question.answers]
-    without = [question for question in first.values() if question.answerable is False]
-    return answered[:SHOWN] + without[:1]
+    unanswerable = [question for question in first.values() if question.answerable is False]
+    return answered[:EXAMPLES] + unanswerable[:1]
 
 
-def _notes(made: TestSet, wanted: int, without: int, method: Method) -> Iterator[str]:
-    if made.stopped:
-        yield f"it stopped early: {made.stopped}"
+def _list_notes(
+    result: TestSet, requested: int, unanswerable: int, method: Method
+) -> Iterator[str]:
+    if result.stopped:
+        yield f"it stopped early: {result.stopped}"
         return
-    answerable = len(made.questions) - made.unanswerable
-    if answerable < wanted - without:
-        yield f"the documents gave {answerable} answerable questions of {wanted - without}."
-    if made.unanswerable < without:
-        yield f"{made.unanswerable} unanswerable questions of {without} passed the checks."
-    if 0 < len({question.group for question in made.questions}) < 2:
+    answerable = len(result.questions) - result.unanswerable
+    if answerable < requested - unanswerable:
+        yield f"the documents gave {answerable} answerable questions of {requested - unanswerable}."
+    if result.unanswerable < unanswerable:
+        yield f"{result.unanswerable} unanswerable questions of {unanswerable} passed the checks."
+    if 0 < len({question.group for question in result.questions}) < 2:
         yield (
             "all questions are about one document: they are not independent, and no interval can"
             " be told from them."
         )
-    if made.unanswerable:
+    if result.unanswerable:
         yield "read the unanswerable ones before you rely on them: only words were compared."
-    if made.questions:
+    if result.questions:
         yield (
             "the set shows what breaks and what is refused, kind by kind; how good answers to your"
             " users' own questions are, only those can show (docs/howto/testset.md)."
         )
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("Making questions", total=total)
-        yield lambda done: bar.update(task, completed=done)

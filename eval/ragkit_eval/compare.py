@@ -1,6 +1,6 @@
-"""Two runs or more compared soundly: paired by item, clusters kept whole, all tests at once.
+"""Compare runs by item: bootstrap by cluster, exact tests, p-values corrected over all rows.
 
-The first run is the baseline. It returns values; what they look like is others' business.
+The first run is the baseline. `compare_text` writes the result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ragkit_eval.pairing import (
     Pairs,
     chosen,
     coverage,
-    metrics_of,
     pairs,
     run_names,
+    shared_metrics,
     shared_tasks,
 )
 from ragkit_eval.ratios import Ratio, ratio
@@ -31,17 +31,18 @@ from ragkit_eval.stats.signflip import permutation
 
 Verdict = Literal["better", "worse", "no significant difference"]
 Test = Literal["exact McNemar", "sign-flip permutation", "sign-flip permutation of clusters"]
-_OF_A_SET: Final = ("bleu", "chrf")  # not means of items; the heads of signatures
+_SET_METRICS: Final = ("bleu", "chrf")  # corpus scores, not means of items; as signatures begin
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric of one task, a candidate against the baseline, over the items both have.
+    """The difference of a candidate from the baseline in one metric of one task.
 
-    `group` is a subject, "" for the whole task. `a` and `b` are the baseline's and the
-    candidate's means, `difference` is b - a. `better` and `worse` count items; `undefined` those
-    that have no value. `p_holm` is corrected over all rows of its kind, and decides `verdict`.
-    `detectable` is the smallest difference that this data would show four times in five.
+    Covers the items that both runs have. `group` is a subject, "" for the whole task. `a` and `b`
+    are the baseline's and the candidate's means; `difference` is b - a. `better` and `worse` count
+    items; `undefined` counts those without a value. `p_holm` is corrected over all rows of its kind
+    and decides `verdict`. `detectable` is the smallest difference that this data shows with a
+    power of 80%.
     """
 
     task: str
@@ -66,7 +67,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison found. `runs` are the names, the baseline's first."""
+    """The result of a comparison. `runs` are the runs' names, the baseline's first."""
 
     runs: tuple[str, ...]
     rows: tuple[Difference, ...]
@@ -80,7 +81,7 @@ class Comparison:
 
 
 class _Options(TypedDict):
-    """How intervals are drawn, as the statistics take it."""
+    """Keyword arguments of the bootstrap."""
 
     seed: int
     samples: int
@@ -99,54 +100,51 @@ def compare(
 ) -> Comparison:
     """Compare runs with the first of them, in each task and metric that all of them have.
 
-    Right and wrong of independent items is judged by McNemar's exact test, everything else by
-    flipping signs, of whole clusters where items share one. `groups` adds each group's own rows.
-    Raises UsageError for runs of different questions, naming what differs, for unknown tasks and
-    metrics, and where nothing can be paired.
+    Right and wrong of independent items is tested by McNemar's exact test, everything else by
+    flipping signs, of entire clusters where items share one. `groups` adds a row for each group.
+    Raises UsageError for runs of different questions, naming the differing fields, for unknown
+    tasks and metrics, and where no item can be paired.
     """
     names = run_names(runs)
     headers = shared_tasks(runs)
-    wanted = chosen(tasks, [task.name for task in headers], "task")
-    headers = tuple(task for task in headers if task.name in wanted)
-    known = {task.name: metrics_of(runs, task) for task in headers}
-    told = list(dict.fromkeys(metric for each in known.values() for metric in each))
-    if told:  # runs of errors alone have none
-        chosen(metrics, told, "metric")
+    selected = chosen(tasks, [task.name for task in headers], "task")
+    headers = tuple(task for task in headers if task.name in selected)
+    by_task = shared_metrics(runs, headers, metrics)
     options = _Options(seed=seed, samples=samples, level=level)
     rows: list[Difference] = []
     parts: list[Difference] = []
     latencies: list[Ratio] = []
     for task in headers:
-        picked = [metric for metric in known[task.name] if not metrics or metric in metrics]
+        picked = [metric for metric in by_task[task.name] if not metrics or metric in metrics]
         for run, name in zip(runs[1:], names[1:], strict=True):
             first, second = runs[0].of(task.name), run.of(task.name)
-            rows += _differences(task, picked, first, second, (names[0], name), options)
-            latencies += _latency(task, first, second, (names[0], name), options)
+            rows += _compare_metrics(task, picked, first, second, (names[0], name), options)
+            latencies += _compare_latencies(task, first, second, (names[0], name), options)
             if groups:
-                parts += _by_group(task, picked, first, second, (names[0], name), options)
+                parts += _compare_groups(task, picked, first, second, (names[0], name), options)
     if not rows:
         raise UsageError(
             f"no item has values in both of {', '.join(str(run.path) for run in runs)}:"
-            f" {_why_none(runs)}"
+            f" {_explain_no_pairs(runs)}"
         )
     return Comparison(
         runs=names,
-        rows=_judged(rows, level),
-        groups=_judged(parts, level),
+        rows=_correct_verdicts(rows, level),
+        groups=_correct_verdicts(parts, level),
         latencies=tuple(latencies),
         coverage=tuple(
             coverage(run, name, task, runs[0])
             for task in headers
             for run, name in zip(runs, names, strict=True)
         ),
-        notes=(*_notes(runs, names, headers), *_of_items(headers, rows)),
+        notes=(*_list_notes(runs, names, headers), *_note_means_of_items(headers, rows)),
         level=level,
         seed=seed,
         samples=samples,
     )
 
 
-def _differences(
+def _compare_metrics(
     task: TaskHeader,
     metrics: Sequence[str],
     first: Sequence[Record],
@@ -158,10 +156,10 @@ def _differences(
     for metric in metrics:
         paired = pairs(first, second, metric)
         if paired.a:
-            yield _difference(task.name, metric, group, paired, names, options)
+            yield _compare_metric(task.name, metric, group, paired, names, options)
 
 
-def _by_group(
+def _compare_groups(
     task: TaskHeader,
     metrics: Sequence[str],
     first: Sequence[Record],
@@ -170,17 +168,19 @@ def _by_group(
     options: _Options,
 ) -> Iterator[Difference]:
     for group in sorted({record.group for record in first if record.group}):
-        one, other = ([r for r in records if r.group == group] for records in (first, second))
-        yield from _differences(task, metrics, one, other, names, options, group)
+        baseline, candidate = (
+            [r for r in records if r.group == group] for records in (first, second)
+        )
+        yield from _compare_metrics(task, metrics, baseline, candidate, names, options, group)
 
 
-def _difference(
+def _compare_metric(
     task: str, metric: str, group: str, paired: Pairs, names: tuple[str, str], options: _Options
 ) -> Difference:
     a, b, clusters = paired.a, paired.b, paired.clusters
     shares = all(0 <= value <= 1 for value in (*a, *b))
     bounds, spread = ((0.0, 1.0), (-1.0, 1.0)) if shares else ((-inf, inf), (-inf, inf))
-    p, test = _tested(a, b, clusters, options)
+    p, test = _test_difference(a, b, clusters, options)
     return Difference(
         task=task,
         metric=metric,
@@ -188,12 +188,12 @@ def _difference(
         baseline=names[0],
         candidate=names[1],
         items=len(a),
-        clusters=_count(clusters),
+        clusters=_count_clusters(clusters),
         a=mean_interval(a, clusters, bounds=bounds, **options),
         b=mean_interval(b, clusters, bounds=bounds, **options),
         difference=paired_difference(a, b, clusters, bounds=spread, **options),
-        better=sum(second > one for one, second in zip(a, b, strict=True)),
-        worse=sum(second < one for one, second in zip(a, b, strict=True)),
+        better=sum(second > first for first, second in zip(a, b, strict=True)),
+        worse=sum(second < first for first, second in zip(a, b, strict=True)),
         undefined=paired.undefined,
         p=p,
         p_holm=p,
@@ -203,22 +203,22 @@ def _difference(
     )
 
 
-def _tested(
+def _test_difference(
     a: Sequence[float], b: Sequence[float], clusters: Sequence[str], options: _Options
 ) -> tuple[float, Test]:
-    alone = _count(clusters) == len(clusters)
-    if alone and is_binary([*a, *b]):
+    independent = _count_clusters(clusters) == len(clusters)
+    if independent and is_binary([*a, *b]):
         return mcnemar(a, b), "exact McNemar"
     p = permutation(a, b, clusters, seed=options["seed"], samples=options["samples"])
-    return p, "sign-flip permutation" if alone else "sign-flip permutation of clusters"
+    return p, "sign-flip permutation" if independent else "sign-flip permutation of clusters"
 
 
-def _count(clusters: Sequence[str]) -> int:
+def _count_clusters(clusters: Sequence[str]) -> int:
     return len({name for name in clusters if name}) + sum(not name for name in clusters)
 
 
-def _judged(rows: Sequence[Difference], level: float) -> tuple[Difference, ...]:
-    """Correct the p-values over all rows, and say of each row what it shows."""
+def _correct_verdicts(rows: Sequence[Difference], level: float) -> tuple[Difference, ...]:
+    """Correct the p-values over all rows, and set each row's verdict."""
     judged = []
     for row, p in zip(rows, holm([row.p for row in rows]), strict=True):
         verdict: Verdict = "no significant difference"
@@ -228,33 +228,33 @@ def _judged(rows: Sequence[Difference], level: float) -> tuple[Difference, ...]:
     return tuple(judged)
 
 
-def _latency(
+def _compare_latencies(
     task: TaskHeader,
     first: Sequence[Record],
     second: Sequence[Record],
     names: tuple[str, str],
     options: _Options,
 ) -> Iterator[Ratio]:
-    found = ratio(
+    latency = ratio(
         {record.id: record.latency_s for record in first if record.status != "error"},
         {record.id: record.latency_s for record in second if record.status != "error"},
         {record.id: record.cluster for record in first},
         **options,
     )
-    if found is not None:
-        yield Ratio(task.name, "latency", *names, *found)
+    if latency is not None:
+        yield Ratio(task.name, "latency", *names, *latency)
 
 
-def _notes(
+def _list_notes(
     runs: Sequence[Run], names: Sequence[str], tasks: Sequence[TaskHeader]
 ) -> tuple[str, ...]:
-    """Say what is not the same besides the model, and what is left out."""
+    """List what differs between the runs besides the model, and the tasks that are left out."""
     notes = []
     compared = {task.name for task in tasks}
     for run, name in zip(runs, names, strict=True):
-        others = [task.name for task in run.header.tasks if task.name not in compared]
-        if others:
-            notes.append(f"{name} has other tasks, which are left out: {', '.join(others)}")
+        extra_tasks = [task.name for task in run.header.tasks if task.name not in compared]
+        if extra_tasks:
+            notes.append(f"{name} has other tasks, which are left out: {', '.join(extra_tasks)}")
         notes += [f"{name}: {note}" for note in run.header.notes]
     for run, name in zip(runs[1:], names[1:], strict=True):
         if dict(run.header.sampling) != dict(runs[0].header.sampling):
@@ -265,20 +265,20 @@ def _notes(
     return tuple(notes)
 
 
-def _of_items(tasks: Sequence[TaskHeader], rows: Sequence[Difference]) -> Iterator[str]:
-    """Say of which metrics the mean of the items, as it is compared, is not the whole set's."""
+def _note_means_of_items(tasks: Sequence[TaskHeader], rows: Sequence[Difference]) -> Iterator[str]:
+    """Yield a note for each corpus metric, which is compared here as a mean of items."""
     picked = {(row.task, row.metric) for row in rows}
     for task in tasks:
         for name, signature in task.metrics.items():
-            if (task.name, name) in picked and signature.partition("|")[0] in _OF_A_SET:
+            if (task.name, name) in picked and signature.partition("|")[0] in _SET_METRICS:
                 yield (
                     f"{task.name}: {name} is here the mean of the items' own, which is not that of"
                     " the whole set that 'ragkit eval score' prints"
                 )
 
 
-def _why_none(runs: Sequence[Run]) -> str:
-    """Say why nothing could be paired, and what helps."""
+def _explain_no_pairs(runs: Sequence[Run]) -> str:
+    """Explain why no item could be paired, and name the remedy."""
     records = [record for run in runs for record in run.records]
     if records and all(record.status == "error" for record in records):
         return (

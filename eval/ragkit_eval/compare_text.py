@@ -1,4 +1,4 @@
-"""A comparison in plain words, as Markdown and as JSON. It decides nothing."""
+"""Write a comparison as plain text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -14,32 +14,37 @@ from ragkit_eval.stats.bootstrap import Interval
 
 
 def sentence(row: Difference, level: float = 0.95) -> str:
-    """Say in one sentence what a row shows."""
-    by, span = _signed(row.difference.mean), _span(row.difference, level)
-    p = f"{_p(row.p_holm)}" + ("" if row.p == row.p_holm else f" ({_p(row.p)} by itself)")
+    """Describe in one sentence what a row shows."""
+    change, interval = _format_signed(row.difference.mean), _format_interval(row.difference, level)
+    p_values = f"{_format_p(row.p_holm)}" + (
+        "" if row.p == row.p_holm else f" ({_format_p(row.p)} by itself)"
+    )
     if row.verdict != "no significant difference":
         sign = 1 if row.verdict == "better" else -1  # how much better, or how much worse
         low, high = sorted((sign * row.difference.low, sign * row.difference.high))
-        size = f"{sign * row.difference.mean:.3f} ({level:.0%} {_end(low)} to {_end(high)})"
-        return f"{row.candidate} is {row.verdict} by {size}, {p}"
+        bounds = f"({level:.0%} {_format_bound(low)} to {_format_bound(high)})"
+        size = f"{sign * row.difference.mean:.3f} {bounds}"
+        return f"{row.candidate} is {row.verdict} by {size}, {p_values}"
     if row.better == row.worse == 0:
-        return f"no difference in any of {_counted(row.items)}; {_detectable(row)}"
-    return f"no significant difference: {by} {span}, {p}; {_detectable(row)}"
+        return f"no difference in any of {_count_items(row.items)}; {_describe_detectable(row)}"
+    return (
+        f"no significant difference: {change} {interval}, {p_values}; {_describe_detectable(row)}"
+    )
 
 
 def lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the whole comparison as lines of text; the baseline comes first everywhere."""
+    """Yield the comparison as lines of text; the baseline comes first in each row."""
     level = comparison.level
     yield f"Baseline: {comparison.runs[0]}"
     for row in (*comparison.rows, *comparison.groups):
         name = f"{row.task}, {row.group}" if row.group else row.task
-        yield f"\n{name}: {row.metric} over {_items(row)}; {row.test}"
+        yield f"\n{name}: {row.metric} over {_describe_items(row)}; {row.test}"
         width = max(len(row.baseline), len(row.candidate))
-        yield f"  {row.baseline:{width}}  {row.a.mean:.3f} {_span(row.a, level)}"
-        yield f"  {row.candidate:{width}}  {row.b.mean:.3f} {_span(row.b, level)}"
+        yield f"  {row.baseline:{width}}  {row.a.mean:.3f} {_format_interval(row.a, level)}"
+        yield f"  {row.candidate:{width}}  {row.b.mean:.3f} {_format_interval(row.b, level)}"
         yield f"  {sentence(row, level)}"
         if row.better or row.worse:
-            yield f"  {_counted(row.better)} scored higher, {row.worse} lower"
+            yield f"  {_count_items(row.better)} scored higher, {row.worse} lower"
     if comparison.latencies:
         yield ""
     for ratio in comparison.latencies:
@@ -51,7 +56,7 @@ def lines(comparison: Comparison) -> Iterator[str]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """Write the comparison as Markdown: a table of all rows, then what each shows."""
+    """Write the comparison as Markdown: a table of all rows, then remarks."""
     level = comparison.level
     percent = f"{level:.0%}"
     out = [
@@ -66,10 +71,10 @@ def markdown(comparison: Comparison) -> str:
             cell(f"{row.task}, {row.group}" if row.group else row.task),
             cell(row.metric),
             str(row.items),
-            f"{row.a.mean:.3f} {_ends(row.a)}",
+            f"{row.a.mean:.3f} {_format_bounds(row.a)}",
             cell(row.candidate),
-            f"{row.b.mean:.3f} {_ends(row.b)}",
-            f"{_signed(row.difference.mean)} {_ends(row.difference, signed=True)}",
+            f"{row.b.mean:.3f} {_format_bounds(row.b)}",
+            f"{_format_signed(row.difference.mean)} {_format_bounds(row.difference, signed=True)}",
             f"{row.p_holm:.4f}",
             row.test,
             f"{row.detectable:.3f}" if isfinite(row.detectable) else "never",
@@ -92,7 +97,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """Return the comparison as JSON values; what is not finite is null."""
+    """Return the comparison as JSON values; infinite and undefined numbers are null."""
     values: dict[str, Any] = as_finite(asdict(comparison))
     for name in ("rows", "groups"):
         for written, row in zip(values[name], getattr(comparison, name), strict=True):
@@ -103,33 +108,38 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def coverage_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield what is not whole: items without an outcome, errors, items of one run alone."""
+    """Yield the gaps of the runs: items without an outcome, errors, items of one run only."""
     for counted in comparison.coverage:
-        said = ", ".join(_missing(counted))
-        if said:
-            yield f"{counted.run}, {counted.task}: of {counted.items} items {said}"
-    untold: dict[tuple[str, str, int], dict[str, None]] = {}
+        gaps = ", ".join(_list_gaps(counted))
+        if gaps:
+            yield f"{counted.run}, {counted.task}: of {counted.items} items {gaps}"
+    undefined_metrics: dict[tuple[str, str, int], list[str]] = {}
     for row in comparison.rows:
         if row.undefined:
-            untold.setdefault((row.candidate, row.task, row.undefined), {})[row.metric] = None
-    for (candidate, task, undefined), metrics in untold.items():
+            key = (row.candidate, row.task, row.undefined)
+            undefined_metrics.setdefault(key, []).append(row.metric)
+    for (candidate, task, undefined), metrics in undefined_metrics.items():
         yield (
-            f"{candidate}, {task}: {', '.join(metrics)} cannot be told of {_counted(undefined)} in"
-            " one run or both, left out there"
+            f"{candidate}, {task}: {', '.join(metrics)} undefined for {_count_items(undefined)}"
+            " in one run or both, which are left out"
         )
 
 
 def ratio_sentence(ratio: Ratio, level: float = 0.95) -> str:
-    """Say how a quantity of the candidate's stands to the baseline's."""
-    found = ratio.ratio
-    ends = f" ({level:.0%} {found.low:.2f} to {found.high:.2f})" if isfinite(found.high) else ""
+    """Describe the ratio of a candidate's quantity to the baseline's in one sentence."""
+    interval = ratio.ratio
+    bounds = (
+        f" ({level:.0%} {interval.low:.2f} to {interval.high:.2f})"
+        if isfinite(interval.high)
+        else ""
+    )
     return (
-        f"{ratio.quantity} of {ratio.candidate} is {found.mean:.2f} times that of"
-        f" {ratio.baseline}{ends}, the geometric mean over {_counted(ratio.items)}"
+        f"{ratio.quantity} of {ratio.candidate} is {interval.mean:.2f} times that of"
+        f" {ratio.baseline}{bounds}, the geometric mean over {_count_items(ratio.items)}"
     )
 
 
-def _missing(counted: Coverage) -> Iterator[str]:
+def _list_gaps(counted: Coverage) -> Iterator[str]:
     if counted.missing:
         yield f"{counted.missing} have no outcome and are left out"
     if counted.errors:
@@ -138,52 +148,52 @@ def _missing(counted: Coverage) -> Iterator[str]:
         yield f"{counted.unpaired} have none in the baseline and are left out"
 
 
-def _counted(items: int) -> str:
+def _count_items(items: int) -> str:
     return f"{items} item{'s' * (items != 1)}"
 
 
-def _items(row: Difference) -> str:
-    alone = row.clusters == row.items
-    return _counted(row.items) + ("" if alone else f" in {row.clusters} clusters")
+def _describe_items(row: Difference) -> str:
+    independent = row.clusters == row.items
+    return _count_items(row.items) + ("" if independent else f" in {row.clusters} clusters")
 
 
-def _detectable(row: Difference) -> str:
+def _describe_detectable(row: Difference) -> str:
     if row.detectable > 1:  # scores are 0 to 1
         return f"too few independent items ({row.clusters}) to show any"
     return f"this data shows differences of {row.detectable:.3f} or more"
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     return "p < 0.0001" if value < 0.0001 else f"p = {value:.2g}"
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     text = f"{value:+.3f}"
     return "0.000" if float(text) == 0 else text
 
 
-def _span(interval: Interval, level: float) -> str:
-    return f"({level:.0%} {_end(interval.low)} to {_end(interval.high)})"
+def _format_interval(interval: Interval, level: float) -> str:
+    return f"({level:.0%} {_format_bound(interval.low)} to {_format_bound(interval.high)})"
 
 
-def _ends(interval: Interval, *, signed: bool = False) -> str:
-    write = _signed if signed else _end
+def _format_bounds(interval: Interval, *, signed: bool = False) -> str:
+    write = _format_signed if signed else _format_bound
     return f"({write(interval.low)} to {write(interval.high)})"
 
 
-def _end(value: float) -> str:
+def _format_bound(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.0005 or not isfinite(value) else "0.000"
 
 
 def cell(text: str) -> str:
-    """Escape what would end a cell or a line of Markdown, or be read as HTML."""
+    """Escape characters that would end a cell or a line of Markdown, and HTML."""
     return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
 
 
 def as_finite(value: Any) -> Any:
-    """Replace numbers that JSON does not have by null, at any depth."""
+    """Replace infinite and undefined numbers, which JSON lacks, by null at any depth."""
     if isinstance(value, dict):
-        return {name: as_finite(one) for name, one in value.items()}
+        return {name: as_finite(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [as_finite(one) for one in value]
+        return [as_finite(member) for member in value]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,6 +1,6 @@
-"""A gate: is a candidate at most so much worse than a baseline, beyond what chance explains?
+"""Decide whether a candidate is worse than a baseline by more than a margin, chance excluded.
 
-It decides over two runs and says why; what is printed or written of that is `gate_text`'s.
+`gate_text` writes the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from ragkit.errors import UsageError
 from ragkit_eval.compare import Difference, compare
 from ragkit_eval.judge.certificate import is_checked
-from ragkit_eval.pairing import Coverage, chosen, metrics_of, shared_tasks
+from ragkit_eval.pairing import Coverage, chosen, shared_metrics, shared_tasks
 from ragkit_eval.record import Run
 from ragkit_eval.stats.bootstrap import SAMPLES
 
@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What was checked, and what makes the runs unusable, one line each."""
+    """The checks of a gate, and the problems that make the runs unusable, one line each."""
 
     checks: tuple[Check, ...]
     problems: tuple[str, ...] = ()
@@ -40,17 +40,17 @@ class Gate:
 
     @property
     def outcome(self) -> Outcome:
-        """Return the worst outcome; what was not shown either way is a failure unless allowed."""
-        found = {check.outcome for check in self.checks}
+        """Return the worst outcome of the checks, or "unusable"."""
+        outcomes = {check.outcome for check in self.checks}
         if self.problems or not self.checks:
             return "unusable"
-        if "regression" in found:
+        if "regression" in outcomes:
             return "regression"
-        return "inconclusive" if "inconclusive" in found else "pass"
+        return "inconclusive" if "inconclusive" in outcomes else "pass"
 
     @property
     def exit_code(self) -> int:
-        """Return 0 for a pass, 1 for a regression or what may be one, 2 for unusable runs."""
+        """Return 0 for a pass, 1 for a regression or an inconclusive result, 2 if unusable."""
         if self.outcome == "inconclusive":
             return 0 if self.allow_inconclusive else 1
         return {"pass": 0, "regression": 1}.get(self.outcome, 2)
@@ -69,14 +69,14 @@ def gate(
     samples: int = SAMPLES,
     level: float = 0.95,
 ) -> Gate:
-    """Judge each metric by the interval of its paired difference: non-inferiority.
+    """Judge each metric by the interval of its paired difference: a test of non-inferiority.
 
-    Pass: all of the interval is at or above -margin. Regression: all of it is below. Anything else
-    is inconclusive: this data cannot tell, and more items or a wider margin are needed. Each
-    metric must pass, so nothing is corrected for their number. A run with less than `min_coverage`
-    of its items, or more than the share `max_errors` of them ended in errors, is unusable; so are
-    runs of different questions and unknown names. An error counts 0, which in a baseline makes a
-    gate lax: the share holds for both.
+    Pass: the entire interval is at or above -margin. Regression: all of it is below. Anything else
+    is inconclusive: more items or a wider margin are needed. Each metric must pass, so no p-value
+    is corrected for their number. A run with less than `min_coverage` of its items, or with more
+    than the share `max_errors` of errors, is unusable; so are runs of different questions and
+    unknown names. An error counts 0, which in a baseline makes a gate lax: the share is for both
+    runs.
 
     Source of the rule: the two-sided interval against a margin, ICH E9 section 3.3.2,
     https://www.ema.europa.eu/en/ich-e9-statistical-principles-clinical-trials-scientific-guideline.
@@ -95,17 +95,18 @@ def gate(
     except UsageError as error:
         return Gate((), (str(error),), level, allow_inconclusive)
     checks = tuple(
-        Check(row, margins[row.metric], _outcome(row, margins[row.metric])) for row in compared.rows
+        Check(row, margins[row.metric], _judge_row(row, margins[row.metric]))
+        for row in compared.rows
     )
     problems = [
         problem
-        for counted in compared.coverage
-        for problem in _problems(counted, min_coverage, max_errors)
+        for coverage in compared.coverage
+        for problem in _list_problems(coverage, min_coverage, max_errors)
     ]
     return Gate(checks, tuple(problems), level, allow_inconclusive)
 
 
-def _outcome(row: Difference, margin: float) -> Outcome:
+def _judge_row(row: Difference, margin: float) -> Outcome:
     if row.difference.low >= -margin:
         return "pass"
     return "regression" if row.difference.high < -margin else "inconclusive"
@@ -122,23 +123,21 @@ def _check_margins(margins: Mapping[str, float]) -> None:
 def _check_metrics(
     baseline: Run, candidate: Run, margins: Mapping[str, float], tasks: Sequence[str] | None
 ) -> None:
-    """Raise UsageError unless each task named, or any at all, has each metric."""
+    """Raise UsageError unless each selected task has each metric."""
     runs = (baseline, candidate)
     shared = shared_tasks(runs)
     names = chosen(tasks, [task.name for task in shared], "task")
-    known = {task.name: metrics_of(runs, task) for task in shared if task.name in names}
-    told = list(dict.fromkeys(metric for each in known.values() for metric in each))
-    if not told:  # runs of errors alone, which `compare` refuses
+    by_task = shared_metrics(runs, [task for task in shared if task.name in names], list(margins))
+    if not any(by_task.values()):  # runs that hold only errors, which `compare` refuses
         return
-    chosen(list(margins), told, "metric")
     for task in tasks or ():
-        chosen(list(margins), known[task], f"metric of {task}")
+        chosen(list(margins), by_task[task], f"metric of {task}")
     if "judge" in margins:
         _check_judges(runs, names)
 
 
 def _check_judges(runs: Sequence[Run], tasks: Sequence[str]) -> None:
-    """Raise UsageError where a judge scored whose agreement with people was not shown."""
+    """Raise UsageError for scores of a judge whose agreement with people was not measured."""
     for run in runs:
         for name in tasks:
             signature = run.header.task(name).metrics.get("judge")
@@ -149,17 +148,17 @@ def _check_judges(runs: Sequence[Run], tasks: Sequence[str]) -> None:
                 )
 
 
-def _problems(counted: Coverage, min_coverage: float, max_errors: float) -> list[str]:
-    found = []
-    least = min_coverage * counted.items
-    if counted.outcomes < least - 1e-9:
-        found.append(
+def _list_problems(counted: Coverage, min_coverage: float, max_errors: float) -> list[str]:
+    problems = []
+    required = min_coverage * counted.items
+    if counted.outcomes < required - 1e-9:
+        problems.append(
             f"{counted.run} has outcomes of {counted.outcomes} of {counted.items} items of"
             f" {counted.task}, and at least {min_coverage:.0%} are needed: finish the run"
         )
     if counted.outcomes and counted.errors / counted.outcomes > max_errors:
-        found.append(
+        problems.append(
             f"{counted.run} has {counted.errors} errors in {counted.outcomes} items of"
             f" {counted.task}, and at most {max_errors:.1%} are allowed: run it again"
         )
-    return found
+    return problems

@@ -1,7 +1,4 @@
-"""What every evaluation is made of: items that are asked, responses, and how these scored.
-
-Plain values; they know nothing of who answers, how it is scored, or where it is written.
-"""
+"""Define the values of every evaluation: items, responses, scored responses, and tasks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,14 +11,14 @@ Method = Literal["letter", "loglikelihood", "generate", "rag"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question as it is asked; what a task does not have is empty.
+    """One question of a task; fields that a task does not use are empty.
 
-    `id` is unique in the task and does not change with the order of the data. `prompt` is the whole
+    `id` is unique in the task and does not depend on the order of the data. `prompt` is the entire
     prompt, byte for byte. `targets` are the right answers; of a multiple choice, the right labels.
     `labels` are the letters of a multiple choice and `choices` the continuations whose likelihood
-    is asked, one for each label. `question` is what a report shows of the prompt. `group` is a
-    subject, `cluster` a passage or document that several items share, so that they are not
-    independent. `extra` holds what only the task's own scorer reads, as JSON values.
+    is measured, one for each label. `question` is the part of the prompt that a report shows.
+    `group` is a subject, `cluster` a passage or document that several items share, so that they are
+    not independent. `extra` holds JSON values that only the task's scorer reads.
     """
 
     id: str
@@ -37,8 +34,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A continuation's log-likelihood (natural logarithm), its tokens, and whether each was the
-    model's first choice."""
+    """A continuation's log-likelihood (natural logarithm) and its number of tokens.
+
+    `greedy` says that each token was the model's first choice.
+    """
 
     logprob: float
     tokens: int
@@ -47,11 +46,11 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a model or a knowledge base made of one item.
+    """The response of a model or a knowledge base to one item.
 
     `top` are the first token's candidates with their log-probabilities, best first; `likelihoods`
-    has one entry per choice. `finish` is "stop" or "length". `detail` holds JSON values that a
-    scorer or a report reads besides: a knowledge base's passages and citations.
+    has one entry per choice. `finish` is "stop" or "length". `detail` holds further JSON values
+    for a scorer or a report, such as a knowledge base's passages and citations.
     """
 
     text: str = ""
@@ -66,10 +65,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """How a response did: the prediction read out of it, and a value per metric, 0 to 1.
+    """The prediction read from a response, and a value per metric, 0 to 1.
 
-    `fallback` says that the prediction was not where it should have been and was found by a
-    second rule, or not at all. A metric that cannot be told of this item is absent.
+    `fallback` says that the prediction was not in its expected place, so that a second rule found
+    it or none did. A metric that is undefined for this item is absent.
     """
 
     prediction: str
@@ -78,7 +77,7 @@ class Scored:
 
 
 class Ask(Protocol):
-    """Answers items; many calls run at once."""
+    """A function that answers items; many calls run concurrently."""
 
     async def __call__(self, item: Item) -> Response:
         """Answer one item. Raises ModelError, which the runner records as the item's error."""
@@ -86,36 +85,36 @@ class Ask(Protocol):
 
 
 class Task(Protocol):
-    """A named set of items and how their responses are scored."""
+    """A named set of items, and how their responses are scored."""
 
     @property
     def name(self) -> str:
-        """The name it is run by, with its form: "mmlu", "mmlu:lm-eval", "bbh:cot"."""
+        """Return the name with its form: "mmlu", "mmlu:lm-eval", "bbh:cot"."""
         ...
 
     @property
     def version(self) -> str:
-        """Changes whenever prompts or scoring do; goes into every signature."""
+        """Return the version, which changes with prompts and scoring and is in every signature."""
         ...
 
     @property
     def method(self) -> Method:
-        """How items are asked."""
+        """Return how items are asked."""
         ...
 
     @property
     def metric(self) -> str:
-        """The metric that a run is first judged by; each item's scores have it."""
+        """Return the first metric, by which a run is judged; every item has it."""
         ...
 
     @property
     def sampling(self) -> Mapping[str, Any]:
-        """Return what goes with each request: max_tokens, stop, temperature, chat."""
+        """Return the parameters of each request: max_tokens, stop, temperature, chat."""
         ...
 
     @property
     def data_hash(self) -> str:
-        """The first 16 hex digits of the sha256 of the data files' bytes, in order of name."""
+        """Return 16 hex digits of the sha256 of the data files' bytes, in order of name."""
         ...
 
     def items(self) -> Iterator[Item]:
@@ -123,5 +122,5 @@ class Task(Protocol):
         ...
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one response; pure, except where the task runs programs."""
+        """Score one response; a pure function except where the task runs programs."""
         ...

@@ -1,7 +1,4 @@
-"""Positive quantities of two runs as a ratio: latencies, tokens a second.
-
-Knows nothing of where the quantities come from.
-"""
+"""Compare positive quantities of two runs, such as latencies, by their ratio."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from ragkit_eval.stats.bootstrap import SAMPLES, Interval, paired_difference
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A positive quantity of the candidate's over the baseline's: geometric mean over items."""
+    """A positive quantity of the candidate over the baseline's: geometric mean over items."""
 
     task: str
     quantity: str
@@ -35,7 +32,7 @@ def ratio(
 ) -> tuple[int, Interval] | None:
     """Return how many items have both quantities, and the geometric mean of b / a over them.
 
-    None where no item has both, positive. The interval is that of the mean of the logarithms.
+    None where no item has two positive quantities. The interval is that of the mean logarithm.
     """
     shared = [name for name in a if a[name] > 0 and b.get(name, 0) > 0]
     if not shared:

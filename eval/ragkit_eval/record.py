@@ -1,7 +1,6 @@
-"""A run as it is kept: a JSON-lines file of one header and one line per item.
+"""Read and write run files: JSON lines, one header and one line per item.
 
-It reads and writes that format and knows nothing of how a run is made or judged. A line is whole
-or, when its writer was killed, the last of its file and left out.
+A line is complete, or it is the last one of a killed writer's file and is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Status = Literal["ok", "wrong", "error"]
 
 @dataclass(frozen=True, slots=True)
 class TaskHeader:
-    """What was asked: equal hashes mean equal questions. `metric` is judged first.
+    """A task of a run; equal hashes mean equal questions. `metric` is the first one.
 
     `prompt_hash` covers each prompt, its choices and its targets, in order; `items` counts them.
     `metrics` maps each metric's name to its signature.
@@ -40,7 +39,7 @@ class TaskHeader:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a run was made with. `model` names it with revision and server arguments.
+    """The header of a run. `model` describes the model with its revision and server arguments.
 
     `environment` holds versions, git commit and hardware; `created` is ISO 8601 in UTC.
     """
@@ -50,16 +49,16 @@ class Header:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     created: str = ""
-    label: str = ""  # how tables and plots name the run; "" for the model's name
+    label: str = ""  # the run's name in tables and plots; "" for the model's name
 
     @property
     def name(self) -> str:
-        """Return what a table calls this run."""
+        """Return the run's name in tables and plots."""
         return self.label or str(self.model.get("name", "?"))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what should be known before its scores are believed, a line each."""
+        """Return warnings about the scores, one line each."""
         notes = self.model.get("notes")
         return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
 
@@ -68,17 +67,18 @@ class Header:
         for task in self.tasks:
             if task.name == name:
                 return task
-        known = ", ".join(task.name for task in self.tasks)
-        raise NotFoundError(f"the run {self.name} has no task {name!r}: it has {known}")
+        names = ", ".join(task.name for task in self.tasks)
+        raise NotFoundError(f"the run {self.name} has no task {name!r}: it has {names}")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One item's outcome. An error has no scores, counts 0 in every mean, and says why in `error`.
+    """One item's outcome.
 
+    An error has no scores, counts 0 in every mean, and has its cause in `error`.
     `status` is "ok" when the task's first metric is 1 (0.5 or more for graded ones), else "wrong".
-    `key` is the hash of all that could change the response. `usage` holds prompt_tokens,
-    completion_tokens and cached_tokens as far as known.
+    `key` hashes all that the response depends on. `usage` holds prompt_tokens, completion_tokens
+    and cached_tokens where the server reports them.
     """
 
     task: str
@@ -102,13 +102,13 @@ class Record:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, metric: str) -> float | None:
-        """Return its value of a metric: 0.0 for an error, None where it has none."""
+        """Return the item's value of a metric: 0.0 for an error, None where it is undefined."""
         return 0.0 if self.status == "error" else self.scores.get(metric)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A header and each item's last record, in the order in which items first came."""
+    """A header and each item's last record, in the order of the items' first records."""
 
     header: Header
     records: tuple[Record, ...]
@@ -120,22 +120,22 @@ class Run:
 
 
 def header_line(header: Header) -> str:
-    """Write a header as one line, without its end."""
+    """Write a header as one line, without the line end."""
     return _dumps({"type": "header", "format": FORMAT, **asdict(header)})
 
 
 def record_line(record: Record) -> str:
-    """Write a record as one line, without its end; what is empty is left out."""
-    kept = {
+    """Write a record as one line, without the line end; empty fields are left out."""
+    values = {
         name: value for name, value in asdict(record).items() if value not in ("", (), {}, None)
     }
-    return _dumps({"type": "item", **kept})
+    return _dumps({"type": "item", **values})
 
 
 def read_run(path: Path, *, texts: bool = True) -> Run:
-    """Read a run. `texts=False` drops prompts, outputs and details, which are nearly all of it.
+    """Read a run. `texts=False` drops prompts, outputs and details, most of a file's size.
 
-    Raises NotFoundError, and UsageError naming the file and the line that is not right.
+    Raises NotFoundError, and UsageError naming the file and the malformed line.
     """
     lines = read_lines(path)
     header = next(lines, None)
@@ -146,12 +146,12 @@ def read_run(path: Path, *, texts: bool = True) -> Run:
     records: dict[tuple[str, str], Record] = {}
     for record in lines:
         assert isinstance(record, Record), "read_lines allows one header only"
-        records[record.task, record.id] = record if texts else _slim(record)
+        records[record.task, record.id] = record if texts else _drop_texts(record)
     return Run(header, tuple(records.values()), path)
 
 
 def read_lines(path: Path) -> Iterator[Header | Record]:
-    """Yield the header, then the records, as they stand in the file, a torn last line left out."""
+    """Yield the header, then the records, in the file's order, without an incomplete line."""
     try:
         file = path.open("rb")
     except OSError as error:
@@ -160,33 +160,33 @@ def read_lines(path: Path) -> Iterator[Header | Record]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
-            yield _parsed(line, f"{path}:{number}", first=number == 1)
+            yield _parse_line(line, f"{path}:{number}", first=number == 1)
 
 
-def _parsed(line: bytes, where: str, *, first: bool) -> Header | Record:
+def _parse_line(line: bytes, where: str, *, first: bool) -> Header | Record:
     try:
         values = strict_json.loads(line)
     except ValueError as error:
         raise UsageError(f"{where}: not a line of JSON: {error}") from error
     kind = values.pop("type", None) if isinstance(values, dict) else None
     if kind != ("header" if first else "item"):
-        wanted = "a run's header" if first else "an item"
-        raise UsageError(f"{where}: not {wanted}: correct the line, or run again")
+        expected = "a run's header" if first else "an item"
+        raise UsageError(f"{where}: not {expected}: correct the line, or run again")
     try:
-        return _header(values) if first else _record(values)
+        return _make_header(values) if first else _make_record(values)
     except (TypeError, KeyError, ValueError) as error:
         raise UsageError(f"{where}: not a line of a run: {error}") from error
 
 
-def _header(values: dict[str, Any]) -> Header:
-    written = values.pop("format", None)
-    if written != FORMAT:
-        raise ValueError(f"format {written!r}; this program reads {FORMAT}")
+def _make_header(values: dict[str, Any]) -> Header:
+    version = values.pop("format", None)
+    if version != FORMAT:
+        raise ValueError(f"format {version!r}; this program reads {FORMAT}")
     tasks = tuple(TaskHeader(**task) for task in values.pop("tasks"))
     return Header(tasks=tasks, **values)
 
 
-def _record(values: dict[str, Any]) -> Record:
+def _make_record(values: dict[str, Any]) -> Record:
     values["targets"] = tuple(values.get("targets", ()))
     record = Record(**values)
     if record.status not in get_args(Status):
@@ -197,7 +197,7 @@ def _record(values: dict[str, Any]) -> Record:
     return record
 
 
-def _slim(record: Record) -> Record:
+def _drop_texts(record: Record) -> Record:
     from dataclasses import replace
 
     return replace(record, prompt="", output="", question="", detail={})

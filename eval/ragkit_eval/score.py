@@ -1,4 +1,4 @@
-"""Scores of predictions and of retrieval runs made elsewhere, and the run files they become."""
+"""Score predictions and retrieval runs of other programs, and write the scores as run files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from ragkit_eval.predictions import Prediction
 from ragkit_eval.record import Header, Record, TaskHeader, header_line, record_line
 from ragkit_eval.stats import mean_interval
 
-GRADED_OK = 0.5  # from this value of the first metric on an item counts as right
+GRADED_OK = 0.5  # an item counts as right from this value of the first metric
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric over the whole set. `low` and `high` bound the mean of items at 95%; a metric that
-    is no mean of items has neither. `detail` holds what else the metric tells."""
+    """A metric over the entire set.
+
+    `low` and `high` bound the mean of items at 95%; a metric that is no mean of items has neither.
+    `detail` holds further values of the metric.
+    """
 
     value: float
     signature: str
@@ -35,7 +38,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSet:
-    """Scores by metric, of the whole and of each item; `left_out` could not be scored."""
+    """Scores by metric, of the set and of each item; `left_out` could not be scored."""
 
     scores: Mapping[str, Score]
     items: tuple[Item, ...]
@@ -45,26 +48,34 @@ class ScoredSet:
 
 
 def score_texts(predictions: Sequence[Prediction], metrics: Sequence[TextMetric]) -> ScoredSet:
-    """Score predictions by each metric. Raises UsageError for a value that is no finite number."""
+    """Score predictions by each metric. Raises UsageError for an infinite or undefined value."""
     values: list[dict[str, float]] = [{} for _ in predictions]
     for metric in metrics:
-        for one, scores in zip(predictions, values, strict=True):
-            scores[metric.name] = metric.item(one.text, one.references)
+        for prediction, scores in zip(predictions, values, strict=True):
+            scores[metric.name] = metric.item(prediction.text, prediction.references)
             if not math.isfinite(scores[metric.name]):
                 raise UsageError(
-                    f"{one.where}: {metric.name} is {scores[metric.name]}, no finite number"
+                    f"{prediction.where}: {metric.name} is {scores[metric.name]}, no finite number"
                 )
-    clusters = [one.cluster for one in predictions]
+    clusters = [prediction.cluster for prediction in predictions]
     return ScoredSet(
         scores={
-            metric.name: _whole(metric, predictions, [one[metric.name] for one in values], clusters)
+            metric.name: _score_set(
+                metric, predictions, [scores[metric.name] for scores in values], clusters
+            )
             for metric in metrics
         },
         items=tuple(
-            Item(one.id, one.question, one.references, group=one.group, cluster=one.cluster)
-            for one in predictions
+            Item(
+                prediction.id,
+                prediction.question,
+                prediction.references,
+                group=prediction.group,
+                cluster=prediction.cluster,
+            )
+            for prediction in predictions
         ),
-        predictions=tuple(one.text for one in predictions),
+        predictions=tuple(prediction.text for prediction in predictions),
         values=tuple(values),
     )
 
@@ -76,30 +87,34 @@ def score_retrieval(
     *,
     all_judged: bool = False,
 ) -> ScoredSet:
-    """Score a retrieval run by measures such as "ndcg@10"; queries that cannot be are left out.
+    """Score a retrieval run by measures such as "ndcg@10"; queries without judgements are left out.
 
     `all_judged` counts a judged query that the run lacks as 0. Raises UsageError.
     """
     from ragkit_eval.retrieval import evaluate_run, ranking
 
-    found = evaluate_run(qrels, run, measures, all_judged=all_judged)
-    queries = list(found.per_query)
+    evaluation = evaluate_run(qrels, run, measures, all_judged=all_judged)
+    queries = list(evaluation.per_query)
     return ScoredSet(
         scores={
-            name: _mean(
-                [found.per_query[query][name] for query in queries],
+            name: _mean_score(
+                [evaluation.per_query[query][name] for query in queries],
                 [""] * len(queries),
                 f"{name}|as:trec_eval|all_judged:{'yes' if all_judged else 'no'}|v:1",
             )
             for name in measures
         },
         items=tuple(
-            Item(query, "", tuple(doc for doc, grade in sorted(qrels[query].items()) if grade > 0))
+            Item(
+                query,
+                "",
+                tuple(document for document, grade in sorted(qrels[query].items()) if grade > 0),
+            )
             for query in queries
         ),
         predictions=tuple(" ".join(ranking(run.get(query, {}))[:10]) for query in queries),
-        values=tuple(found.per_query[query] for query in queries),
-        left_out=found.left_out,
+        values=tuple(evaluation.per_query[query] for query in queries),
+        left_out=evaluation.left_out,
     )
 
 
@@ -149,38 +164,43 @@ def run_lines(scored: ScoredSet, *, task: str, method: str, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _whole(
+def _score_set(
     metric: TextMetric,
     predictions: Sequence[Prediction],
     values: Sequence[float],
     clusters: Sequence[str],
 ) -> Score:
     if isinstance(metric, FunctionMetric) and metric.score_corpus is None:
-        return _mean(values, clusters, metric.signature)
-    texts, references = [one.text for one in predictions], [one.references for one in predictions]
+        return _mean_score(values, clusters, metric.signature)
+    texts, references = (
+        [prediction.text for prediction in predictions],
+        [prediction.references for prediction in predictions],
+    )
     return Score(
         metric.corpus(texts, references),
         metric.signature,
-        detail={"mean_of_items": fmean(values)} | _bleu(metric.name, texts, references),
+        detail={"mean_of_items": fmean(values)} | _bleu_detail(metric.name, texts, references),
     )
 
 
-def _bleu(name: str, texts: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _bleu_detail(
+    name: str, texts: Sequence[str], references: Sequence[Sequence[str]]
+) -> dict[str, Any]:
     """Return the precisions and the brevity penalty, where the metric is BLEU."""
     family, _, tokenizer = name.partition(":")
     if family != "bleu":
         return {}
     from ragkit_eval.metrics.bleu import bleu
 
-    whole = bleu(texts, references, tokenizer=tokenizer or None)  # type: ignore[arg-type]
+    score = bleu(texts, references, tokenizer=tokenizer or None)  # type: ignore[arg-type]
     return {
-        "precisions": list(whole.precisions),
-        "brevity_penalty": whole.brevity_penalty,
-        "tokenizer": whole.tokenizer,
+        "precisions": list(score.precisions),
+        "brevity_penalty": score.brevity_penalty,
+        "tokenizer": score.tokenizer,
     }
 
 
-def _mean(values: Sequence[float], clusters: Sequence[str], signature: str) -> Score:
+def _mean_score(values: Sequence[float], clusters: Sequence[str], signature: str) -> Score:
     interval = mean_interval(values, clusters)
     return Score(interval.mean, signature, interval.low, interval.high)
 

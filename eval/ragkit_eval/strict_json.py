@@ -1,4 +1,4 @@
-"""JSON as its standard has it: Python's own reader takes NaN and Infinity for numbers too."""
+"""Parse JSON strictly: Python's parser also accepts NaN and Infinity as numbers."""
 
 import json
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 
 def loads(text: str | bytes) -> Any:
     """Parse JSON. Raises ValueError, also for NaN and Infinity, and RecursionError."""
-    return json.loads(text, parse_constant=_no_number)
+    return json.loads(text, parse_constant=_refuse_constant)
 
 
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number")

@@ -174,7 +174,10 @@ BAD_LINES = [
     ("not json", r"p\.jsonl:2: not JSON"),
     ("[1]", r"p\.jsonl:2: not a JSON object but \[1\]"),
     ('{"id": "z", "references": ["a"]}', r"p\.jsonl:2: there is no 'prediction'"),
-    ('{"id": "z", "prediction": NaN, "reference": "a"}', r"p\.jsonl:2: not JSON: NaN is no number"),
+    (
+        '{"id": "z", "prediction": NaN, "reference": "a"}',
+        r"p\.jsonl:2: not JSON: NaN is not a JSON number",
+    ),
     ('{"id": "z", "prediction": 4, "reference": "a"}', r"p\.jsonl:2: 'prediction' must be a text"),
     ('{"id": "z", "prediction": "a"}', r"p\.jsonl:2: there is no reference"),
     ('{"id": "z", "prediction": "a", "references": []}', r"p\.jsonl:2: 'references' must be"),
@@ -236,7 +239,7 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
     broken.write_bytes(b'{"prediction": "x", "reference": "x"}\n{"prediction": "\xe9"}\n')
     with pytest.raises(UsageError, match=r"latin\.jsonl:2: not UTF-8"):
         run(broken)
-    with pytest.raises(UsageError, match="its folder is not there"):
+    with pytest.raises(UsageError, match="its folder does not exist"):
         run(lines(tmp_path / "p.jsonl", ROWS), "--out", tmp_path / "no" / "out.jsonl")
 
 

@@ -38,8 +38,8 @@ def test_the_interval_against_the_margin_decides(
     a, b = (
         run_of(tmp_path / f"{n}.jsonl", values) for n, values in (("a", BASE), ("b", candidate))
     )
-    found = gate(a, b, {"acc": margin})
-    assert (found.outcome, found.exit_code) == (outcome, code)
+    judged = gate(a, b, {"acc": margin})
+    assert (judged.outcome, judged.exit_code) == (outcome, code)
 
 
 def test_what_cannot_be_told_passes_only_when_allowed(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_each_metric_and_task_must_pass(tmp_path: Path) -> None:
     from ragkit_eval.record import read_run
 
     a, b = several(tmp_path / "a.jsonl", BASE), several(tmp_path / "b.jsonl", WORSE)
-    found = gate(read_run(a), read_run(b), {"acc": 0.0, "f1": 0.1})
-    assert [check.outcome for check in found.checks] == ["pass", "regression"]
-    assert found.outcome == "regression"
+    judged = gate(read_run(a), read_run(b), {"acc": 0.0, "f1": 0.1})
+    assert [check.outcome for check in judged.checks] == ["pass", "regression"]
+    assert judged.outcome == "regression"
 
 
 def test_runs_that_are_not_whole_or_full_of_errors_are_unusable(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_runs_that_are_not_whole_or_full_of_errors_are_unusable(tmp_path: Path) 
     tasks = [replace(TASK, items=100)]
     a = read_run(write_run(tmp_path / "a.jsonl", records(BASE), tasks=tasks))
     half = read_run(write_run(tmp_path / "half.jsonl", records(BASE[:50]), tasks=tasks))
-    found = gate(a, half, {"acc": 0.9})
-    assert (found.outcome, found.exit_code) == ("unusable", 2)
-    assert found.problems[0].startswith(
+    judged = gate(a, half, {"acc": 0.9})
+    assert (judged.outcome, judged.exit_code) == ("unusable", 2)
+    assert judged.problems[0].startswith(
         "half has outcomes of 50 of 100 items of quiz, and at least"
     )
     assert gate(a, half, {"acc": 0.9}, min_coverage=0.5).outcome == "pass"
@@ -140,28 +140,28 @@ def test_unusable_runs_are_told_to_ci_as_well(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--metric", "acc"], "Give --max-drop, or --metric acc=0.02"),
-        (["--metric", "acc=much"], "'much' is no number"),
+        (["--metric", "acc=much"], "'much' is not a number"),
         (["--metric", "acc=0.1", "--metric", "acc=0.2"], "acc has two margins: name it once"),
-        (["--metric", "acc=0.1", "--junit", "/nowhere/x.xml"], "its folder is not there"),
+        (["--metric", "acc=0.1", "--junit", "/nowhere/x.xml"], "its folder does not exist"),
     ],
 )
 def test_slips_are_one_line(tmp_path: Path, options: list[str], said: str) -> None:
-    found = _gate(tmp_path, tmp_path / "a.jsonl", *options)
-    assert isinstance(found.exception, UsageError)
-    assert said in str(found.exception)
+    judged = _gate(tmp_path, tmp_path / "a.jsonl", *options)
+    assert isinstance(judged.exception, UsageError)
+    assert said in str(judged.exception)
 
 
 def test_runs_of_errors_alone_are_unusable_and_the_error_is_told(tmp_path: Path) -> None:
     a, b = (run_of(tmp_path / name, [None] * 9) for name in ("x.jsonl", "y.jsonl"))
-    found = gate(a, b, {"acc": 0.1})
-    assert found.exit_code == 2
-    assert "every item ended in an error, the first as 'the server failed'" in found.problems[0]
+    judged = gate(a, b, {"acc": 0.1})
+    assert judged.exit_code == 2
+    assert "every item ended in an error, the first as 'the server failed'" in judged.problems[0]
 
 
 def test_a_negative_margin_is_no_margin(tmp_path: Path) -> None:
-    found = _gate(tmp_path, tmp_path / "a.jsonl", "--metric", "acc=-0.1")
-    assert found.exit_code == 2
-    assert "a drop of -0.1 in acc makes no sense" in found.output
+    judged = _gate(tmp_path, tmp_path / "a.jsonl", "--metric", "acc=-0.1")
+    assert judged.exit_code == 2
+    assert "a drop of -0.1 in acc makes no sense" in judged.output
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_judge_decides_only_when_it_was_checked(tmp_path: Path, end: str, code
         read_run(write_run(tmp_path / f"{n}.jsonl", records(BASE, metric="judge"), tasks=[task]))
         for n in "ab"
     ]
-    found = gate(runs[0], runs[1], {"judge": 0.05})
-    assert found.exit_code == code
-    assert bool(found.problems) == (code == 2)
-    assert all("judge-check" in problem for problem in found.problems)
+    judged = gate(runs[0], runs[1], {"judge": 0.05})
+    assert judged.exit_code == code
+    assert bool(judged.problems) == (code == 2)
+    assert all("judge-check" in problem for problem in judged.problems)

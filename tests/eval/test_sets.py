@@ -15,7 +15,7 @@ from ragkit_eval.sets import (
     corpus_of,
     excerpts,
     joined,
-    own,
+    ragkit_lines,
     read_set,
     squad,
     write_set,
@@ -105,7 +105,7 @@ LINES = (
 
 def test_own_lines_are_read_and_written_back(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", *LINES)
-    labelled = own(tmp_path / "a.jsonl", "a")
+    labelled = ragkit_lines(tmp_path / "a.jsonl", "a")
     assert labelled.questions == (
         Question(
             "7",
@@ -134,7 +134,7 @@ def test_answers_tell_whether_it_is_answerable_and_nothing_tells_nothing(tmp_pat
         {"question": "b", "answers": []},
         {"question": "c"},
     )
-    questions = own(tmp_path / "a.jsonl", "a").questions
+    questions = ragkit_lines(tmp_path / "a.jsonl", "a").questions
     assert [question.answerable for question in questions] == [True, False, None]
     # The first 12 hexadecimal digits of `printf a | sha256sum`: the order of lines means nothing.
     assert questions[0].id == "ca978112ca1b"
@@ -143,7 +143,10 @@ def test_answers_tell_whether_it_is_answerable_and_nothing_tells_nothing(tmp_pat
 def test_a_mark_at_the_beginning_and_odd_line_ends_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes('\ufeff{"question": "one\u2028line"}\r\n\r\n{"question": "two"}'.encode())
-    assert [question.text for question in own(path, "a").questions] == ["one\u2028line", "two"]
+    assert [question.text for question in ragkit_lines(path, "a").questions] == [
+        "one\u2028line",
+        "two",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -151,10 +154,10 @@ def test_a_mark_at_the_beginning_and_odd_line_ends_are_read(tmp_path: Path) -> N
     [
         ("{", ":2: not JSON: "),
         ("[1]", ":2: not a JSON object but [1]"),
-        ('{"question": "b", "relevant": {"x": NaN}}', ":2: not JSON: NaN is no number of JSON"),
+        ('{"question": "b", "relevant": {"x": NaN}}', ":2: not JSON: NaN is not a JSON number"),
         ('{"id": "b"}', ":2: there is no 'question'"),
         ('{"questoin": "b"}', ":2: unknown field 'questoin': is 'question' meant?"),
-        ('{"question": "b", "colour": 1}', ":2: unknown field 'colour': known are id, question"),
+        ('{"question": "b", "colour": 1}', ":2: unknown field 'colour': use one of id, question"),
         ('{"question": " "}', ":2: 'question' is blank"),
         ('{"question": 3}', ":2: 'question' must be a text, not 3"),
         ('{"question": "b", "answers": "x"}', ":2: 'answers' must be a list, not \"x\""),
@@ -200,7 +203,7 @@ def test_an_empty_set_and_one_that_is_not_there_are_errors(tmp_path: Path) -> No
     with pytest.raises(NotFoundError, match=r"there is no labelled set '.*none\.jsonl'"):
         read_set(tmp_path / "none.jsonl")
     (tmp_path / "set.csv").write_text("a,b\n")
-    with pytest.raises(UsageError, match=r"set\.csv is no labelled set: it takes a folder"):
+    with pytest.raises(UsageError, match=r"set\.csv is not a labelled set: use a folder"):
         read_set(tmp_path / "set.csv")
 
 

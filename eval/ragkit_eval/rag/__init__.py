@@ -1,7 +1,6 @@
-"""Evaluate a knowledge base on a labelled set: what it finds, and whole answers.
+"""Evaluate a knowledge base on a labelled set: its search, and its answers.
 
-Both are tasks whose items a knowledge base is asked, so that a run of them is a run file like any
-other, to compare, gate and report.
+Both are tasks, so that their runs are run files to compare, gate and report.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The task of answering: a labelled set's questions, scored by the whole answers to them."""
+"""The task of answering: score a knowledge base's answers to the questions of a labelled set."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -31,11 +31,11 @@ MEASURES: Final = (
 
 
 class RagTask:
-    """Fulfils `ragkit_eval.item.Task`.
+    """A task as `ragkit_eval.item.Task` defines it.
 
-    Its metric is `answer_score`, which every item has: of an answerable question the reference
-    recall, 0 where it was refused, and where it has no reference whether it was answered at all; of
-    an unanswerable one whether it was refused.
+    Its metric is `answer_score`, which every item has. Of an answerable question it is the
+    reference recall, 0 for a refusal; without a reference, whether it was answered. Of an
+    unanswerable question it is whether it was refused.
     """
 
     version = "2"
@@ -59,11 +59,11 @@ class RagTask:
             item_of(question, labels, question.expected)
             for question, labels in labelled_questions(labelled, uris)
         ]
-        untold = [item for item in self._items if not _is_labelled(item.extra)]
-        if untold:
+        unlabelled = [item for item in self._items if not _is_labelled(item.extra)]
+        if unlabelled:
             raise UsageError(
-                f"{len(untold)} questions of {labelled.name}, first {untold[0].id!r}, say neither"
-                ' an answer nor whether there is one: add "answers" or "answerable", or use'
+                f"{len(unlabelled)} questions of {labelled.name}, first {unlabelled[0].id!r}, say"
+                ' neither an answer nor whether there is one: add "answers" or "answerable", or use'
                 " 'ragkit eval retrieval'"
             )
         self.name = f"rag:{labelled.name}"
@@ -71,11 +71,11 @@ class RagTask:
 
     @property
     def metrics(self) -> Mapping[str, str]:
-        """Return the signatures of the metrics that stand in the run's header."""
+        """Return the metrics' signatures for the run's header."""
         texts = {metric.name: metric.signature for metric in self._text_metrics}
-        own = [self.metric, "refused_rightly", "citation_validity", "citation_recall"]
-        own += ["groundedness", "language_match", *self._measures]
-        signed = {name: f"{name}|task:rag|v:{self.version}" for name in own}
+        names = [self.metric, "refused_rightly", "citation_validity", "citation_recall"]
+        names += ["groundedness", "language_match", *self._measures]
+        signed = {name: f"{name}|task:rag|v:{self.version}" for name in names}
         return signed | texts | {"contains": contains_signature()}
 
     def items(self) -> Iterator[Item]:
@@ -83,7 +83,7 @@ class RagTask:
         return iter(self._items)
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score one answer, from the detail that the ask keeps."""
+        """Score one answer, from the detail that `knowledge_ask` stores."""
         answer, labels = response.detail, item.extra
         text = " ".join(without_markers(response.text).split())
         refused = bool(answer["refused"])
@@ -92,14 +92,14 @@ class RagTask:
             scores["refused_rightly"] = float(refused is not labels["answerable"])
         if labels["answerable"] is False:
             return Scored(text, {self.metric: float(refused), **scores})
-        scores |= self._compared(text, labels, refused=refused)
+        scores |= self._score_text(text, labels, refused=refused)
         scores |= passage_scores(self._measures, labels, answer["hits"])
         if not refused:
-            scores |= _cited(answer)
+            scores |= _score_citations(answer)
         right = scores.get(TEXT_METRICS[0], float(not refused))
         return Scored(text, {self.metric: right, **scores})
 
-    def _compared(self, text: str, labels: Labels, *, refused: bool) -> dict[str, float]:
+    def _score_text(self, text: str, labels: Labels, *, refused: bool) -> dict[str, float]:
         scores = {}
         if references := labels["references"]:
             for metric in self._text_metrics:
@@ -115,11 +115,11 @@ def rag_task(
     metrics: Sequence[str] = (),
     uris: Mapping[str, str] | None = None,
 ) -> RagTask:
-    """Make the task of answering a set's questions; ask it of `knowledge_ask`.
+    """Make the task of answering a set's questions; ask its items with `knowledge_ask`.
 
     `metrics` are text metrics besides reference recall and token F1, as `ragkit eval score` names
-    them. `uris` maps the labels' documents to a collection's, as `locate` finds them. Raises
-    UsageError when nothing is known of a question's answer.
+    them. `uris` maps the labels' documents to a collection's, as `locate` returns them. Raises
+    UsageError for questions without any label of the answer.
     """
     return RagTask(labelled, metrics=metrics, uris=uris)
 
@@ -128,8 +128,8 @@ def _is_labelled(labels: Labels) -> bool:
     return bool(labels["references"]) or labels["answerable"] is not None
 
 
-def _cited(answer: Mapping[str, Any]) -> dict[str, float]:
-    """Score what stands behind an answer's sentences; a refusal has none that say something."""
+def _score_citations(answer: Mapping[str, Any]) -> dict[str, float]:
+    """Score the support of an answer's sentences; a refusal has no sentences to support."""
     validity = citation_validity(answer)
     scores = {"groundedness": groundedness(answer).score}
     if validity.cited:

@@ -1,7 +1,6 @@
-"""A knowledge base as something that answers items, each in a thread of its own.
+"""Ask a knowledge base items, each in a thread.
 
-What it says is kept whole, passages and labels too, so that an answer can be shown and scored
-again. Knows nothing of how it is scored.
+A response's detail holds the answer, passages and labels, so that it can be shown and scored again.
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ from ragkit_eval.item import Ask, Item, Response
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
 
-DEPTH: Final = 50  # passages searched for, so that ten documents are among them
-TEXTS: Final = 10  # of these that a run keeps with their text: fifty would be nearly all of it
-_THREADS: Final = 64  # at most; they are made as they are needed, and the runner bounds them
-_CUT: Final = CUT_SHORT.partition("{")[0]
+DEPTH: Final = 50  # passages of a search, so that they cover ten documents
+TEXTS: Final = 10  # passages stored with their text: fifty would be most of a run's size
+_THREADS: Final = 64  # at most; threads start as needed, and the runner bounds them
+_CUT_SHORT: Final = CUT_SHORT.partition("{")[0]
 
 Respond = Callable[[Item], Response]
 
 
 def knowledge_ask(kb: KnowledgeBase) -> Ask:
-    """Ask a knowledge base each item's question, as it stands: passages, mode, generator.
+    """Return a function that asks a knowledge base an item's question, with its own settings.
 
-    `detail` is the answer's JSON with its passages, the item's labels, and how much spoke for an
-    answer before there was one ("confidence", 0 to 1).
+    `detail` is the answer's JSON with its passages, the item's labels, and "confidence", 0 to 1:
+    the estimate, made before answering, that the passages answer the question.
     """
-    return _Threaded(lambda item: _asked(kb, item))
+    return _Threaded(lambda item: _answer_item(kb, item))
 
 
 def search_ask(kb: KnowledgeBase, *, k: int = DEPTH) -> Ask:
-    """Search a knowledge base for each item's question: at most k passages, best first.
+    """Return a function that searches for an item's question: at most k passages, best first.
 
-    The response's text names the documents, each where its best passage stands; `detail` has the
+    The response's text lists the documents in the order of their best passages; `detail` has the
     passages, the first ten with their text, and the item's labels.
     """
-    return _Threaded(lambda item: _searched(kb, item, k))
+    return _Threaded(lambda item: _search_item(kb, item, k))
 
 
 class _Threaded:
-    """Fulfils `ragkit_eval.item.Ask`; the threads end with it."""
+    """An `Ask` that runs a function in threads; the threads end with it."""
 
     def __init__(self, respond: Respond) -> None:
         self._respond = respond
@@ -62,7 +61,7 @@ class _Threaded:
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._respond, item)
 
 
-def _asked(kb: KnowledgeBase, item: Item) -> Response:
+def _answer_item(kb: KnowledgeBase, item: Item) -> Response:
     started = time.perf_counter()
     first: float | None = None
     answer: Answer | None = None
@@ -73,12 +72,12 @@ def _asked(kb: KnowledgeBase, item: Item) -> Response:
             elif first is None and not isinstance(piece, Reasoning):
                 first = time.perf_counter() - started
     except QueryError as error:
-        raise ModelError(str(error)) from error  # this question's failure, not the run's
+        raise ModelError(str(error)) from error  # the failure of this question, not of the run
     assert answer is not None, "a stream ends with an Answer"
     latency_s = time.perf_counter() - started
     return Response(
         text=answer.text,
-        finish="length" if answer.reason.startswith(_CUT) else "stop",
+        finish="length" if answer.reason.startswith(_CUT_SHORT) else "stop",
         usage=answer.usage,
         latency_s=latency_s,
         first_token_s=first,
@@ -86,64 +85,64 @@ def _asked(kb: KnowledgeBase, item: Item) -> Response:
             **answer_json(answer),
             "prompt_version": answer.prompt,
             "hits": [hit_json(hit) for hit in answer.hits],
-            # As they were packed, which may be another cut than was found.
-            "used": [_passage(hit, text=True) for hit in answer.used],
-            "confidence": _confidence(kb, item.question, answer.hits),
+            # As packed into the prompt, where a passage may have another length.
+            "used": [_passage_json(hit, text=True) for hit in answer.used],
+            "confidence": _estimate_confidence(kb, item.question, answer.hits),
             "labels": item.extra,
         },
     )
 
 
-def _confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> float:
-    """Return how probable an answer is by its passages, as without calibration.
+def _estimate_confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> float:
+    """Return the probability that the passages answer the question, without a calibration.
 
-    It means the same in every collection.
+    It is comparable between collections.
     """
-    asked = read(question)
-    weights = term_weights(kb.store, kb.collection, asked.content)
-    found = signals(asked, hits, weights, model=Meaning(kb.embedder).model())
-    return round(found.probability, 6)
+    parsed = read(question)
+    weights = term_weights(kb.store, kb.collection, parsed.content)
+    signal = signals(parsed, hits, weights, model=Meaning(kb.embedder).model())
+    return round(signal.probability, 6)
 
 
-def _searched(kb: KnowledgeBase, item: Item, k: int) -> Response:
+def _search_item(kb: KnowledgeBase, item: Item, k: int) -> Response:
     started = time.perf_counter()
     try:
         hits = kb.search(item.question, k=k)
     except QueryError as error:
         raise ModelError(str(error)) from error
     latency_s = time.perf_counter() - started
-    passages = [_passage(hit, text=rank < TEXTS) for rank, hit in enumerate(hits)]
+    passages = [_passage_json(hit, text=rank < TEXTS) for rank, hit in enumerate(hits)]
     return Response(
-        text="\n".join(ranked(passages)),
+        text="\n".join(rank_documents(passages)),
         finish="stop",
         latency_s=latency_s,
         detail={"hits": passages, "labels": item.extra},
     )
 
 
-def ranked(passages: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the documents of passages, best first, each where its best passage stands."""
-    return list(dict.fromkeys(place["uri"] for place in named(passages)))
+def rank_documents(passages: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the documents of passages in the order of their best passages."""
+    return list(dict.fromkeys(place["uri"] for place in list_places(passages)))
 
 
-def named(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the places that passages name: each one's own, then those where the same is said."""
+def list_places(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the place of each passage, then those of its duplicates."""
     for passage in passages:
         yield passage
-        yield from passage.get("duplicates", ())  # runs of earlier versions have none
+        yield from passage.get("duplicates", ())  # absent in runs of earlier versions
 
 
-def _passage(hit: Hit, *, text: bool) -> Mapping[str, Any]:
-    place = _place(hit)
+def _passage_json(hit: Hit, *, text: bool) -> Mapping[str, Any]:
+    values = _place_json(hit)
     if hit.duplicates:
-        place["duplicates"] = [_place(copy) for copy in hit.duplicates]
-    return place | {"text": hit.text} if text else place
+        values["duplicates"] = [_place_json(copy) for copy in hit.duplicates]
+    return values | {"text": hit.text} if text else values
 
 
-def _place(found: Hit | Copy) -> dict[str, Any]:
+def _place_json(place: Hit | Copy) -> dict[str, Any]:
     return {
-        "document": found.document,
-        "uri": found.uri,
-        "start": found.start,
-        "end": found.end,
+        "document": place.document,
+        "uri": place.uri,
+        "start": place.start,
+        "end": place.end,
     }

@@ -1,6 +1,6 @@
-"""Put a set's own documents into a collection, as a user would: by the program `ragkit ingest`.
+"""Ingest a set's documents into a collection, with the command `ragkit ingest`.
 
-Documents that are there already, by name and content, are left alone. Knows nothing of questions.
+Documents that the collection has, by name and content, are not ingested again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_CHARS = 60  # of a set's name in a collection's; arbitrary
 
 
 def collection_for(labelled: LabelledSet) -> str:
-    """Name the collection of a set's own documents; other documents have another one."""
+    """Name the collection of a set's documents; the name depends on their content."""
     digest = hashlib.sha256()
     for name, text in sorted(labelled.documents.items()):
         digest.update(repr((name, text)).encode())
@@ -35,47 +35,47 @@ def collection_for(labelled: LabelledSet) -> str:
 
 
 def ingest_documents(labelled: LabelledSet, settings: Settings, collection: str) -> int:
-    """Bring what a collection lacks of a set's documents into it, and return how many that were.
+    """Ingest the documents of a set that a collection lacks, and return their number.
 
     Raises UsageError for a set without documents, RagkitError when one cannot be ingested.
     """
     check_documents(labelled)
-    missing = _missing(labelled, settings, collection)
+    missing = _find_missing(labelled, settings, collection)
     if missing:
         with tempfile.TemporaryDirectory(prefix="ragkit-eval-") as folder:
             files = Path(folder, labelled.name)
             make_private(files)
             corpus_of(replace(labelled, documents=missing), files)
-            _ingest(files, collection)
+            _run_ingest(files, collection)
     return len(missing)
 
 
-def _missing(labelled: LabelledSet, settings: Settings, collection: str) -> Mapping[str, str]:
+def _find_missing(labelled: LabelledSet, settings: Settings, collection: str) -> Mapping[str, str]:
     from ragkit.store.open import open_database
 
     with open_database(settings) as database:
         store = database.store(settings.tenant)
         store.create_collection(collection)
-        known = store.known(collection)
-    names = Names(known)
+        stored = store.known(collection)
+    names = Names(stored)
     return {
         name: text
         for name, text in labelled.documents.items()
-        if not any(known[uri][0] == _sha256(text) for uri in names.find(name))
+        if not any(stored[uri][0] == _hash_text(text) for uri in names.find(name))
     }
 
 
-def _ingest(folder: Path, collection: str) -> None:
+def _run_ingest(folder: Path, collection: str) -> None:
     command = [sys.executable, "-m", "ragkit", "ingest", str(folder), "--collection", collection]
-    # Its progress goes on to standard error; what it prints at the end is for our errors.
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        said = " ".join(done.stdout.split())
+    # Its progress goes to standard error; its output is only for the error message.
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if process.returncode != 0:
+        output = " ".join(process.stdout.split())
         raise RagkitError(
-            f"the set's documents could not all be ingested (exit code {done.returncode}):"
-            f" {said[:500] or 'see above'}"
+            f"the set's documents could not all be ingested (exit code {process.returncode}):"
+            f" {output[:500] or 'see above'}"
         )
 
 
-def _sha256(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(file_bytes(text)).hexdigest()

@@ -1,4 +1,4 @@
-"""The task of finding: a labelled set's questions, scored by the passages that a search returns."""
+"""The task of retrieval: score a search's passages for the questions of a labelled set."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -15,10 +15,10 @@ ANSWERS: Final = ("answer_found@5",)
 
 
 class RetrievalTask:
-    """Fulfils `ragkit_eval.item.Task`. `left_out` counts the questions that cannot be scored.
+    """A task as `ragkit_eval.item.Task` defines it.
 
-    These are the unanswerable ones, for which nothing is to be found, and those that have no label
-    which the first measure needs.
+    `left_out` counts the questions that are not scored: the unanswerable ones, and those without a
+    label that the first measure needs.
     """
 
     version = "2"
@@ -40,14 +40,14 @@ class RetrievalTask:
             if question.answerable is not False
         ]
         families = [measures] if measures else [SPANS, DOCUMENTS, ANSWERS]
-        # The finest labels that all have, else those that most have.
+        # The finest labels that all questions have, else those that most have.
         self.metric = max(
             (family[0] for family in families),
             key=lambda name: sum(applies(name, labels) for _, labels in questions),
         )
         self.measures = tuple(measures or [name for family in families for name in family])
         self._items = [
-            item_of(question, labels, _targets(question))
+            item_of(question, labels, _list_targets(question))
             for question, labels in questions
             if applies(self.metric, labels)
         ]
@@ -70,16 +70,16 @@ class RetrievalTask:
         return iter(self._items)
 
     def score(self, item: Item, response: Response) -> Scored:
-        """Score the passages of a response, which the ask keeps in its detail."""
+        """Score the passages in a response's detail."""
         hits = response.detail["hits"]
         best = hits[0]["uri"] if hits else ""
         return Scored(best, passage_scores(self.measures, item.extra, hits))
 
 
-def _targets(question: Question) -> tuple[str, ...]:
-    """Return the documents to find, by the set's own names: a collection's are not everywhere."""
-    about = [name for name, grade in question.relevant.items() if grade > 0]
-    return tuple(about or dict.fromkeys(excerpt.document for excerpt in question.excerpts))
+def _list_targets(question: Question) -> tuple[str, ...]:
+    """Return the documents to find, by the set's names, which do not depend on a collection."""
+    documents = [name for name, grade in question.relevant.items() if grade > 0]
+    return tuple(documents or dict.fromkeys(excerpt.document for excerpt in question.excerpts))
 
 
 def retrieval_task(
@@ -88,10 +88,10 @@ def retrieval_task(
     *,
     uris: Mapping[str, str] | None = None,
 ) -> RetrievalTask:
-    """Make the task of finding what a set's labels name; ask it of `search_ask`.
+    """Make the task of retrieving what a set's labels name; ask its items with `search_ask`.
 
     Without `measures` they are those that the labels allow. `uris` maps the labels' documents to a
-    collection's, as `locate` finds them. Raises UsageError for an unknown measure, and when no
+    collection's, as `locate` returns them. Raises UsageError for an unknown measure, and when no
     question has a label.
     """
     return RetrievalTask(labelled, measures=measures, uris=uris)

@@ -1,7 +1,7 @@
-"""Find the documents that a set's labels name in a collection, and check the labelled spans there.
+"""Find a set's labelled documents in a collection, and check the labelled spans.
 
-A document is named by its URI or by any unambiguous end of it: a file name, with its suffix or
-without. Knows nothing of questions' texts and of what is retrieved.
+A document is named by its URI or by an unambiguous end of it: a file name, with its suffix or
+without.
 """
 
 from collections import defaultdict
@@ -14,25 +14,27 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit_eval.sets import Excerpt, LabelledSet, file_stem
 from ragkit_eval.sets.lines import check_place
 
-_MAX_URIS = 3  # what a line can hold
+_MAX_URIS = 3  # in a message of one line
 
 
 def locate(labelled: LabelledSet, store: Store, collection: str) -> Mapping[str, str]:
-    """Map each document that a label names to its URI in the collection, and check all spans.
+    """Map each labelled document to its URI in the collection, and check all spans.
 
-    Of files with the same content one is stored, whose URI stands for the others'.
-    A document that the set itself does not hold, but judges, is left out: nothing can find it.
-    Raises NotFoundError and UsageError naming the question's line.
+    Of files with the same content one is stored, whose URI is used for the others too. A document
+    that the labels judge but that is not among the set's documents is left out, because no search
+    can find it. Raises NotFoundError and UsageError naming the question's line.
     """
     documents = {document.uri: document.id for document in store.documents(collection)}
-    homes = _homes(store, collection, documents)
-    names = Names(homes)
+    files = _map_files(store, collection, documents)
+    names = Names(files)
     uris: dict[str, str] = {}
     texts: dict[str, str] = {}
-    for name, where in _named(labelled):
+    for name, where in _labelled_documents(labelled):
         if name not in uris and (not labelled.documents or name in labelled.documents):
-            uris[name] = homes[names.one(name, where, collection, own=bool(labelled.documents))]
-    for excerpt, where in _places(labelled):
+            uris[name] = files[
+                names.resolve(name, where, collection, in_set=bool(labelled.documents))
+            ]
+    for excerpt, where in _labelled_spans(labelled):
         uri = uris[excerpt.document]
         if uri not in texts:
             texts[uri] = store.text(documents[uri])
@@ -40,8 +42,8 @@ def locate(labelled: LabelledSet, store: Store, collection: str) -> Mapping[str,
     return uris
 
 
-def _homes(store: Store, collection: str, stored: Iterable[str]) -> dict[str, str]:
-    """Map each file of a collection to the URI of the document that has its content."""
+def _map_files(store: Store, collection: str, stored: Iterable[str]) -> dict[str, str]:
+    """Map each file of a collection to the URI of the document with its content."""
     contents = {uri: content for uri, (content, _) in store.known(collection).items()}
     holders = {contents[uri]: uri for uri in stored if uri in contents}
     copies = {uri: holders[content] for uri, content in contents.items() if content in holders}
@@ -49,7 +51,7 @@ def _homes(store: Store, collection: str, stored: Iterable[str]) -> dict[str, st
 
 
 class Names:
-    """Looks documents up by what people call them."""
+    """Finds documents by their names in labels."""
 
     def __init__(self, uris: Iterable[str]) -> None:
         self._uris = dict.fromkeys(uris)
@@ -68,34 +70,34 @@ class Names:
         ends = [uri for uri in self._ends[last] if uri.endswith(f"/{name}") or name == last]
         return ends or self._stems[name] or self._stems[file_stem(name)]
 
-    def one(self, name: str, where: str, collection: str, *, own: bool) -> str:
-        """Return the URI that a name means; `own` says that the set itself has the document.
+    def resolve(self, name: str, where: str, collection: str, *, in_set: bool) -> str:
+        """Return the URI that a name means; `in_set` says that the set has the document.
 
-        Raises NotFoundError, UsageError if it may mean several.
+        Raises NotFoundError, and UsageError if several URIs match.
         """
-        found = self.find(name)
-        if len(found) == 1:
-            return found[0]
-        if found:
+        uris = self.find(name)
+        if len(uris) == 1:
+            return uris[0]
+        if uris:
             raise UsageError(
-                f"{where}: {name!r} may be {_listed(found)} in collection {collection!r}: write"
+                f"{where}: {name!r} may be {_list_uris(uris)} in collection {collection!r}: write"
                 " more of its URI"
             )
         raise NotFoundError(
             f"{where}: there is no document {name!r} in collection {collection!r}:"
-            f" {self._remedy(name, own=own)}"
+            f" {self._suggest_remedy(name, in_set=in_set)}"
         )
 
-    def _remedy(self, name: str, *, own: bool) -> str:
-        if own:
+    def _suggest_remedy(self, name: str, *, in_set: bool) -> str:
+        if in_set:
             return "ingest the set's own documents with --documents"
         last = PurePosixPath(name).stem
         close = get_close_matches(last, self._stems, n=_MAX_URIS)
         uris = [uri for stem in close for uri in self._stems[stem]]
-        return f"close are {_listed(uris)}" if uris else "ingest it, or correct the label"
+        return f"close are {_list_uris(uris)}" if uris else "ingest it, or correct the label"
 
 
-def _named(labelled: LabelledSet) -> Iterator[tuple[str, str]]:
+def _labelled_documents(labelled: LabelledSet) -> Iterator[tuple[str, str]]:
     for question in labelled.questions:
         where = question.where or f"question {question.id!r}"
         for name in question.relevant:
@@ -104,12 +106,12 @@ def _named(labelled: LabelledSet) -> Iterator[tuple[str, str]]:
             yield excerpt.document, where
 
 
-def _places(labelled: LabelledSet) -> Iterator[tuple[Excerpt, str]]:
+def _labelled_spans(labelled: LabelledSet) -> Iterator[tuple[Excerpt, str]]:
     for question in labelled.questions:
         for excerpt in question.excerpts:
             yield excerpt, question.where or f"question {question.id!r}"
 
 
-def _listed(uris: Sequence[str]) -> str:
-    shown = ", ".join(repr(uri) for uri in uris[:_MAX_URIS])
-    return shown if len(uris) <= _MAX_URIS else f"{shown} or one of {len(uris) - _MAX_URIS} more"
+def _list_uris(uris: Sequence[str]) -> str:
+    listed = ", ".join(repr(uri) for uri in uris[:_MAX_URIS])
+    return listed if len(uris) <= _MAX_URIS else f"{listed} or one of {len(uris) - _MAX_URIS} more"

@@ -1,6 +1,6 @@
-"""Whether a set's questions and a collection's documents are in the same language.
+"""Warn about questions whose language differs from the documents'.
 
-It counts and warns; nothing is refused, for a model may well read across languages.
+Nothing is refused, because many models read across languages.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 def language_notes(
     labelled: LabelledSet, uris: Mapping[str, str], kb: KnowledgeBase
 ) -> tuple[str, ...]:
-    """Say that questions ask documents in another language: one line, or none.
+    """Return a note if questions ask documents in another language: one line, or none.
 
-    A question is held against the documents that its labels name (`uris`, see `locate`), and
-    without labels against all. Loads the embedding model where the mode searches with it.
+    A question is compared with its labelled documents (`uris`, see `locate`), without labels with
+    all documents. Loads the embedding model if the mode searches with it.
     """
     languages = {document.uri: document.language for document in kb.store.documents(kb.collection)}
-    everything = list(languages.values())
-    asked = []
+    all_languages = list(languages.values())
+    questions = []
     for question in labelled.questions:
         names = [*question.relevant, *(document.document for document in question.excerpts)]
-        own = {uris[name] for name in names if name in uris}
-        named = [languages[uri] for uri in own if uri in languages]
-        asked.append(Asked(question.text, named or everything))
+        labelled_uris = {uris[name] for name in names if name in uris}
+        labelled_languages = [languages[uri] for uri in labelled_uris if uri in languages]
+        questions.append(Asked(question.text, labelled_languages or all_languages))
     model = ""
     if kb.mode != "lexical":
         kb.embedder.load()
         model = kb.embedder.space.model
-    note = crossing_note(asked, everything, model=model, reads=model_card(model).reads)
+    note = crossing_note(questions, all_languages, model=model, reads=model_card(model).reads)
     return (note,) if note else ()
 
 
-def tell(notes: Sequence[str]) -> list[str]:
-    """Write notes on standard error, a line each, and return them."""
+def print_notes(notes: Sequence[str]) -> list[str]:
+    """Write notes to standard error, one line each, and return them."""
     for note in notes:
         sys.stderr.write(f"ragkit: note: {note}\n")
     return list(notes)

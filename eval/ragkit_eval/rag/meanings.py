@@ -1,8 +1,8 @@
-"""What the figures of a run on a knowledge base mean, in a few words each."""
+"""Explain the metrics of a run on a knowledge base, in a few words each."""
 
 from typing import Final
 
-MEANS: Final = {
+MEANINGS: Final = {
     "answer_score": "right: the expected words are there; refused where no document answers",
     "answer_found": "an accepted answer stands in a retrieved passage",
     "citation_recall": "sentences that are held by what they cite",
@@ -25,6 +25,6 @@ MEANS: Final = {
 }
 
 
-def meaning(metric: str) -> str:
-    """Say what a metric means; "" for one that is not known here."""
-    return MEANS.get(metric) or MEANS.get(metric.partition("@")[0], "")
+def explain_metric(metric: str) -> str:
+    """Explain a metric in a few words; "" for an unknown metric."""
+    return MEANINGS.get(metric) or MEANINGS.get(metric.partition("@")[0], "")

@@ -1,4 +1,4 @@
-"""What a run on a knowledge base was made with, so that a comparison shows what differs."""
+"""Describe the knowledge base of a run, so that a comparison shows what differs."""
 
 import hashlib
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ def model_of(
     passages: int | None = None,
     templates: Templates | None = None,
     cutoff: float | None = None,
-    **more: Any,
+    **details: Any,
 ) -> Mapping[str, Any]:
-    """Describe a knowledge base: embedding space, mode, generator, prompts, corpus.
+    """Describe a knowledge base: embedding space, mode, generator, prompts, documents.
 
-    `generator` names what writes the answers, the extractive one unless told, "search" when
-    nothing does. `passages` is how many each question gets. `templates` are a language model's
-    prompts. `cutoff` is the fitted threshold below which is refused. `more` is whatever else the
-    answers depend on, as JSON values.
+    `generator` names what writes the answers, by default the knowledge base's generator; "search"
+    when nothing does. `passages` is the number of passages per question. `templates` are a language
+    model's prompts. `cutoff` is the fitted score below which questions are refused. `details` are
+    further JSON values that the answers depend on.
     """
     kb.embedder.load()
     space = kb.embedder.space
     mode = mode or kb.mode
-    generator = generator or _generator(kb)
+    generator = generator or _name_generator(kb)
     described = {
         "name": f"{generator}, {mode}",
         "generator": generator,
@@ -42,7 +42,7 @@ def model_of(
         "collection": kb.collection,
         "cutoff": cutoff,
         **corpus(kb.store, kb.collection),
-        **more,
+        **details,
     }
     if templates is not None:
         described["prompts"] = {
@@ -53,7 +53,7 @@ def model_of(
 
 
 def fitted_cutoff(kb: KnowledgeBase, tenant: str) -> float | None:
-    """Return the score below which this knowledge base refuses, None where none was fitted."""
+    """Return the score below which this knowledge base refuses, None if none was fitted."""
     from ragkit.store.calibration import Calibrations, CurrentCutoff
 
     if kb.database is None:
@@ -64,21 +64,21 @@ def fitted_cutoff(kb: KnowledgeBase, tenant: str) -> float | None:
 
 
 def corpus(store: Store, collection: str) -> Mapping[str, Any]:
-    """Return what a collection holds, wherever it came from: equal hashes mean equal documents.
+    """Describe a collection's content; equal hashes mean equal documents.
 
-    "pipeline" hashes how they were parsed, chunked and embedded.
+    "pipeline" hashes the settings of parsing, chunking and embedding.
     """
-    known = store.known(collection)
-    passages = sum(one.chunks for one in store.collections() if one.name == collection)
+    documents = store.known(collection)
+    chunks = sum(row.chunks for row in store.collections() if row.name == collection)
     return {
-        "documents": len(known),
-        "chunks": passages,
-        "corpus": _hash(content for content, _ in known.values()),
-        "pipeline": _hash({fingerprint for _, fingerprint in known.values()}),
+        "documents": len(documents),
+        "chunks": chunks,
+        "corpus": _hash(content for content, _ in documents.values()),
+        "pipeline": _hash({fingerprint for _, fingerprint in documents.values()}),
     }
 
 
-def _generator(kb: KnowledgeBase) -> str:
+def _name_generator(kb: KnowledgeBase) -> str:
     extractive = isinstance(kb.generator, ExtractiveGenerator)
     return "extractive" if extractive else type(kb.generator).__name__
 

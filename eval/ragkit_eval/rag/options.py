@@ -1,4 +1,4 @@
-"""What `ragkit eval retrieval` and `ragkit eval rag` share: sets, collection, the end of a run."""
+"""Options and steps that `ragkit eval retrieval` and `ragkit eval rag` share."""
 
 from __future__ import annotations
 
@@ -46,10 +46,9 @@ Concurrency = Annotated[
         help="Number of concurrent questions (default: 1; with a language model 8).",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def opened(
+def open_sets(
     paths: Sequence[Path],
     settings: Settings,
     collection: str | None,
@@ -57,9 +56,9 @@ def opened(
     documents: bool,
     out: Path | None = None,
 ) -> tuple[LabelledSet, str]:
-    """Read the sets, ingest their documents where wanted, and name the collection.
+    """Read the sets, ingest their documents if requested, and name the collection.
 
-    What would fail only at the end, as a run that cannot be written, fails first.
+    Errors that would come only at the end, such as an unwritable run file, are raised first.
     """
     from ragkit_eval.files import check_folder
     from ragkit_eval.rag.documents import collection_for, ingest_documents
@@ -71,25 +70,25 @@ def opened(
     if not documents:
         return labelled, collection or settings.collection
     collection = collection or collection_for(labelled)
-    new = ingest_documents(labelled, settings, collection)
+    added = ingest_documents(labelled, settings, collection)
     typer.echo(
-        f"{_taken_in(new, len(labelled.documents))} collection {collection!r};"
+        f"{_describe_ingested(added, len(labelled.documents))} collection {collection!r};"
         f" 'ragkit collections delete {collection}' removes them",
         err=True,
     )
     return labelled, collection
 
 
-def _taken_in(new: int, total: int) -> str:
-    """Say how many of a set's documents were ingested now, and how many were there before."""
-    what = "1 document" if total == 1 else f"{total} documents"
-    if not new:
-        return f"{what}, all unchanged, in" if total > 1 else f"{what}, unchanged, in"
-    before = f", {total - new} unchanged," if new < total else ""
-    return f"{new} of {what} ingested{before} into"
+def _describe_ingested(added: int, total: int) -> str:
+    """Write how many of a set's documents were ingested, and how many were unchanged."""
+    noun = "1 document" if total == 1 else f"{total} documents"
+    if not added:
+        return f"{noun}, all unchanged, in" if total > 1 else f"{noun}, unchanged, in"
+    unchanged = f", {total - added} unchanged," if added < total else ""
+    return f"{added} of {noun} ingested{unchanged} into"
 
 
-def finished(
+def finish_run(
     summary: RagSummary,
     *,
     out: Path | None,
@@ -99,7 +98,7 @@ def finished(
 ) -> None:
     """Print the summary; exit code 3 when some questions ended in an error, 1 when all did.
 
-    `warnings` are notes that standard error has had already: only the JSON repeats them.
+    `warnings` are notes that were printed on standard error already: only the JSON repeats them.
     """
     from ragkit import render
     from ragkit_eval.rag.printing import print_summary

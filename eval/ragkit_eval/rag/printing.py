@@ -1,4 +1,4 @@
-"""Print what a run on a knowledge base came to, for people."""
+"""Print the summary of a run on a knowledge base."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -8,35 +8,35 @@ import typer
 from rich.cells import cell_len
 
 from ragkit import render
-from ragkit_eval.rag.meanings import meaning
+from ragkit_eval.cli_output import shorten
+from ragkit_eval.rag.meanings import explain_metric
 from ragkit_eval.rag.summary import RagSummary
 from ragkit_eval.record import Record
 from ragkit_eval.run.summary import Score, Summary, coverage_line
 
-# Why fifty questions about eight documents have such wide ones.
+# Explains why fifty questions about eight documents have wide intervals.
 _INTERVALS = (
     "Intervals take questions about one document together: more documents narrow them, more"
     " questions about the same ones hardly do."
 )
-_NAMED = {"risk_area": "area under risk by share answered", "least_risk_area": "at best"}
+_READABLE_NAMES = {"risk_area": "area under risk by share answered", "least_risk_area": "at best"}
 _COUNTS = frozenset({"answerable", "unanswerable"})
-_SHOWN_NAMES = 5
-_SHOWN_CHARS = 160  # of a question or an answer; about two lines of a terminal
+_NAMES = 5
 
 
 def print_summary(summary: RagSummary, *, out: Path | None, notes: list[str]) -> None:
-    """Print the scores with their intervals, what went wrong, and the worst questions."""
+    """Print the scores with their intervals, the refusals and errors, and the worst questions."""
     typer.echo(coverage_line(summary.scores))
     for note in notes:
         typer.echo(note)
     typer.echo("")
-    for line in (*_metrics(summary.scores), *_groups(summary.scores)):
+    for line in (*_metric_lines(summary.scores), *_group_lines(summary.scores)):
         typer.echo(line)
     lines = (
-        _refusals(summary.refusals),
-        _rates(summary.rates),
-        _latency(summary.latency),
-        _tokens(summary.tokens),
+        _describe_refusals(summary.refusals),
+        _describe_rates(summary.rates),
+        _describe_latency(summary.latency),
+        _describe_tokens(summary.tokens),
     )
     for line in filter(None, lines):
         typer.echo(line)
@@ -47,28 +47,35 @@ def print_summary(summary: RagSummary, *, out: Path | None, notes: list[str]) ->
     for record in worst:
         _print_record(record, metric)
     if out is not None:
-        typer.echo(f"\nThe run is {out}: look into it with 'ragkit eval report {out}'")
+        typer.echo(f"\nThe run is {out}: read it with 'ragkit eval report {out}'")
 
 
-def _metrics(scores: Summary) -> list[str]:
-    rows = [(name, *_cells(score), meaning(name)) for name, score in scores.scores.items()]
-    table = _table([("metric", "score", "95% interval", "items", "meaning"), *rows])
+def _metric_lines(scores: Summary) -> list[str]:
+    rows = [
+        (name, *_score_cells(score), explain_metric(name)) for name, score in scores.scores.items()
+    ]
+    table = _align_table([("metric", "score", "95% interval", "items", "meaning"), *rows])
     return [*table, _INTERVALS]
 
 
-def _groups(scores: Summary) -> list[str]:
-    """Write the first metric by kind of question, as the set's tags tell them apart."""
+def _group_lines(scores: Summary) -> list[str]:
+    """Return the first metric by kind of question, as the set's tags name kinds."""
     if len(scores.groups) < 2:
         return []
     head = (f"{scores.metric} by kind", "score", "95% interval", "items")
-    return ["", *_table([head, *((name, *_cells(one)) for name, one in scores.groups.items())])]
+    return [
+        "",
+        *_align_table(
+            [head, *((name, *_score_cells(score)) for name, score in scores.groups.items())]
+        ),
+    ]
 
 
-def _cells(score: Score) -> tuple[str, str, str]:
+def _score_cells(score: Score) -> tuple[str, str, str]:
     return f"{score.mean:.3f}", f"{score.low:.3f} to {score.high:.3f}", f"{score.items}"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _align_table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -81,15 +88,17 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _print_record(record: Record, metric: str) -> None:
     score = "error" if record.status == "error" else f"{record.value(metric) or 0.0:.3f}"
-    said = record.error or (record.output if "answer" in record.detail else _found(record))
-    typer.echo(f"{score}  {render.printable(record.id)}: {_cut(record.question)}")
-    if wanted := _expected(record):
-        typer.echo(f"       expected: {_cut(wanted)}")
-    typer.echo(f"       {'got: ' if wanted else ''}{_cut(said)}")
+    response = record.error or (
+        record.output if "answer" in record.detail else _describe_retrieved(record)
+    )
+    typer.echo(f"{score}  {render.printable(record.id)}: {shorten(record.question)}")
+    if expected := _expect_answer(record):
+        typer.echo(f"       expected: {shorten(expected)}")
+    typer.echo(f"       {'got: ' if expected else ''}{shorten(response)}")
 
 
-def _expected(record: Record) -> str:
-    """Say what a whole answer should have been; "" where the set does not say, or for a search."""
+def _expect_answer(record: Record) -> str:
+    """Return the expected answer; "" for a search and where the set has none."""
     if "answer" not in record.detail:
         return ""
     if record.detail["labels"]["answerable"] is False:
@@ -97,50 +106,49 @@ def _expected(record: Record) -> str:
     return record.targets[0] if record.targets else ""
 
 
-def _found(record: Record) -> str:
+def _describe_retrieved(record: Record) -> str:
     names = [PurePath(uri).name for uri in record.output.splitlines()]
-    wanted = ", ".join(record.targets[:_SHOWN_NAMES])
-    return f"to find: {wanted}; found: {', '.join(names[:_SHOWN_NAMES]) or 'nothing'}"
+    expected = ", ".join(record.targets[:_NAMES])
+    return f"to find: {expected}; found: {', '.join(names[:_NAMES]) or 'nothing'}"
 
 
-def _refusals(refusals: Mapping[str, Any]) -> str:
-    """Say how many were refused, in counts first: shares of few questions mislead."""
+def _describe_refusals(refusals: Mapping[str, Any]) -> str:
+    """Describe the refusals by counts first: shares of few questions mislead."""
     if not refusals:
         return ""
     without, answerable = refusals["unanswerable"], refusals["answerable"]
     rightly = round((refusals["recall"] or 0) * without)
     wrongly = round((refusals["false_refusals"] or 0) * answerable)
-    told = {_NAMED.get(name, name): one for name, one in refusals.items() if name not in _COUNTS}
+    shares = {
+        _READABLE_NAMES.get(name, name): share
+        for name, share in refusals.items()
+        if name not in _COUNTS
+    }
     return (
         f"\nRefused: {rightly} of {without} unanswerable questions, {wrongly} of {answerable}"
-        f" answerable ones\nRefusals: {_told(told)}"
+        f" answerable ones\nRefusals: {_format_values(shares)}"
     )
 
 
-def _rates(rates: Mapping[str, Any]) -> str:
-    odd = {name: rate for name, rate in rates.items() if rate}
-    return f"Rates: {_told(odd)}" if odd else ""
+def _describe_rates(rates: Mapping[str, Any]) -> str:
+    nonzero = {name: rate for name, rate in rates.items() if rate}
+    return f"Rates: {_format_values(nonzero)}" if nonzero else ""
 
 
-def _latency(latency: Mapping[str, Any]) -> str:
-    known = {name: seconds for name, seconds in latency.items() if seconds is not None}
-    return f"Seconds: {_told(known)}" if known else ""
+def _describe_latency(latency: Mapping[str, Any]) -> str:
+    measured = {name: seconds for name, seconds in latency.items() if seconds is not None}
+    return f"Seconds: {_format_values(measured)}" if measured else ""
 
 
-def _tokens(tokens: Mapping[str, Any]) -> str:
+def _describe_tokens(tokens: Mapping[str, Any]) -> str:
     counted = {name: tokens[name] for name in ("prompt_tokens", "completion_tokens")}
-    return _told(counted) if any(counted.values()) else ""
+    return _format_values(counted) if any(counted.values()) else ""
 
 
-def _told(values: Mapping[str, Any]) -> str:
+def _format_values(values: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name.replace('_', ' ')} {value:.3f}"
         if isinstance(value, float)
         else f"{name.replace('_', ' ')} {'undefined' if value is None else f'{value:,}'}"
         for name, value in values.items()
     )
-
-
-def _cut(text: str) -> str:
-    shown = render.printable(" ".join(text.split()))
-    return shown if len(shown) <= _SHOWN_CHARS else shown[: _SHOWN_CHARS - 1] + "…"

@@ -1,4 +1,4 @@
-"""Ask a knowledge base every item of a task, and keep the run, whole or to be gone on with."""
+"""Ask a knowledge base the items of a task, and return or continue the run."""
 
 import sys
 import tempfile
@@ -23,20 +23,20 @@ def run_task(
     overwrite: bool = False,
     quiet: bool = True,
 ) -> Run:
-    """Ask all items, `concurrency` at a time, and return the run; without `out` nothing is kept.
+    """Ask all items, `concurrency` at a time, and return the run; without `out` no file remains.
 
-    A run that `out` holds in part is gone on with. `model` describes what answers, as `model_of`
-    does. Raises what `ragkit_eval.run.run_items` does; signals end it as `run_async` says.
+    A run that `out` holds in part is continued. `model` describes the knowledge base, as `model_of`
+    does. Raises what `ragkit_eval.run.run_items` raises; signals end it as in `run_async`.
     """
     header = make_header([task], model, {}, None, label=label)
-    shown = nullcontext(None) if quiet else shown_progress()
+    display = nullcontext(None) if quiet else shown_progress()
     with (
-        _told_if_stopped(None if quiet else out),
+        _note_if_stopped(None if quiet else out),
         tempfile.TemporaryDirectory(prefix="ragkit-eval-") as folder,
-        shown as progress,
+        display as progress,
     ):
         path = out or Path(folder, "run.jsonl")
-        going = run_items(
+        work = run_items(
             [task],
             lambda _: ask,
             header,
@@ -45,13 +45,13 @@ def run_task(
             progress=progress,
             overwrite=overwrite,
         )
-        run_async(going)
+        run_async(work)
         return read_run(path)
 
 
 @contextmanager
-def _told_if_stopped(out: Path | None) -> Iterator[None]:
-    """Say on standard error where a run that is kept, and is stopped, goes on."""
+def _note_if_stopped(out: Path | None) -> Iterator[None]:
+    """Print, when a run is stopped, how to continue it."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):

@@ -1,4 +1,4 @@
-"""What both tasks over a labelled set share: items made of questions, with their labels."""
+"""Make items of a labelled set's questions, for both tasks of a knowledge base."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def item_of(question: Question, labels: Labels, targets: tuple[str, ...]) -> Ite
 
 
 def group_of(question: Question) -> str:
-    """Return the slice that a question is reported in: its tags, and that nothing answers it."""
+    """Return the group of a question in reports: its tags, and whether it is answerable."""
     parts = [question.tags[name] for name in sorted(question.tags)]
     if question.answerable is not None:
         parts.append("answerable" if question.answerable else "unanswerable")

@@ -1,4 +1,4 @@
-"""Reports of runs: a page, a summary for a pull request, and a table. Values in, text out."""
+"""Write runs as a report: an HTML page, a Markdown summary, or a CSV table."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""One run's answer as a report shows it: marked text, citations, and passages with what is cited.
+"""Prepare an answer for a report: marked text, citations, and passages with marked quotations.
 
-It reads the JSON that ragkit.render.answer_json writes with "used" or "hits" beside, as far as it
-is there, and trusts none of it: a detail of another shape shows as nothing.
+Reads the JSON of ragkit.render.answer_json with "used" or "hits", as far as it is present, and
+validates every value: a detail of another shape is shown as empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ragkit_eval.report.inert import Mark, Segment, inert, language, line, segments
 from ragkit_eval.report.texts import PASSAGES, labels
 
-Place = tuple[str, int, int]  # a document and a span of its characters
+Place = tuple[str, int, int]  # document, start, end
 _SUPPORT = {"partly": "partly", "not found": "unsupported"}
 
 
@@ -30,9 +30,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage that one or more runs had before them.
+    """A passage that one or more runs had.
 
-    Marked in it are what an answer quotes, "quote", and what the labels say answers, "gold".
+    `text` marks what an answer quotes, "quote", and the labelled spans, "gold".
     """
 
     source: str
@@ -43,7 +43,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """An answer's text with marks, and what stands below it."""
+    """An answer's marked text, its citations, and its unsupported claims."""
 
     text: tuple[Segment, ...]
     language: str
@@ -54,10 +54,10 @@ class AnswerView:
 
 
 def answer_view(output: str, detail: Mapping[str, Any]) -> AnswerView:
-    """Mark in an answer the citations, the claims without support and the unverified pieces."""
-    said = detail.get("answer")
-    text = said if isinstance(said, str) and said else output
-    marks = _marks(text, detail)
+    """Mark an answer's citations, unsupported claims and unverified numbers and names."""
+    answer = detail.get("answer")
+    text = answer if isinstance(answer, str) and answer else output
+    marks = _mark_answer(text, detail)
     return AnswerView(
         segments(text, marks),
         language(text),
@@ -65,98 +65,121 @@ def answer_view(output: str, detail: Mapping[str, Any]) -> AnswerView:
         line(str(detail.get("reason") or "")),
         tuple(
             Citation(
-                line(str(one.get("n", "?")), 8),
-                _source(one),
-                line(str(one.get("quote") or ""), 400),
-                line(str(one.get("verdict") or ""), 40),
+                line(str(citation.get("n", "?")), 8),
+                _describe_source(citation),
+                line(str(citation.get("quote") or ""), 400),
+                line(str(citation.get("verdict") or ""), 40),
             )
-            for one in _mappings(detail.get("citations"))
+            for citation in _keep_mappings(detail.get("citations"))
         ),
         sum(mark.kind == "unsupported" for mark in marks),
     )
 
 
 def passages(details: Sequence[Mapping[str, Any]]) -> tuple[Passage, ...]:
-    """Bring together the passages of all runs, each once, in the order of the first that has it."""
+    """Collect the passages of all runs, each once, in the order of their first occurrence."""
     runs: dict[Place, list[int]] = {}
-    found: dict[Place, Mapping[str, Any]] = {}
-    marked: list[tuple[str, Mark]] = []
+    first: dict[Place, Mapping[str, Any]] = {}
+    marks: list[tuple[str, Mark]] = []
     for n, detail in enumerate(details):
-        for one in _shown(detail)[:PASSAGES]:
-            place = _place(one)
-            found.setdefault(place, one)
+        for passage in _listed_passages(detail)[:PASSAGES]:
+            place = _read_place(passage)
+            first.setdefault(place, passage)
             if n not in runs.setdefault(place, []):
                 runs[place].append(n)
-        marked += [(_place(c)[0], _span(c, "quote")) for c in _mappings(detail.get("citations"))]
-        marked += [(_place(s)[0], _span(s, "gold")) for s in _mappings(labels(detail).get("spans"))]
+        marks += [
+            (_read_place(c)[0], _make_mark(c, "quote"))
+            for c in _keep_mappings(detail.get("citations"))
+        ]
+        marks += [
+            (_read_place(s)[0], _make_mark(s, "gold"))
+            for s in _keep_mappings(labels(detail).get("spans"))
+        ]
     return tuple(
-        Passage(_source(one), _marked(one, marked), language(_text(one)), tuple(runs[place]))
-        for place, one in found.items()
+        Passage(
+            _describe_source(passage),
+            _mark_passage(passage, marks),
+            language(_read_text(passage)),
+            tuple(runs[place]),
+        )
+        for place, passage in first.items()
     )
 
 
-def _shown(detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what the generator was shown, or what was found, whichever has texts."""
+def _listed_passages(detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the passages of the prompt, else those of the search, whichever have texts."""
     for name in ("used", "hits"):
-        listed = [one for one in _mappings(detail.get(name)) if _text(one)]
+        listed = [passage for passage in _keep_mappings(detail.get(name)) if _read_text(passage)]
         if listed:
             return listed
     return []
 
 
-def _marked(passage: Mapping[str, Any], marked: Sequence[tuple[str, Mark]]) -> tuple[Segment, ...]:
-    document, start, _ = _place(passage)
-    # Offsets are a document's; the passage begins at one of them.
+def _mark_passage(
+    passage: Mapping[str, Any], all_marks: Sequence[tuple[str, Mark]]
+) -> tuple[Segment, ...]:
+    document, start, _ = _read_place(passage)
+    # Offsets count from the start of the document, not of the passage.
     marks = (
         Mark(mark.start - start, mark.end - start, mark.kind)
-        for name, mark in marked
+        for name, mark in all_marks
         if name == document
     )
-    return segments(_text(passage), marks)
+    return segments(_read_text(passage), marks)
 
 
-def _marks(text: str, detail: Mapping[str, Any]) -> list[Mark]:
+def _mark_answer(text: str, detail: Mapping[str, Any]) -> list[Mark]:
     marks = [
-        Mark(_number(one.get("start")), _number(one.get("end")), _SUPPORT[str(one.get("support"))])
-        for one in _mappings(detail.get("claims"))
-        if one.get("support") in _SUPPORT
+        Mark(
+            _read_number(claim.get("start")),
+            _read_number(claim.get("end")),
+            _SUPPORT[str(claim.get("support"))],
+        )
+        for claim in _keep_mappings(detail.get("claims"))
+        if claim.get("support") in _SUPPORT
     ]
     for piece in detail.get("unverified") or ():
         at = text.find(piece) if isinstance(piece, str) and piece else -1
         if at >= 0:
             marks.append(Mark(at, at + len(piece), "unverified"))
     if detail.get("citations"):
-        marks += [Mark(*found.span(), "cite") for found in finditer(r"\[\d+(?:, ?\d+)*\]", text)]
+        marks += [
+            Mark(*citation.span(), "cite") for citation in finditer(r"\[\d+(?:, ?\d+)*\]", text)
+        ]
     return marks
 
 
-def _source(one: Mapping[str, Any]) -> str:
-    name = str(one.get("title") or "") or str(one.get("uri") or one.get("document") or "?")
-    page = one.get("page")
+def _describe_source(source: Mapping[str, Any]) -> str:
+    name = str(source.get("title") or "") or str(source.get("uri") or source.get("document") or "?")
+    page = source.get("page")
     place = f", page {page}" if page is not None else ""
-    span = f", characters {_number(one.get('start'))} to {_number(one.get('end'))}"
+    span = f", characters {_read_number(source.get('start'))} to {_read_number(source.get('end'))}"
     return line(name, 120) + inert(place) + span
 
 
-def _place(one: Mapping[str, Any]) -> Place:
-    # A label's span names its document by the URI; numbers are the store's own.
-    document = str(one.get("uri") or one.get("document") or "")
-    return document, _number(one.get("start")), _number(one.get("end"))
+def _read_place(value: Mapping[str, Any]) -> Place:
+    # A label's span names its document by the URI; the store's numbers differ between databases.
+    document = str(value.get("uri") or value.get("document") or "")
+    return document, _read_number(value.get("start")), _read_number(value.get("end"))
 
 
-def _span(one: Mapping[str, Any], kind: str) -> Mark:
-    _, start, end = _place(one)
+def _make_mark(value: Mapping[str, Any], kind: str) -> Mark:
+    _, start, end = _read_place(value)
     return Mark(start, end, kind)
 
 
-def _text(one: Mapping[str, Any]) -> str:
-    text = one.get("text")
+def _read_text(passage: Mapping[str, Any]) -> str:
+    text = passage.get("text")
     return text if isinstance(text, str) else ""
 
 
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+def _keep_mappings(value: Any) -> list[Mapping[str, Any]]:
+    return (
+        [member for member in value if isinstance(member, Mapping)]
+        if isinstance(value, list)
+        else []
+    )
 
 
-def _number(value: Any) -> int:
+def _read_number(value: Any) -> int:
     return value if isinstance(value, int) else 0

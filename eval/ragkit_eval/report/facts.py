@@ -1,4 +1,4 @@
-"""What runs were made with, as rows of a table; where they differ is said."""
+"""List the settings of runs as rows of a table that marks differences."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ _VALUE_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A named value of each run; "" where a run does not tell."""
+    """A named value of each run; "" for a run without it."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
-        """Tell whether the runs do not all say the same."""
+        """Tell whether the runs have different values."""
         return len(set(self.values)) > 1
 
 
 def facts(runs: Sequence[Run]) -> tuple[Fact, ...]:
-    """List everything that the runs' headers say."""
-    columns = [dict(_said(run)) for run in runs]
+    """List all values in the runs' headers."""
+    columns = [dict(_list_facts(run)) for run in runs]
     names = dict.fromkeys(name for column in columns for name in column)
     return tuple(Fact(name, tuple(column.get(name, "") for column in columns)) for name in names)
 
 
-def _said(run: Run) -> Iterator[tuple[str, str]]:
+def _list_facts(run: Run) -> Iterator[tuple[str, str]]:
     header = run.header
     yield "file", line(run.path.name, _VALUE_CHARS)
     yield "created", line(header.created, _VALUE_CHARS)
-    yield from _flat("model", header.model)
-    yield from _flat("sampling", header.sampling)
+    yield from _flatten("model", header.model)
+    yield from _flatten("sampling", header.sampling)
     for task in header.tasks:
         for name in ("version", "method", "items", "data_hash", "prompt_hash"):
             yield line(f"{task.name}: {name.replace('_', ' ')}", 120), str(getattr(task, name))
         for metric, signature in task.metrics.items():
             yield line(f"{task.name}: {metric}", 120), line(signature, _VALUE_CHARS)
-    yield from _flat("environment", header.environment)
+    yield from _flatten("environment", header.environment)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _flat(f"{name}.{key}", one)
+        for key, member in value.items():
+            yield from _flatten(f"{name}.{key}", member)
     elif isinstance(value, list | tuple):
-        yield line(name, 120), line(", ".join(str(one) for one in value), _VALUE_CHARS)
+        yield line(name, 120), line(", ".join(str(member) for member in value), _VALUE_CHARS)
     else:
         yield line(name, 120), "" if value is None else line(str(value), _VALUE_CHARS)

@@ -1,7 +1,4 @@
-"""The numbers of a report: means with intervals, by task, metric, group and slice.
-
-It computes from records and the statistics of ragkit_eval.stats; it knows nothing of pages.
-"""
+"""Compute the numbers of a report: means with intervals, by task, metric, group and slice."""
 
 from __future__ import annotations
 
@@ -19,20 +16,20 @@ from ragkit_eval.report.speed import Speed, speed
 from ragkit_eval.report.texts import Extract
 from ragkit_eval.stats import Interval, mean_interval, paired_difference
 
-GROUP_SAMPLES = 2_000  # of a bootstrap: a group's interval is drawn, not decided by
-SLICES = 40  # values of a tag, the most frequent ones; more would be no slices
+GROUP_SAMPLES = 2_000  # of a bootstrap: a group's interval is shown, but decides nothing
+SLICES = 40  # of a tag, the most frequent values; arbitrary
 Records = Sequence[Record]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run's mean of one metric, and what it is a mean of.
+    """One run's mean of one metric.
 
-    `told` items have the metric, errors among them with 0; `expected` were to be asked.
+    `items` have the metric, errors among them with 0; `expected` is the number of the task's items.
     """
 
     interval: Interval
-    told: int
+    items: int
     errors: int
     answered: int
     expected: int
@@ -45,10 +42,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a run has more than the first one, with its interval.
+    """The difference of a run from the first one, with its interval.
 
-    `p` is after Holm's correction, as `ragkit eval compare` has it; None where nothing was tested,
-    as in slices, and then nothing is shown either.
+    `p` is after Holm's correction, as in `ragkit eval compare`; None without a test, as in slices,
+    where `verdict` is "unclear".
     """
 
     interval: Interval
@@ -56,8 +53,8 @@ class Change:
     verdict: Literal["better", "worse", "unclear"] = "unclear"
 
 
-Row = tuple[Change | None, ...]  # by run; None for the first, and where nothing was compared
-Tested = Mapping[tuple[str, str, str, int], Change]  # by task, metric, group and number of the run
+Row = tuple[Change | None, ...]  # by run; None for the first, and without a comparison
+Changes = Mapping[tuple[str, str, str, int], Change]  # by task, metric, group and number of the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """The first metric over a group's items, or a slice's."""
+    """The first metric over the items of a group or slice."""
 
     name: str
     cells: tuple[Cell | None, ...]
@@ -81,7 +78,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskFigures:
-    """All of a task: the first metric first."""
+    """All figures of a task, its first metric first."""
 
     header: TaskHeader
     metrics: tuple[MetricRow, ...]
@@ -92,8 +89,8 @@ class TaskFigures:
     fallbacks: tuple[float, ...]
 
 
-def tested(comparison: Comparison) -> Tested:
-    """Look up what a comparison found, by task, metric, group ("" for all) and the run's number."""
+def index_changes(comparison: Comparison) -> Changes:
+    """Index a comparison by task, metric, group ("" for all items) and the run's number."""
     numbers = {name: n for n, name in enumerate(comparison.runs)}
     return {
         (row.task, row.metric, row.group, numbers[row.candidate]): Change(
@@ -112,47 +109,47 @@ def task_figures(
     comparison: Comparison | None,
     prices: Sequence[Prices | None],
 ) -> TaskFigures:
-    """Compute a task's figures over the runs that have it. `prices` are each run's."""
+    """Compute a task's figures over the runs that have it. `prices` has an entry per run."""
     header = next(task for run in runs for task in run.header.tasks if task.name == name)
-    asked = [any(task.name == name for task in run.header.tasks) for run in runs]
+    has_task = [any(task.name == name for task in run.header.tasks) for run in runs]
     records = [run.of(name) for run in runs]
-    found = tested(comparison) if comparison else {}
-    compared = any((name, header.metric, "", n) in found for n in range(len(runs)))
+    changes = index_changes(comparison) if comparison else {}
+    is_compared = any((name, header.metric, "", n) in changes for n in range(len(runs)))
     rows = tuple(
         MetricRow(
             metric,
             header.metrics.get(metric, ""),
             tuple(
-                cell(these, metric, expected=header.items) if there else None
-                for these, there in zip(records, asked, strict=True)
+                cell(run_records, metric, expected=header.items) if present else None
+                for run_records, present in zip(records, has_task, strict=True)
             ),
-            tuple(found.get((name, metric, "", n)) for n in range(len(runs))),
+            tuple(changes.get((name, metric, "", n)) for n in range(len(runs))),
         )
-        for metric in _metrics(header, records)
+        for metric in _list_metrics(header, records)
     )
-    # What no item of these runs could be told of is no row; the first metric always is.
+    # A metric without any value has no row; the first metric always has one.
     rows = (rows[0], *(row for row in rows[1:] if any(row.cells)))
     return TaskFigures(
         header,
         rows,
-        _groups(header, records, found, compared),
-        _slices(header, records, extracts, compared),
+        _make_groups(header, records, changes, is_compared),
+        _make_slices(header, records, extracts, is_compared),
         tuple(
-            speed(these, price) if there else None
-            for these, there, price in zip(records, asked, prices, strict=True)
+            speed(run_records, price) if present else None
+            for run_records, present, price in zip(records, has_task, prices, strict=True)
         ),
         tuple(
-            risk(these, header.metric, extract)
-            for these, extract in zip(records, extracts, strict=True)
+            risk(run_records, header.metric, extract)
+            for run_records, extract in zip(records, extracts, strict=True)
         ),
-        tuple(_fallback(these) for these in records),
+        tuple(_fallback_share(run_records) for run_records in records),
     )
 
 
 def cell(
     records: Records, metric: str, *, expected: int | None = None, samples: int = 10_000
 ) -> Cell | None:
-    """Average a metric over records, an error counting 0; None where no record has it."""
+    """Average a metric over records, an error counting 0; None if no record has it."""
     values, clusters = [], []
     for record in records:
         value = record.value(metric)
@@ -168,7 +165,7 @@ def cell(
             clusters,
             seed=0,
             samples=samples,
-            bounds=(0.0, 1.0) if _shares(values) else (-inf, inf),
+            bounds=(0.0, 1.0) if _are_shares(values) else (-inf, inf),
         ),
         len(values),
         errors,
@@ -177,9 +174,9 @@ def cell(
     )
 
 
-def change(first: Records, other: Records, metric: str) -> Change | None:
-    """Compare two runs over the items that both have; an interval only, nothing is tested."""
-    paired = pairs(first, other, metric)
+def change(baseline: Records, candidate: Records, metric: str) -> Change | None:
+    """Compare two runs over the items that both have: an interval, without a test."""
+    paired = pairs(baseline, candidate, metric)
     if not paired.a:
         return None
     return Change(
@@ -189,55 +186,56 @@ def change(first: Records, other: Records, metric: str) -> Change | None:
             paired.clusters,
             seed=0,
             samples=GROUP_SAMPLES,
-            bounds=(-1.0, 1.0) if _shares((*paired.a, *paired.b)) else (-inf, inf),
+            bounds=(-1.0, 1.0) if _are_shares((*paired.a, *paired.b)) else (-inf, inf),
         )
     )
 
 
-def _metrics(header: TaskHeader, records: Sequence[Records]) -> list[str]:
-    seen = dict.fromkeys([header.metric, *header.metrics])
-    for these in records:
-        for record in these:
-            seen.update(dict.fromkeys(record.scores))
-    return list(seen)
+def _list_metrics(header: TaskHeader, records: Sequence[Records]) -> list[str]:
+    names = dict.fromkeys([header.metric, *header.metrics])
+    for run_records in records:
+        for record in run_records:
+            names.update(dict.fromkeys(record.scores))
+    return list(names)
 
 
-def _shares(values: Sequence[float]) -> bool:
+def _are_shares(values: Sequence[float]) -> bool:
     return all(0 <= value <= 1 for value in values)
 
 
-def _rows(
+def _make_rows(
     records: Sequence[Records], metric: str, name_of: Callable[[Record], str], compared: bool
 ) -> list[GroupRow]:
-    parts: dict[str, list[list[Record]]] = {}
-    for n, these in enumerate(records):
-        for record in these:
-            parts.setdefault(name_of(record), [[] for _ in records])[n].append(record)
-    parts.pop("", None)
+    by_name: dict[str, list[list[Record]]] = {}
+    for n, run_records in enumerate(records):
+        for record in run_records:
+            by_name.setdefault(name_of(record), [[] for _ in records])[n].append(record)
+    by_name.pop("", None)
     rows = []
-    for name, part in parts.items():
-        expected = max(len(these) for these in part)
+    for name, by_run in by_name.items():
+        expected = max(len(run_records) for run_records in by_run)
         cells = tuple(
-            cell(these, metric, expected=expected, samples=GROUP_SAMPLES) for these in part
+            cell(run_records, metric, expected=expected, samples=GROUP_SAMPLES)
+            for run_records in by_run
         )
         changes = tuple(
-            change(part[0], these, metric) if compared and n else None
-            for n, these in enumerate(part)
+            change(by_run[0], run_records, metric) if compared and n else None
+            for n, run_records in enumerate(by_run)
         )
         rows.append(GroupRow(name, cells, changes))
     return rows
 
 
-def _groups(
-    header: TaskHeader, records: Sequence[Records], found: Tested, compared: bool
+def _make_groups(
+    header: TaskHeader, records: Sequence[Records], changes: Changes, compared: bool
 ) -> tuple[GroupRow, ...]:
-    rows = _rows(records, header.metric, lambda record: record.group, compared)
+    rows = _make_rows(records, header.metric, lambda record: record.group, compared)
     rows = [
         replace(
             row,
             changes=tuple(
-                found.get((header.name, header.metric, row.name, n), one)
-                for n, one in enumerate(row.changes)
+                changes.get((header.name, header.metric, row.name, n), change)
+                for n, change in enumerate(row.changes)
             ),
         )
         for row in rows
@@ -245,29 +243,29 @@ def _groups(
     return tuple(sorted(rows, key=lambda row: row.name)) if len(rows) > 1 else ()
 
 
-def _slices(
+def _make_slices(
     header: TaskHeader, records: Sequence[Records], extracts: Sequence[Extract], compared: bool
 ) -> dict[str, tuple[GroupRow, ...]]:
-    # What one run says of an item holds of all: an item that ended in an error has no tags.
+    # An item has its tags in any run: one that ended in an error has none.
     tags: dict[str, dict[str, str]] = {}
     for extract in extracts:
-        for (task, ident), pairs_ in extract.tags.items():
+        for (task, item), values in extract.tags.items():
             if task == header.name:
-                tags.setdefault(ident, {}).update(pairs_)
+                tags.setdefault(item, {}).update(values)
     slices = {}
-    for tag in dict.fromkeys(tag for each in tags.values() for tag in each):
-        rows = _rows(
+    for tag in dict.fromkeys(tag for item_tags in tags.values() for tag in item_tags):
+        rows = _make_rows(
             records,
             header.metric,
             lambda record, tag=tag: tags.get(record.id, {}).get(tag, ""),  # type: ignore[misc]
             compared,
         )
-        rows.sort(key=lambda row: -max(cell.told if cell else 0 for cell in row.cells))
+        rows.sort(key=lambda row: -max(cell.items if cell else 0 for cell in row.cells))
         if len(rows) > 1:
             slices[tag] = tuple(rows[:SLICES])
     return slices
 
 
-def _fallback(records: Records) -> float:
+def _fallback_share(records: Records) -> float:
     answered = [record for record in records if record.status != "error"]
     return sum(record.fallback for record in answered) / len(answered) if answered else 0.0

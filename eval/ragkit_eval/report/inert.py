@@ -1,6 +1,6 @@
-"""Text of documents and models made fit to show: nothing in it commands, reorders or floods a page.
+"""Make texts of documents and models safe to show: they cannot control, reorder or flood a page.
 
-It knows nothing of markup: escaping is the template's, quoting the table's.
+Escaping markup is left to the template, quoting to the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text and what is said of it: "unsupported", "partly", "cite", "quote", ..."""
+    """A piece of a text with its marks: "unsupported", "partly", "cite", "quote", ..."""
 
     text: str
     kinds: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something said of `text[start:end]`."""
+    """A mark of `text[start:end]`."""
 
     start: int
     end: int
@@ -36,39 +36,43 @@ class Mark:
 
 
 def inert(text: str) -> str:
-    """Replace control characters, lone surrogates and direction controls by what can be seen."""
+    """Replace control characters, lone surrogates and direction controls by visible characters."""
     text = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
-    return _BIDI.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return _BIDI.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def line(text: str, limit: int = 160) -> str:
-    """Return a text as one inert line of at most so many characters."""
+    """Return a text as one safe line of at most `limit` characters."""
     flat = " ".join(inert(text[: limit * 8]).split())
     return flat if len(flat) <= limit and len(text) <= limit * 8 else flat[: limit - 1] + "…"
 
 
 def head(text: str, limit: int) -> tuple[str, int]:
-    """Return the first characters of a text and how many are left out."""
+    """Return the first characters of a text, and the number of the remaining ones."""
     return (text, 0) if len(text) <= limit else (text[:limit], len(text) - limit)
 
 
 def segments(text: str, marks: Iterable[Mark] = ()) -> tuple[Segment, ...]:
-    """Cut a text wherever a mark begins or ends; what lies outside the text is left out."""
-    kept = [
+    """Split a text at the ends of marks; marks outside of the text are left out."""
+    inside = [
         Mark(max(0, mark.start), min(len(text), mark.end), mark.kind)
         for mark in marks
         if mark.start < len(text) and mark.end > 0
     ]
-    cuts = sorted({0, len(text), *(mark.start for mark in kept), *(mark.end for mark in kept)})
+    cuts = sorted({0, len(text), *(mark.start for mark in inside), *(mark.end for mark in inside)})
     return tuple(
         Segment(
             inert(text[start:end]),
-            tuple(dict.fromkeys(m.kind for m in kept if m.start <= start and end <= m.end)),
+            tuple(
+                dict.fromkeys(
+                    mark.kind for mark in inside if mark.start <= start and end <= mark.end
+                )
+            ),
         )
         for start, end in pairwise(cuts)
     )
 
 
 def language(text: str) -> str:
-    """Return "zh" where there is any Chinese character, so that a browser takes fitting fonts."""
+    """Return "zh" for a text with any Chinese character, so that a browser uses fitting fonts."""
     return "zh" if _HAN.search(text) else ""

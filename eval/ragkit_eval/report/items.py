@@ -1,7 +1,4 @@
-"""The items that a report shows, each with what every run made of it side by side.
-
-It turns records into what a template prints: inert text in segments; no markup.
-"""
+"""Prepare the items of a report: safe text in segments, with each run's outcome."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from ragkit_eval.report.inert import inert, language, line
 from ragkit_eval.report.numbers import count, seconds
 from ragkit_eval.report.pairs import Kind, Pair
 from ragkit_eval.report.svg import letter
-from ragkit_eval.report.texts import Extract, Shown, labels
+from ragkit_eval.report.texts import CutRecord, Extract, labels
 
 _LABELS = {"ok": "right", "wrong": "wrong", "error": "error"}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run made of an item. `prediction` is empty where it is the whole answer."""
+    """One run's outcome of an item. `prediction` is empty where it equals the answer."""
 
     run: int
     status: str
@@ -35,7 +32,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """An item as it is printed. `prompt` is empty where it is the question, `cut` what is short."""
+    """An item for the page.
+
+    `prompt` is empty where it equals the question; `cut` names the shortened texts.
+    """
 
     anchor: str
     task: str
@@ -56,93 +56,96 @@ class ItemView:
 
 
 def item_views(chosen: Sequence[Pair], extracts: Sequence[Extract]) -> list[ItemView]:
-    """Make what is printed of each chosen item."""
-    return [_view(n, pair, extracts) for n, pair in enumerate(chosen, 1)]
+    """Prepare each chosen item for the page."""
+    return [_make_view(n, pair, extracts) for n, pair in enumerate(chosen, 1)]
 
 
-def _view(n: int, pair: Pair, extracts: Sequence[Extract]) -> ItemView:
-    shown = [extract.shown.get(pair.key) for extract in extracts]
-    there = [one for one in shown if one is not None]
-    first = there[0].record if there else Record(*pair.key, key="", status="error")
+def _make_view(n: int, pair: Pair, extracts: Sequence[Extract]) -> ItemView:
+    by_run = [extract.records.get(pair.key) for extract in extracts]
+    extracted = [item for item in by_run if item is not None]
+    first = extracted[0].record if extracted else Record(*pair.key, key="", status="error")
     question = first.question or first.prompt
-    found = passages([one.record.detail if one else {} for one in shown])
+    item_passages = passages([item.record.detail if item else {} for item in by_run])
     return ItemView(
         f"item-{n}",
         line(pair.key[0], 60),
         line(pair.key[1], 80),
         line(pair.group, 80),
         pair.kind,
-        _change(pair),
+        _describe_change(pair),
         line(question) or "(no question was kept)",
         inert(question),
         inert(first.prompt) if first.prompt and first.prompt != question else "",
-        _cut(there),
+        _describe_cut(extracted),
         language(question),
         tuple(inert(target) for target in first.targets),
-        _no_target(there),
-        tuple(None if one is None else _outcome(i, one) for i, one in enumerate(shown)),
-        found,
-        _legend(found),
+        _explain_no_target(extracted),
+        tuple(None if item is None else _make_outcome(i, item) for i, item in enumerate(by_run)),
+        item_passages,
+        _make_legend(item_passages),
     )
 
 
-def _no_target(shown: Sequence[Shown]) -> str:
-    unanswerable = any(labels(one.record.detail).get("answerable") is False for one in shown)
+def _explain_no_target(items: Sequence[CutRecord]) -> str:
+    unanswerable = any(labels(item.record.detail).get("answerable") is False for item in items)
     return "none: the documents do not answer this" if unanswerable else "none is given"
 
 
-def _legend(found: Sequence[Passage]) -> str:
-    kinds = {kind for passage in found for piece in passage.text for kind in piece.kinds}
-    said = {"quote": "Highlighted is what an answer quotes", "gold": "underlined what is labelled"}
-    told = [text for kind, text in said.items() if kind in kinds]
-    return "; ".join(told).capitalize() + "." if told else ""
+def _make_legend(item_passages: Sequence[Passage]) -> str:
+    kinds = {kind for passage in item_passages for piece in passage.text for kind in piece.kinds}
+    explanations = {
+        "quote": "Highlighted is what an answer quotes",
+        "gold": "underlined what is labelled",
+    }
+    texts = [text for kind, text in explanations.items() if kind in kinds]
+    return "; ".join(texts).capitalize() + "." if texts else ""
 
 
-def _change(pair: Pair) -> str:
-    """Say each run's outcome: "A right, B wrong"."""
+def _describe_change(pair: Pair) -> str:
+    """List each run's outcome: "A right, B wrong"."""
     return ", ".join(
         f"{letter(n)} {_LABELS[record.status] if record else 'not asked'}"
         for n, record in enumerate(pair.records)
     )
 
 
-def _cut(shown: Sequence[Shown]) -> str:
-    left_out: Mapping[str, int] = {
-        name: max(one.cut.get(name, 0) for one in shown) for one in shown for name in one.cut
+def _describe_cut(items: Sequence[CutRecord]) -> str:
+    missing_chars: Mapping[str, int] = {
+        name: max(item.cut.get(name, 0) for item in items) for item in items for name in item.cut
     }
-    told = (f"{count(chars)} characters of the {name}" for name, chars in left_out.items())
-    return ", ".join(told)
+    parts = (f"{count(chars)} characters of the {name}" for name, chars in missing_chars.items())
+    return ", ".join(parts)
 
 
-def _outcome(run: int, shown: Shown) -> Outcome:
-    record = shown.record
+def _make_outcome(run: int, item: CutRecord) -> Outcome:
+    record = item.record
     answer = answer_view(record.output, record.detail) if record.output or record.detail else None
-    said = "".join(piece.text for piece in answer.text) if answer else ""
+    text = "".join(piece.text for piece in answer.text) if answer else ""
     prediction = inert(record.prediction)
     return Outcome(
         run,
         _LABELS[record.status],
-        "" if _bare(prediction) == _bare(said) else prediction,
+        "" if _strip_markers(prediction) == _strip_markers(text) else prediction,
         answer,
         inert(record.error),
         tuple((line(name, 60), f"{value:.3f}") for name, value in record.scores.items()),
-        tuple(_facts(record)),
+        tuple(_list_facts(record)),
     )
 
 
-def _bare(text: str) -> str:
-    """Leave out what a scorer does: citations' numbers and blanks."""
+def _strip_markers(text: str) -> str:
+    """Remove citations' markers and white space, as a scorer does."""
     return re.sub(r"\[\d+(?:, ?\d+)*\]|\s", "", text)
 
 
-def _facts(record: Record) -> list[str]:
+def _list_facts(record: Record) -> list[str]:
     facts = []
     if record.latency_s > 0:
         facts.append(seconds(record.latency_s))
     if record.usage:
-        asked = record.usage.get("prompt_tokens", 0)
-        said = record.usage.get("completion_tokens", 0)
-        facts.append(f"{count(asked)} + {count(said)} tokens")
+        prompt_tokens = record.usage.get("prompt_tokens", 0)
+        completion_tokens = record.usage.get("completion_tokens", 0)
+        facts.append(f"{count(prompt_tokens)} + {count(completion_tokens)} tokens")
     if record.finish == "length":
         facts.append("cut at its token limit")
     if record.fallback:

@@ -1,7 +1,4 @@
-"""The report as one HTML file: nothing is fetched, no text in it acts, and it opens anywhere.
-
-It fills the template; what the numbers are and how pictures are drawn is elsewhere.
-"""
+"""Write a report as one HTML file that loads nothing and runs no text of a document or model."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _FOLDER = Path(__file__).parent
-_HOW = (
+_EXPLANATION = (
     "How to read this: every mean is printed with its 95% interval, found by resampling whole"
     " clusters of items that share a passage or document. An item that ended in an error counts 0"
     " in every mean and is never dropped. Differences are paired by item; a p-value is corrected"
@@ -56,41 +53,41 @@ def html(
     items: int | None = ITEMS,
     prices: Sequence[Prices] = (),
 ) -> str:
-    """Write runs as one self-contained HTML page; the first run is what others are held against.
+    """Write runs as one self-contained HTML page; the first run is the baseline.
 
-    `items` are shown at most, the runs' disagreements first; None shows all. The runs' files are
-    read again for the texts of these alone. `prices` are each run's, or one for all, and quality
-    is then drawn against money. Raises UsageError and NotFoundError as `read_run`.
+    At most `items` items are shown, disagreements of the runs first; None shows all. The run files
+    are read again for their texts. `prices` has one entry per run, or one for all, and adds a plot
+    of quality against cost. Raises UsageError and NotFoundError as `read_run` does.
     """
     return render(report(runs, comparison, items=items, prices=prices), title=title)
 
 
-def render(made: Report, *, title: str = "") -> str:
-    """Write a report's values as the page."""
-    style, script = _part("page.css"), _part("page.js")
-    names = [_Run(letter(n), line(name, 80)) for n, name in enumerate(made.names)]
-    return _template().render(
-        title=line(title, 200) or f"Evaluation: {_named(names)}",
-        summary=_summary(made),
-        policy=_policy(style, script),
-        style=Markup(style),  # noqa: S704  our own file; `</` stands in neither
-        script=Markup(script),  # noqa: S704  our own file
+def render(report: Report, *, title: str = "") -> str:
+    """Write a report as the page."""
+    style, script = _read_part("page.css"), _read_part("page.js")
+    names = [_Run(letter(n), line(name, 80)) for n, name in enumerate(report.names)]
+    return _load_template().render(
+        title=line(title, 200) or f"Evaluation: {_join_names(names)}",
+        summary=_describe_report(report),
+        policy=_make_policy(style, script),
+        style=Markup(style),  # noqa: S704  a file of this package without `</`
+        script=Markup(script),  # noqa: S704  a file of this package
         version=__version__,
         runs=names,
-        tasks=[section(n, task, made) for n, task in enumerate(made.tasks)],
-        items=item_views(made.choice.pairs, made.extracts),
-        items_note=_items_note(made),
-        kinds=list(_kinds(made.choice, single=len(made.runs) == 1)),
-        filters=list(_filters(made.choice)),
-        facts=facts(made.runs),
+        tasks=[section(n, task, report) for n, task in enumerate(report.tasks)],
+        items=item_views(report.choice.pairs, report.extracts),
+        items_note=_describe_items(report),
+        kinds=list(_list_kinds(report.choice, single=len(report.runs) == 1)),
+        filters=list(_list_filters(report.choice)),
+        facts=facts(report.runs),
         facts_note="What the runs' files say of how they were made."
-        + (" ≠ marks what is not the same in all of them." if len(made.runs) > 1 else ""),
-        how=_HOW,
+        + (" ≠ marks what is not the same in all of them." if len(report.runs) > 1 else ""),
+        how=_EXPLANATION,
     )
 
 
 @cache
-def _template() -> jinja2.Template:
+def _load_template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
@@ -110,52 +107,52 @@ def _template() -> jinja2.Template:
 
 
 @cache
-def _part(name: str) -> str:
+def _read_part(name: str) -> str:
     return (_FOLDER / name).read_text("utf-8")
 
 
-def _policy(style: str, script: str) -> str:
-    """Allow this page's own style and script by their hashes, and nothing else at all."""
+def _make_policy(style: str, script: str) -> str:
+    """Allow the page's style and script by their hashes, and nothing else."""
 
-    def allowed(part: str) -> str:
+    def hash_source(part: str) -> str:
         return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
     return (
-        f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
+        f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)};"
         " base-uri 'none'; form-action 'none'"
     )
 
 
 def cell_note(cell: Cell) -> str:
-    """Say what a mean is a mean of: items, coverage, errors."""
+    """Describe the items of a mean: their number, coverage and errors."""
     return (
-        f"{numbers.counted(cell.told, 'item')}, {numbers.share(cell.coverage)} answered,"
+        f"{numbers.counted(cell.items, 'item')}, {numbers.share(cell.coverage)} answered,"
         f" {numbers.counted(cell.errors, 'error')}"
     )
 
 
-def _named(runs: Sequence[_Run]) -> str:
+def _join_names(runs: Sequence[_Run]) -> str:
     if len(runs) > 2:
         return f"{runs[0].name} and {len(runs) - 1} others"
     return " and ".join(run.name for run in runs)
 
 
-def _summary(made: Report) -> str:
-    runs = numbers.counted(len(made.runs), "run")
-    tasks = numbers.counted(len(made.tasks), "task")
-    dates = sorted({run.header.created[:10] for run in made.runs if run.header.created})
+def _describe_report(report: Report) -> str:
+    runs = numbers.counted(len(report.runs), "run")
+    tasks = numbers.counted(len(report.tasks), "task")
+    dates = sorted({run.header.created[:10] for run in report.runs if run.header.created})
     when = line(" to ".join(dict.fromkeys((dates[0], dates[-1])))) if dates else ""
     return " · ".join(part for part in (runs, tasks, when) if part)
 
 
-def _items_note(made: Report) -> str:
-    choice = made.choice
+def _describe_items(report: Report) -> str:
+    choice = report.choice
     if not choice.all:
         return "No run has come to any item yet."
     all_items = numbers.counted(sum(choice.all.values()), "item")
     if not choice.left_out:
         return f"Shown: {all_items}, which is all."
-    first = "errors" if len(made.runs) == 1 else "disagreements of the runs"
+    first = "errors" if len(report.runs) == 1 else "disagreements of the runs"
     return (
         f"Shown: {numbers.count(len(choice.pairs))} of {all_items}, {first} first;"
         f" {numbers.count(choice.left_out)} left out"
@@ -164,21 +161,21 @@ def _items_note(made: Report) -> str:
     )
 
 
-def _kinds(choice: Choice, *, single: bool) -> Iterator[Mapping[str, Any]]:
+def _list_kinds(choice: Choice, *, single: bool) -> Iterator[Mapping[str, Any]]:
     for kind, meaning in (SINGLE if single else KINDS).items():
         if choice.all.get(kind):
             yield {
                 "name": kind,
                 "meaning": meaning,
                 "all": choice.all[kind],
-                "shown": choice.shown.get(kind, 0),
+                "shown": choice.selected.get(kind, 0),
             }
 
 
-def _filters(choice: Choice) -> Iterator[tuple[str, str, list[str]]]:
+def _list_filters(choice: Choice) -> Iterator[tuple[str, str, list[str]]]:
     tasks = dict.fromkeys(line(pair.key[0], 60) for pair in choice.pairs)
     groups = sorted({line(pair.group, 80) for pair in choice.pairs if pair.group})
-    kinds = [kind for kind in KINDS if choice.shown.get(kind)]
+    kinds = [kind for kind in KINDS if choice.selected.get(kind)]
     if len(tasks) > 1:
         yield "task", "Task", list(tasks)
     if len(groups) > 1:

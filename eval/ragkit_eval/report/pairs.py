@@ -1,7 +1,4 @@
-"""Items as several runs answered them, what changed between, and which of them a report shows.
-
-It knows of statuses, predictions and scores only; the first run is what others are held against.
-"""
+"""Pair the runs' records by item, classify what changed, and choose the items of a report."""
 
 from __future__ import annotations
 
@@ -28,73 +25,77 @@ SINGLE: dict[Kind, str] = {"error": "ended in an error", "wrong": "wrong", "righ
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One item: its record of each run, None where a run has not come to it."""
+    """An item with its record of each run, None where a run has not reached it."""
 
     key: Key
     group: str
     records: tuple[Record | None, ...]
     kind: Kind
-    differs: bool  # the runs disagree on whether it is right
+    differs: bool  # the runs disagree whether it is right
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The items that a report shows, most telling first, and how many there are of each kind."""
+    """The items that a report shows, most informative first, and their number by kind."""
 
     pairs: tuple[Pair, ...]
-    shown: Mapping[Kind, int]
+    selected: Mapping[Kind, int]
     all: Mapping[Kind, int]
 
     @property
     def left_out(self) -> int:
-        """Return how many items are not shown."""
+        """Return the number of items that are not selected."""
         return sum(self.all.values()) - len(self.pairs)
 
 
 def pairs(runs: Sequence[Run]) -> list[Pair]:
-    """Bring the runs' records of each item together, in the order of the first run."""
-    found: dict[Key, list[Record | None]] = {}
+    """Pair the runs' records of each item, in the order of the first run."""
+    by_item: dict[Key, list[Record | None]] = {}
     for n, run in enumerate(runs):
         for record in run.records:
-            found.setdefault((record.task, record.id), [None] * len(runs))[n] = record
+            by_item.setdefault((record.task, record.id), [None] * len(runs))[n] = record
     metrics = {task.name: task.metric for run in runs for task in run.header.tasks}
-    return [_pair(key, tuple(records), metrics.get(key[0], "")) for key, records in found.items()]
+    return [
+        _classify(key, tuple(records), metrics.get(key[0], "")) for key, records in by_item.items()
+    ]
 
 
-def choose(found: Sequence[Pair], limit: int | None) -> Choice:
-    """Take what tells most: disagreements, then errors, other differences, and the rest.
+def choose(all_pairs: Sequence[Pair], limit: int | None) -> Choice:
+    """Select items: disagreements first, then errors, other differences, and the others.
 
-    Within each of these it is a sample by the hash of the items' names: fair to every subject,
-    and the same in every report on the same data. None takes all.
+    Within each of these kinds it is a sample by the hash of the items' names: fair to every
+    subject, and the same in every report on the same data. None selects all.
     """
-    order = {pair.key: n for n, pair in enumerate(found)}
-    ranked = sorted(found, key=lambda pair: (_tier(pair), _hash(pair.key)))[:limit]
+    order = {pair.key: n for n, pair in enumerate(all_pairs)}
+    ranked = sorted(all_pairs, key=lambda pair: (_tier(pair), _hash_key(pair.key)))[:limit]
     ranked.sort(key=lambda pair: (_tier(pair), order[pair.key]))
     return Choice(
         tuple(ranked),
         Counter(pair.kind for pair in ranked),
-        Counter(pair.kind for pair in found),
+        Counter(pair.kind for pair in all_pairs),
     )
 
 
-def _pair(key: Key, records: tuple[Record | None, ...], metric: str) -> Pair:
-    there = [record for record in records if record is not None]
-    right = [record.status == "ok" for record in there]
+def _classify(key: Key, records: tuple[Record | None, ...], metric: str) -> Pair:
+    present = [record for record in records if record is not None]
+    right = [record.status == "ok" for record in present]
     differs = len(set(right)) > 1
     kind: Kind
-    if any(record.status == "error" for record in there):
+    if any(record.status == "error" for record in present):
         kind = "error"
     elif differs:
         kind = "broken" if right[0] else "fixed"
-    elif len({(record.prediction, record.value(metric)) for record in there}) > 1:
-        # Two right answers in other words are no difference worth a reader's time.
-        kind = "right" if right[0] and _same_score(there, metric) else "differs"
+    elif len({(record.prediction, record.value(metric)) for record in present}) > 1:
+        # Right answers in different words are no difference worth reading.
+        kind = "right" if right[0] and _have_same_score(present, metric) else "differs"
     else:
         kind = "right" if right[0] else "wrong"
-    return Pair(key, next((r.group for r in there if r.group), ""), records, kind, differs)
+    return Pair(
+        key, next((record.group for record in present if record.group), ""), records, kind, differs
+    )
 
 
-def _same_score(records: Sequence[Record], metric: str) -> bool:
+def _have_same_score(records: Sequence[Record], metric: str) -> bool:
     return len({record.value(metric) for record in records}) == 1
 
 
@@ -104,5 +105,5 @@ def _tier(pair: Pair) -> int:
     return {"error": 1, "differs": 2, "wrong": 3}.get(pair.kind, 4)
 
 
-def _hash(key: Key) -> bytes:
+def _hash_key(key: Key) -> bytes:
     return sha256("\0".join(key).encode("utf-8", "surrogatepass")).digest()

@@ -1,7 +1,4 @@
-"""All that a report says, as values: figures of each task, and the items that are shown.
-
-The page, the summary and the command print this; it knows nothing of how.
-"""
+"""Compute the values of a report: figures of each task, and the items that are shown."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from ragkit_eval.report.figures import TaskFigures, task_figures
 from ragkit_eval.report.pairs import Choice, choose, pairs
 from ragkit_eval.report.texts import Extract, extract
 
-ITEMS: Final = 200  # arbitrary: what somebody reads, in a file of a megabyte or two
+ITEMS: Final = 200  # arbitrary: readable, and a file of one or two megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Runs, the first one the baseline, and what is said of them."""
+    """Runs, the first one the baseline, with their figures and chosen items."""
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
@@ -34,17 +31,17 @@ class Report:
 
 
 def compared(runs: Sequence[Run]) -> Comparison | None:
-    """Compare runs as a report shows them: every metric, and each group in its task's first one.
+    """Compare runs for a report: every metric, and each group in its task's first metric.
 
-    None where there is nothing to compare: of one run, and of runs that hold errors alone. Raises
-    UsageError for runs of different questions.
+    None for one run, and for runs that hold only errors. Raises UsageError for runs of different
+    questions.
     """
     if len(runs) < 2:
         return None
     firsts = [task.metric for task in shared_tasks(runs)]
     if not any(record.scores for run in runs for record in run.records):
         return None
-    # Groups of all metrics would be corrected for many tests that nobody sees.
+    # Comparing groups in all metrics would correct for many tests that are not shown.
     groups = compare(runs, firsts, groups=True).groups
     return replace(compare(runs), groups=groups)
 
@@ -56,10 +53,10 @@ def report(
     items: int | None = ITEMS,
     prices: Sequence[Prices] = (),
 ) -> Report:
-    """Compute everything that a report says.
+    """Compute all values of a report.
 
-    `items` are shown at most, None for all. `prices` are each run's, or one for all of them. Raises
-    UsageError for no runs at all and for another number of prices.
+    At most `items` items are shown, None for all. `prices` has one entry per run, or one for all.
+    Raises UsageError for no runs, and for another number of prices.
     """
     if not runs:
         raise UsageError("there is no run to report: name one run file or more")
@@ -69,8 +66,8 @@ def report(
     if len(priced) == 1:
         priced = [priced[0]] * len(runs)
     choice = choose(pairs(runs), items)
-    wanted = {pair.key for pair in choice.pairs}
-    extracts = tuple(extract(run, wanted) for run in runs)
+    selected = {pair.key for pair in choice.pairs}
+    extracts = tuple(extract(run, selected) for run in runs)
     names = dict.fromkeys(task.name for run in runs for task in run.header.tasks)
     return Report(
         tuple(runs),

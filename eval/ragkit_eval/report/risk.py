@@ -1,4 +1,4 @@
-"""How wrong answers are when only the surest of them are given."""
+"""Compute the risk of wrong answers when only the most confident ones are given."""
 
 from __future__ import annotations
 
@@ -14,46 +14,48 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """One run's (share answered, risk), the surest questions first; `meaning` says of what."""
+    """One run's points (share answered, risk), most confident first; `meaning` defines the risk."""
 
     points: Points
     meaning: str
 
 
 def risk(records: Sequence[Record], metric: str, extract: Extract) -> Risk | None:
-    """Draw the curve of a run that tells its confidence; None for others.
+    """Compute the curve of a run with confidences; None for other runs.
 
-    Where some questions have an answer in the documents and some have none, the risk is to answer
-    one of the latter, as `ragkit_eval.answers.refusal_curve` has it; else it is 1 - mean score.
+    With answerable and unanswerable questions, the risk is to answer an unanswerable one, as in
+    `ragkit_eval.answers.refusal_curve`; else it is 1 - mean score.
     """
-    sure = [
+    confident = [
         (extract.confidence[record.task, record.id], record)
         for record in records
         if record.status != "error" and (record.task, record.id) in extract.confidence
     ]
-    if len({confidence for confidence, _ in sure}) < 2:
+    if len({confidence for confidence, _ in confident}) < 2:
         return None
-    told = [
+    labelled = [
         (confidence, extract.answerable[record.task, record.id])
-        for confidence, record in sure
+        for confidence, record in confident
         if (record.task, record.id) in extract.answerable
     ]
-    if len({answerable for _, answerable in told}) == 2:
-        curve = refusal_curve([one for one, _ in told], [can for _, can in told])
+    if len({answerable for _, answerable in labelled}) == 2:
+        curve = refusal_curve(
+            [confidence for confidence, _ in labelled], [answerable for _, answerable in labelled]
+        )
         points = tuple((point.coverage, point.risk) for point in curve.points)
         return Risk(points, "answered, though the documents do not")
     scored = [
         (confidence, float(value))
-        for confidence, record in sure
+        for confidence, record in confident
         if (value := record.value(metric)) is not None
     ]
     return Risk(risk_curve(scored), "1 − mean score") if scored else None
 
 
 def risk_curve(scored: Sequence[tuple[float, float]]) -> Points:
-    """Return (share answered, 1 - mean score) as less and less sure answers are given.
+    """Return points (share answered, 1 - mean score), in order of falling confidence.
 
-    Answers of equal confidence are given together. `scored` are (confidence, score).
+    Answers of equal confidence are counted together. `scored` are (confidence, score).
     """
     ordered = sorted(scored, key=lambda pair: -pair[0])
     points, total = [], 0.0

@@ -1,6 +1,6 @@
-"""The report as a table, one row per run and item, that no spreadsheet takes for formulas.
+"""Write a report as a CSV table, one row per run and item, safe against formula injection.
 
-Files are read line by line, so that a table of any length is written in the memory of one item.
+Files are read line by line, so that memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIELDS = (
     "run task id group cluster status prediction targets question output error finish fallback"
     " latency_s first_token_s prompt_tokens completion_tokens cached_tokens"
 ).split()
-# Spreadsheets run what begins so, after blanks too, and in the East Asian forms:
+# Spreadsheets run texts with these first characters, also after blanks and in East Asian forms:
 # https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠'\t\r\n]")
 
@@ -28,47 +28,53 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠'\t\r\n]")
 def csv(runs: Sequence[Run], comparison: Comparison | None = None) -> str:
     """Write every item of every run as CSV (RFC 4180), scores at full precision.
 
-    A text that a spreadsheet might run, or that begins with an apostrophe, has an apostrophe put
-    before it: taking one leading apostrophe away gives each text back. A comparison adds nothing.
+    A text that a spreadsheet might run, or that begins with an apostrophe, gets an apostrophe as
+    its first character: removing one leading apostrophe restores each text. `comparison` is not
+    used.
     """
     return "".join(csv_lines(runs))
 
 
 def csv_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the lines of the table, the names of its columns first."""
+    """Yield the lines of the table, column names first."""
     metrics = dict.fromkeys(
         metric for run in runs for record in run.records for metric in record.scores
     )
-    yield _line([*FIELDS, *(_safe(metric) for metric in metrics)])
+    yield _write_line([*FIELDS, *(_escape_formula(metric) for metric in metrics)])
     for name, run in zip(run_names(runs), runs, strict=True):
         for record in _last_records(run):
-            yield _line([*_values(name, record), *(record.scores.get(m, "") for m in metrics)])
+            yield _write_line(
+                [*_row_values(name, record), *(record.scores.get(m, "") for m in metrics)]
+            )
 
 
 def _last_records(run: Run) -> Iterator[Record]:
-    """Yield each item's last record, which alone counts, in the order in which these stand."""
-    left: dict[Key, int] = {}
-    for record in _records(run):
+    """Yield each item's last record, the valid one, in the file's order."""
+    remaining: dict[Key, int] = {}
+    for record in _read_records(run):
         key = (record.task, record.id)
-        left[key] = left.get(key, 0) + 1
-    for record in _records(run):
+        remaining[key] = remaining.get(key, 0) + 1
+    for record in _read_records(run):
         key = (record.task, record.id)
-        left[key] -= 1
-        if not left[key]:
+        remaining[key] -= 1
+        if not remaining[key]:
             yield record
 
 
-def _records(run: Run) -> Iterator[Record]:
+def _read_records(run: Run) -> Iterator[Record]:
     return (line for line in read_lines(run.path) if isinstance(line, Record))
 
 
-def _values(run: str, record: Record) -> list[str | float | int]:
+def _row_values(run: str, record: Record) -> list[str | float | int]:
     usage = record.usage
     return [
-        *map(_safe, (run, record.task, record.id, record.group, record.cluster, record.status)),
-        _safe(record.prediction),
-        _safe("\n".join(record.targets)),
-        *map(_safe, (record.question, record.output, record.error, record.finish)),
+        *map(
+            _escape_formula,
+            (run, record.task, record.id, record.group, record.cluster, record.status),
+        ),
+        _escape_formula(record.prediction),
+        _escape_formula("\n".join(record.targets)),
+        *map(_escape_formula, (record.question, record.output, record.error, record.finish)),
         int(record.fallback),
         record.latency_s,
         "" if record.first_token_s is None else record.first_token_s,
@@ -76,12 +82,12 @@ def _values(run: str, record: Record) -> list[str | float | int]:
     ]
 
 
-def _safe(text: str) -> str:
+def _escape_formula(text: str) -> str:
     text = inert(text)
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def _line(values: Sequence[object]) -> str:
-    written = io.StringIO()
-    _csv.writer(written).writerow(values)
-    return written.getvalue()
+def _write_line(values: Sequence[object]) -> str:
+    buffer = io.StringIO()
+    _csv.writer(buffer).writerow(values)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""What an answer costs: seconds, tokens and money, as ragkit_eval.answers counts them."""
+"""Compute the cost of a run's answers: seconds, tokens and money."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ragkit_eval.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One run's cost of an item.
+    """The cost of a run.
 
-    `seconds` are the latencies of the answered items, growing. `tokens` are of a prompt and its
-    answer, the mean over the items that tell them; `thousand` is the price of 1,000 items, in the
+    `seconds` are the latencies of the answered items, ascending. `tokens` is the mean of prompt and
+    completion tokens, over the items that have both; `thousand` is the price of 1,000 items, in the
     currency of the prices.
     """
 
@@ -25,7 +25,7 @@ class Speed:
 
 
 def speed(records: Sequence[Record], prices: Prices | None = None) -> Speed:
-    """Gather what a run's items cost; an error has tokens at most, and no time."""
+    """Compute the cost of a run's items; an error may have tokens, but no latency."""
     cost = tokens_and_cost(records, prices=prices)
     tokens = None
     if cost.prompt_tokens is not None and cost.completion_tokens is not None:

@@ -1,7 +1,7 @@
-"""Pictures as markup: elements, scales, axes and a mark per run, told apart by shape and colour.
+"""Draw SVG: elements, scales, axes, and a mark per run that differs by shape and colour.
 
-It knows nothing of evaluation. Colours are classes (`s0` ... `s7`) that the page's style fills, so
-that light, dark and print follow; everything said is escaped.
+Colours are classes (`s0` ... `s7`) of the page's style, for light, dark and print. All texts are
+escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import ascii_uppercase
 
 from markupsafe import Markup, escape
 
-COLOURS = 8  # the page's style has so many; shapes go on differing a while longer
+COLOURS = 8  # classes in the page's style; with their shapes, 24 marks differ
 Number = float | int
 
 
@@ -28,7 +28,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a value; beyond the ends it is the end's."""
+        """Return the pixel of a value; values beyond an end have the end's pixel."""
         value = min(max(value, self.low), self.high)
         if self.log:
             part = math.log(value / self.low) / math.log(self.high / self.low)
@@ -45,10 +45,10 @@ def linear(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> Scale:
-    """Make a scale that holds all values with some room, from round to round."""
+    """Make a scale that holds all values with a margin, between round numbers."""
     low, high = min(values), max(values)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.01
-    step = _step(high - low + 2 * room)
+    step = _round_step(high - low + 2 * room)
     lowest = math.floor((low - room) / step) * step
     if low >= 0:
         lowest = max(0.0, lowest)
@@ -57,46 +57,50 @@ def linear(
 
 
 def logarithmic(values: Sequence[float], start: float, end: float) -> Scale:
-    """Make a logarithmic scale over positive values, from 1, 2 or 5 to the same."""
+    """Make a logarithmic scale over positive values, between 1, 2 or 5 times a power of 10."""
     low, high = min(values), max(values)
-    rounds = _log_rounds(low / 2, high * 5)
-    lowest = max((one for one in rounds if one <= low), default=low)
-    highest = min((one for one in rounds if one >= high and one > lowest), default=high * 2)
+    rounds = _round_logs(low / 2, high * 5)
+    lowest = max((value for value in rounds if value <= low), default=low)
+    highest = min((value for value in rounds if value >= high and value > lowest), default=high * 2)
     return Scale(lowest, highest, start, end, log=True)
 
 
-def ticks(scale: Scale, most: int = 7) -> list[float]:
-    """Return round values on a scale, up to `most` of them."""
+def ticks(scale: Scale, max_ticks: int = 7) -> list[float]:
+    """Return round values on a scale, up to `max_ticks` of them."""
     if scale.log:
-        rounds = [one for one in _log_rounds(scale.low, scale.high) if _within(one, scale)]
-        return rounds if len(rounds) <= most else [one for one in rounds if _mantissa(one) == 1]
-    step = _step(scale.high - scale.low, most - 1)
+        rounds = [value for value in _round_logs(scale.low, scale.high) if _is_within(value, scale)]
+        return (
+            rounds
+            if len(rounds) <= max_ticks
+            else [value for value in rounds if _leading_digit(value) == 1]
+        )
+    step = _round_step(scale.high - scale.low, max_ticks - 1)
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
     return [round(n * step, 12) for n in range(first, last + 1)]
 
 
-def _step(width: float, most: int = 6) -> float:
-    power = 10.0 ** math.floor(math.log10(width / most))
-    return next(n * power for n in (1, 2, 5, 10, 20) if width / (n * power) <= most)
+def _round_step(width: float, max_steps: int = 6) -> float:
+    power = 10.0 ** math.floor(math.log10(width / max_steps))
+    return next(n * power for n in (1, 2, 5, 10, 20) if width / (n * power) <= max_steps)
 
 
-def _log_rounds(low: float, high: float) -> list[float]:
+def _round_logs(low: float, high: float) -> list[float]:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [float(f"{n}e{power}") for power in range(first, last + 1) for n in (1, 2, 5)]
 
 
-def _within(value: float, scale: Scale) -> bool:
+def _is_within(value: float, scale: Scale) -> bool:
     return scale.low * (1 - 1e-9) <= value <= scale.high * (1 + 1e-9)
 
 
-def _mantissa(value: float) -> int:
+def _leading_digit(value: float) -> int:
     return round(value / 10.0 ** math.floor(math.log10(value) + 1e-9))
 
 
 def element(name: str, *children: Markup | str, **attributes: Number | str | None) -> Markup:
-    """Write an element; names of attributes have `_` for `-` and at the end nothing for it."""
-    said = Markup("").join(
+    """Write an element; `_` in an attribute's name becomes `-`, at its end it is removed."""
+    attribute_text = Markup("").join(
         Markup(' {}="{}"').format(
             key.rstrip("_").replace("_", "-"), number(value) if _is_number(value) else value
         )
@@ -104,7 +108,7 @@ def element(name: str, *children: Markup | str, **attributes: Number | str | Non
         if value is not None
     )
     inner = Markup("").join(escape(child) for child in children)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), said, inner)  # noqa: S704  escaped above
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), attribute_text, inner)  # noqa: S704  escaped above
 
 
 def _is_number(value: object) -> bool:
@@ -112,7 +116,7 @@ def _is_number(value: object) -> bool:
 
 
 def number(value: object) -> str:
-    """Write pixels: a tenth is finer than the eye."""
+    """Format pixels to a tenth."""
     text = f"{float(str(value)):.1f}"
     return text[:-2] if text.endswith(".0") else text
 
@@ -120,7 +124,7 @@ def number(value: object) -> str:
 def picture(
     ident: str, title: str, description: str, width: int, height: int, *children: Markup
 ) -> Markup:
-    """Wrap elements as a picture that a screen reader can tell of."""
+    """Write a picture with a title and description for screen readers."""
     return element(
         "svg",
         element("title", title, id=f"{ident}-title"),
@@ -145,17 +149,17 @@ def rule(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 
 def colour(index: int) -> str:
-    """Return the class that colours what belongs to a run."""
+    """Return the CSS class of a run's colour."""
     return f"s{index % COLOURS}"
 
 
 def letter(index: int) -> str:
-    """Return the letter by which pictures and tables call a run: A, B, ... Z, R27, ..."""
+    """Return the letter of a run in figures and tables: A, B, ... Z, R27, ..."""
     return ascii_uppercase[index] if index < len(ascii_uppercase) else f"R{index + 1}"
 
 
 def mark(index: int, x: float, y: float, size: float = 4.5) -> Markup:
-    """Draw a run's mark: its shape says which run it is, also without its colour."""
+    """Draw a run's mark, whose shape identifies the run without its colour."""
     kind = f"mark {colour(index)}"
     shape = index % 6
     if shape == 0:
@@ -183,7 +187,7 @@ def axes(
     x_text: Callable[[float], str],
     y_text: Callable[[float], str],
 ) -> Markup:
-    """Draw the grid of two scales with what its lines mean."""
+    """Draw the grid of two scales with labels."""
     parts = []
     for value in ticks(y):
         parts.append(rule(x.start, y(value), x.end, y(value), "grid"))

@@ -1,7 +1,6 @@
-"""What a report takes from run files line by line, since whole runs do not fit in memory.
+"""Read a report's texts from run files line by line, because runs may not fit in memory.
 
-Of every item its tags and confidence; of the few that are shown, their texts, cut to a length.
-It knows nothing of which items are shown, or why.
+All items give their tags and confidence; selected items give their texts, cut to a length.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ PASSAGES = 10  # of one answer
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An item's record with its texts cut; `cut` counts the characters left out of each."""
+class CutRecord:
+    """An item's record with shortened texts; `cut` counts the characters left out of each."""
 
     record: Record
     cut: Mapping[str, int] = field(default_factory=dict)
@@ -29,54 +28,54 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What the lines of one run hold beside its scores."""
+    """Values of a run's lines besides the scores, by item."""
 
     tags: Mapping[Key, tuple[tuple[str, str], ...]]
     confidence: Mapping[Key, float]
     answerable: Mapping[Key, bool]
-    shown: Mapping[Key, Shown]
+    records: Mapping[Key, CutRecord]
 
 
-def extract(run: Run, wanted: Container[Key]) -> Extract:
-    """Read a run's file once more, keeping the texts of the wanted items alone."""
+def extract(run: Run, selected: Container[Key]) -> Extract:
+    """Read a run's file, storing the texts of selected items only."""
     tags: dict[Key, tuple[tuple[str, str], ...]] = {}
     confidence: dict[Key, float] = {}
     answerable: dict[Key, bool] = {}
-    shown: dict[Key, Shown] = {}
+    records: dict[Key, CutRecord] = {}
     for line in read_lines(run.path):
         if not isinstance(line, Record):
             continue
         key = (line.task, line.id)
-        if found := _tags(line.detail):
-            tags[key] = found
-        sure = line.detail.get("confidence")
-        if isinstance(sure, int | float) and not isinstance(sure, bool):
-            confidence[key] = float(sure)
-        if isinstance(can := labels(line.detail).get("answerable"), bool):
-            answerable[key] = can
-        if key in wanted:
-            shown[key] = _cut(line)
-    return Extract(tags, confidence, answerable, shown)
+        if item_tags := _read_tags(line.detail):
+            tags[key] = item_tags
+        score = line.detail.get("confidence")
+        if isinstance(score, int | float) and not isinstance(score, bool):
+            confidence[key] = float(score)
+        if isinstance(is_answerable := labels(line.detail).get("answerable"), bool):
+            answerable[key] = is_answerable
+        if key in selected:
+            records[key] = _cut_record(line)
+    return Extract(tags, confidence, answerable, records)
 
 
 def labels(detail: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was known of an item before it was asked, as a labelled set's task keeps it."""
-    found = detail.get("labels")
-    return found if isinstance(found, Mapping) else {}
+    """Return the labels of an item, as a labelled set's task stores them."""
+    values = detail.get("labels")
+    return values if isinstance(values, Mapping) else {}
 
 
-def _tags(detail: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _read_tags(detail: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     tags = dict[str, str]()
     for value in (detail.get("tags"), labels(detail).get("tags")):
         if isinstance(value, Mapping):
-            tags.update((str(name), str(one)) for name, one in value.items())
+            tags.update((str(name), str(tag)) for name, tag in value.items())
     answerable = labels(detail).get("answerable")
     if isinstance(answerable, bool):
         tags["answerable"] = "yes" if answerable else "no"
     return tuple(tags.items())
 
 
-def _cut(record: Record) -> Shown:
+def _cut_record(record: Record) -> CutRecord:
     cut = {}
     texts = dict[str, Any]()
     for name in ("prompt", "question", "output", "prediction", "error"):
@@ -84,23 +83,23 @@ def _cut(record: Record) -> Shown:
         if left_out:
             cut[name] = left_out
     texts["targets"] = tuple(head(target, TEXT_CHARS)[0] for target in record.targets)
-    texts["detail"] = {name: _shortened(value) for name, value in record.detail.items()}
-    return Shown(replace(record, **texts), cut)
+    texts["detail"] = {name: _cut_value(value) for name, value in record.detail.items()}
+    return CutRecord(replace(record, **texts), cut)
 
 
-def _shortened(value: Any) -> Any:
-    """Cut a detail's value: passages and citations are lists of mappings with a text or a quote."""
+def _cut_value(value: Any) -> Any:
+    """Shorten a value of a detail; lists of passages and citations hold mappings with texts."""
     if isinstance(value, str):
         return value[:TEXT_CHARS]
     if isinstance(value, list):
-        return [_shortened_entry(one) for one in value[: 4 * PASSAGES]]
+        return [_cut_entry(entry) for entry in value[: 4 * PASSAGES]]
     return value
 
 
-def _shortened_entry(value: Any) -> Any:
+def _cut_entry(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: one[:PASSAGE_CHARS] if isinstance(one, str) else one
-            for name, one in value.items()
+            name: member[:PASSAGE_CHARS] if isinstance(member, str) else member
+            for name, member in value.items()
         }
     return value[:PASSAGE_CHARS] if isinstance(value, str) else value

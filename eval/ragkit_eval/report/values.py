@@ -1,4 +1,4 @@
-"""A report's numbers as JSON values, unrounded; additive only."""
+"""Return a report's numbers as JSON values, unrounded; new versions only add keys."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from ragkit_eval.report.report import Report
 from ragkit_eval.report.speed import Speed
 
 
-def report_json(made: Report) -> dict[str, Any]:
-    """Return what a report says: runs, and of each task metrics, groups, slices and speed."""
+def report_json(report: Report) -> dict[str, Any]:
+    """Return a report as JSON values: runs, and each task's metrics, groups, slices and speed."""
     return {
         "runs": [
             {"name": name, "file": str(run.path), "created": run.header.created}
-            for name, run in zip(made.names, made.runs, strict=True)
+            for name, run in zip(report.names, report.runs, strict=True)
         ],
-        "tasks": [_task(task) for task in made.tasks],
+        "tasks": [_task_json(task) for task in report.tasks],
         "items": {
-            "all": dict(made.choice.all),
-            "shown": len(made.choice.pairs),
-            "left_out": made.choice.left_out,
+            "all": dict(report.choice.all),
+            "shown": len(report.choice.pairs),
+            "left_out": report.choice.left_out,
         },
-        "notes": _notes(made),
+        "notes": _list_notes(report),
     }
 
 
-def _task(task: TaskFigures) -> dict[str, Any]:
+def _task_json(task: TaskFigures) -> dict[str, Any]:
     return {
         "name": task.header.name,
         "metric": task.header.metric,
         "items": task.header.items,
-        "metrics": [_row(row) | {"signature": row.signature} for row in task.metrics],
-        "groups": [_row(row) for row in task.groups],
-        "slices": {tag: [_row(row) for row in rows] for tag, rows in task.slices.items()},
-        "speed": [_speed(speed) for speed in task.speeds],
+        "metrics": [_row_json(row) | {"signature": row.signature} for row in task.metrics],
+        "groups": [_row_json(row) for row in task.groups],
+        "slices": {tag: [_row_json(row) for row in rows] for tag, rows in task.slices.items()},
+        "speed": [_speed_json(speed) for speed in task.speeds],
         "fallback": list(task.fallbacks),
     }
 
 
-def _row(row: MetricRow | GroupRow) -> dict[str, Any]:
+def _row_json(row: MetricRow | GroupRow) -> dict[str, Any]:
     return {
         "name": row.name,
-        "runs": [_cell(cell) for cell in row.cells],
-        "differences": [_change(change) for change in row.changes],
+        "runs": [_cell_json(cell) for cell in row.cells],
+        "differences": [_change_json(change) for change in row.changes],
     }
 
 
-def _cell(cell: Cell | None) -> dict[str, Any] | None:
+def _cell_json(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
     return {
         **as_finite(asdict(cell.interval)),
-        "items": cell.told,
+        "items": cell.items,
         "errors": cell.errors,
         "answered": cell.answered,
         "expected": cell.expected,
@@ -62,20 +62,20 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
     }
 
 
-def _change(change: Change | None) -> dict[str, Any] | None:
+def _change_json(change: Change | None) -> dict[str, Any] | None:
     if change is None:
         return None
     return {**as_finite(asdict(change.interval)), "p": change.p, "verdict": change.verdict}
 
 
-def _speed(speed: Speed | None) -> dict[str, Any] | None:
+def _speed_json(speed: Speed | None) -> dict[str, Any] | None:
     if speed is None:
         return None
     times = {f"{name}_s": value for name, value in asdict(speed.times).items() if name != "items"}
     return {**times, "tokens": speed.tokens, "cost_of_1000": speed.thousand}
 
 
-def _notes(made: Report) -> list[str]:
-    if made.comparison is not None:
-        return list(made.comparison.notes)
-    return [note for run in made.runs for note in run.header.notes]
+def _list_notes(report: Report) -> list[str]:
+    if report.comparison is not None:
+        return list(report.comparison.notes)
+    return [note for run in report.runs for note in run.header.notes]

@@ -1,4 +1,4 @@
-"""Ask every item of some tasks, and keep what came of each in a run file."""
+"""Ask the items of tasks, and write each outcome to a run file."""
 
 from typing import TYPE_CHECKING
 

@@ -1,21 +1,24 @@
-"""Run tasks against a model server, from Python: open both, ask, and read the run back."""
+"""Run tasks against a model server from Python."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ragkit.errors import UsageError
 from ragkit_eval.item import Ask, Task
 from ragkit_eval.record import Run, read_run
 from ragkit_eval.run.header import make_header
 from ragkit_eval.run.runner import CONCURRENCY, Progress, run_items
+
+if TYPE_CHECKING:
+    from ragkit_eval.endpoint import Endpoint
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 T = TypeVar("T")
@@ -45,61 +48,44 @@ def evaluate(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Run:
-    """Ask an OpenAI-compatible server every item of some tasks, and return the run kept in `out`.
+    """Ask an OpenAI-compatible server every item of some tasks, and return the run in `out`.
 
-    A run that was begun before in `out` with the same tasks, model and sampling goes on, and
-    items that ended in an error are asked again; `reuse` names runs whose outcomes stand for equal
-    items. `model` may be left out where the server has but one; `revision` and `server_args` say
-    of it what a server does not tell, and make another run of it. `limit` takes so many items of
-    each task, always the same ones, and `groups` only these subjects. `execute_code` and
-    `weak_sandbox` let programs that the model wrote be run (see `open_task`). `chat` asks every
-    task as a chat, or none. `special_tokens=False` has the server put none, such as a first <s>,
-    before a prompt that is no chat. The records are returned without prompts and outputs.
+    An unfinished run in `out` with the same tasks, model and sampling is continued, and items that
+    ended in an error are asked again; `reuse` names runs whose outcomes are copied for equal items.
+    `model` may be omitted if the server has only one; `revision` and `server_args` describe what a
+    server does not report, and other values make another run. `limit` selects so many items of each
+    task, always the same ones, and `groups` only these subjects. `execute_code` and `weak_sandbox`
+    allow programs of the model to be run (see `open_task`). `chat` asks every task as a chat, or
+    none. `special_tokens=False` stops the server from adding special tokens, such as a first <s>,
+    to a prompt that is not a chat. The records are returned without prompts and outputs.
 
-    Raises UsageError for what cannot be run so, ModelServerError and ServerGoneError when the
-    server does not answer; what is finished by then stays in `out`.
+    Raises UsageError for invalid options, ModelServerError and ServerGoneError when the server does
+    not answer; finished items stay in `out`.
     """
-    from ragkit_eval.endpoint import Endpoint
-    from ragkit_eval.tasks.registry import open_task
-
-    chosen: list[Task] = [
-        open_task(
-            task,
-            data=None if data is None else Path(data),
-            limit=limit,
-            groups=groups,
-            execute_code=execute_code,
-            weak_sandbox=weak_sandbox,
-        )
-        if isinstance(task, str)
-        else task
-        for task in tasks
-    ]
-    if not chosen:
-        raise UsageError("no task is named: name one, such as mmlu")
-    if len({task.name for task in chosen}) < len(chosen):
-        raise UsageError("a task is named twice: name each once")
-    told = {"revision": revision, "server_args": server_args}
-    overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
+    chosen = _open_tasks(
+        tasks,
+        data=None if data is None else Path(data),
+        limit=limit,
+        groups=groups,
+        execute_code=execute_code,
+        weak_sandbox=weak_sandbox,
+    )
 
     async def ask_all() -> None:
+        from ragkit_eval.endpoint import Endpoint
+
         async with Endpoint.open(
             url, model, api_key=api_key, concurrency=concurrency, timeout_s=timeout_s, seed=seed
         ) as endpoint:
-
-            def ask_for(task: Task) -> Ask:
-                return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
-
-            for task in chosen:
-                ask_for(task)  # what cannot be asked is said before all prompts are made
-            described = {"name": endpoint.model, **endpoint.about, **told}
-            header = make_header(chosen, described, overrides, seed, label=label)
-            header = replace(header, environment={**header.environment, "url": endpoint.url})
-            await run_items(
+            await _ask_tasks(
+                endpoint,
                 chosen,
-                ask_for,
-                header,
                 Path(out),
+                {"revision": revision, "server_args": server_args},
+                chat=chat,
+                special_tokens=special_tokens,
+                seed=seed,
+                label=label,
                 concurrency=concurrency,
                 progress=progress,
                 overwrite=overwrite,
@@ -110,23 +96,61 @@ def evaluate(
     return read_run(Path(out), texts=False)
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; SIGINT and SIGTERM end it cleanly, as if it had been cancelled.
+async def _ask_tasks(
+    endpoint: Endpoint,
+    tasks: Sequence[Task],
+    out: Path,
+    details: Mapping[str, str],
+    *,
+    chat: bool | None,
+    special_tokens: bool,
+    seed: int | None,
+    label: str,
+    **options: Any,
+) -> None:
+    """Describe the run in a header, and ask all items; `options` are those of `run_items`."""
 
-    It is then KeyboardInterrupt, or SystemExit with 143, as if the signal had come outside. A
-    second signal does what it did before. Where a loop runs already, as in a notebook, it gets a
-    thread of its own, and signals are left alone.
+    def ask_for(task: Task) -> Ask:
+        return endpoint.ask_for(task, chat=chat, special_tokens=special_tokens)
+
+    for task in tasks:
+        ask_for(task)  # raises for a task that cannot be asked, before prompts are made
+    description = {"name": endpoint.model, **endpoint.about, **details}
+    overrides = {"chat": chat, "add_special_tokens": None if special_tokens else False}
+    header = make_header(tasks, description, overrides, seed, label=label)
+    header = replace(header, environment={**header.environment, "url": endpoint.url})
+    await run_items(tasks, ask_for, header, out, **options)
+
+
+def _open_tasks(tasks: Sequence[str | Task], **options: Any) -> list[Task]:
+    """Open the tasks that are named. Raises UsageError for none, and for one named twice."""
+    from ragkit_eval.tasks.registry import open_task
+
+    chosen = [open_task(task, **options) if isinstance(task, str) else task for task in tasks]
+    if not chosen:
+        raise UsageError("no task is named: name one, such as mmlu")
+    if len({task.name for task in chosen}) < len(chosen):
+        raise UsageError("a task is named twice: name each once")
+    return chosen
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end; SIGINT and SIGTERM cancel it.
+
+    The caller then gets KeyboardInterrupt, or SystemExit with 143, as for a signal outside of the
+    loop. A second signal has its previous effect. Where a loop is running already, as in a
+    notebook, the coroutine runs in a new thread, and signals are not handled.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
-        return _in_thread(work)
+        return _run_in_thread(work)
     caught: list[int] = []
 
     async def guarded() -> T:
-        with _caught(asyncio.current_task(), caught):
+        with _cancel_on_signals(asyncio.current_task(), caught):
             return await work
 
     try:
@@ -138,22 +162,22 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def _caught(task: asyncio.Task[T] | None, caught: list[int]) -> Iterator[None]:
-    """Have the signals cancel a task, once; put back what they did before."""
+def _cancel_on_signals(task: asyncio.Task[T] | None, caught: list[int]) -> Iterator[None]:
+    """Let the first signal cancel a task, and restore the previous handlers."""
     if task is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    previous = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def put_back() -> None:
-        for number, handler in before.items():
+    def restore() -> None:
+        for number, handler in previous.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
 
     def stop(number: int) -> None:
         caught.append(number)
-        put_back()
+        restore()
         task.cancel()
 
     for number in _SIGNALS:
@@ -161,10 +185,10 @@ def _caught(task: asyncio.Task[T] | None, caught: list[int]) -> Iterator[None]:
     try:
         yield
     finally:
-        put_back()
+        restore()
 
 
-def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:

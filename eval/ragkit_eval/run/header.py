@@ -1,4 +1,4 @@
-"""A run's header: what is asked, of what, and on which machine and versions."""
+"""Make a run's header: tasks, model, sampling, versions and hardware."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def make_header(
     *,
     label: str = "",
 ) -> Header:
-    """Describe a run that is about to begin; reads every item once, for the hashes of prompts.
+    """Describe a run before it begins; reads every item once, to hash the prompts.
 
-    `model` has "name" and whatever else its answers depend on; `sampling` what takes the place of
-    the tasks' own. Raises UsageError for a task without items.
+    `model` has "name" and everything else that its answers depend on; `sampling` overrides the
+    tasks' sampling. Raises UsageError for a task without items.
     """
     shared = {name: value for name, value in sampling.items() if value is not None}
-    own = {task.name: dict(task.sampling) for task in tasks}
+    task_sampling = {task.name: dict(task.sampling) for task in tasks}
     return Header(
         tasks=tuple(_task_header(task) for task in tasks),
         model={name: value for name, value in model.items() if value not in (None, "")},
-        sampling={"seed": seed, **shared, "tasks": own},
+        sampling={"seed": seed, **shared, "tasks": task_sampling},
         environment=environment(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         label=label,
@@ -41,15 +41,15 @@ def make_header(
 
 
 def environment() -> dict[str, Any]:
-    """Tell the versions, the git commit of a checkout, and the hardware."""
-    found: dict[str, Any] = {
+    """Return the versions, the git commit of a checkout, and the hardware."""
+    facts: dict[str, Any] = {
         "ragkit": __version__,
         "python": platform.python_version(),
         "aiohttp": metadata.version("aiohttp"),
         "git": commit(),
         **hardware(),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _task_header(task: Task) -> TaskHeader:

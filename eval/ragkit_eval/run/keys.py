@@ -1,6 +1,6 @@
-"""The key of an item's outcome: a hash of all that could change it.
+"""Compute the key of an item's outcome: a hash of everything that the outcome depends on.
 
-Equal keys mean that one outcome can stand for the other, also in another run.
+Outcomes of equal keys are interchangeable, also between runs.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ KeyOf = Callable[[Task, Item], str]
 
 
 def key_maker(header: Header) -> KeyOf:
-    """Return what makes keys of 32 hex digits for items of this run.
+    """Return a function that makes keys of 32 hex digits for items of this run.
 
-    They cover the model with its revision and server arguments, the sampling with its seed, the
-    task's name, version and method, and of the item the prompt, the choices, the right answers and
-    what its scorer reads: not its id, its group, nor its place.
+    A key covers the model with its revision and server arguments, the sampling with its seed, the
+    task's name, version and method, and the item's prompt, choices, right answers and `extra`; it
+    does not cover the item's id, group and position.
     """
     common = {name: value for name, value in header.sampling.items() if name != "tasks"}
-    begun: dict[str, Any] = {}
+    prefixes: dict[str, Any] = {}
 
     def key_of(task: Task, item: Item) -> str:
-        if task.name not in begun:
-            own = header.sampling.get("tasks", {}).get(task.name, dict(task.sampling))
-            about = [task.name, task.version, task.method]
-            begun[task.name] = hashlib.sha256(_bytes([header.model, common, own, about]))
-        digest = begun[task.name].copy()
+        if task.name not in prefixes:
+            sampling = header.sampling.get("tasks", {}).get(task.name, dict(task.sampling))
+            identity = [task.name, task.version, task.method]
+            prefixes[task.name] = hashlib.sha256(_bytes([header.model, common, sampling, identity]))
+        digest = prefixes[task.name].copy()
         extra = dict(item.extra)
         digest.update(_bytes([item.prompt, item.choices, item.labels, item.targets, extra]))
         return str(digest.hexdigest()[:32])
@@ -40,5 +40,5 @@ def key_maker(header: Header) -> KeyOf:
 
 
 def _bytes(value: object) -> bytes:
-    # ASCII, so that any text has bytes; `default` for paths and the like in a model's description.
+    # ASCII encodes any text; `default` is for values such as paths in a model's description.
     return json.dumps(value, sort_keys=True, default=str).encode("ascii")

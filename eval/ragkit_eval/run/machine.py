@@ -1,4 +1,4 @@
-"""What a run was made on: the commit of ragkit's checkout, processor, memory, GPUs."""
+"""Describe the machine of a run: the commit of ragkit's checkout, processor, memory, GPUs."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _TIMEOUT_S = 10.0  # arbitrary; both programs answer at once
 
 
 def commit() -> str:
-    """Return the git commit of the checkout that ragkit runs from, "+changes" when it has any.
+    """Return the git commit of ragkit's checkout, with "+changes" when it has uncommitted ones.
 
-    "" for an installed ragkit, also one whose environment lies in somebody's checkout.
+    "" for an installed ragkit, also one whose environment lies inside another checkout.
     """
-    here = Path(ragkit.__file__).resolve()
-    folder = str(here.parent)
-    if not _told("git", "-C", folder, "ls-files", str(here)):
+    module = Path(ragkit.__file__).resolve()
+    folder = str(module.parent)
+    if not _run_program("git", "-C", folder, "ls-files", str(module)):
         return ""
-    sha = _told("git", "-C", folder, "rev-parse", "HEAD")
-    return sha + ("+changes" if _told("git", "-C", folder, "status", "--porcelain") else "")
+    sha = _run_program("git", "-C", folder, "rev-parse", "HEAD")
+    return sha + ("+changes" if _run_program("git", "-C", folder, "status", "--porcelain") else "")
 
 
 def hardware() -> dict[str, Any]:
-    """Tell "cpu", "cores", "memory_gib" and "gpus", as far as the machine tells."""
+    """Return "platform", "cpu", "cores", "memory_gib" and "gpus", as far as they are known."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    gpus = _told("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    gpus = _run_program("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     return {
         "platform": platform.platform(),
-        "cpu": _cpu(),
+        "cpu": _read_cpu(),
         "cores": os.cpu_count(),
         "memory_gib": round(pages / 2**30, 1),
         "gpus": gpus.splitlines(),
     }
 
 
-def _cpu() -> str:
+def _read_cpu() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -49,14 +49,14 @@ def _cpu() -> str:
     return names[0] if names else platform.processor()
 
 
-def _told(program: str, *arguments: str) -> str:
-    """Return what a program prints; "" where it is missing or fails."""
-    found = shutil.which(program)
-    if found is None:
+def _run_program(program: str, *arguments: str) -> str:
+    """Return a program's output; "" where the program is missing or fails."""
+    path = shutil.which(program)
+    if path is None:
         return ""
     try:
-        done = subprocess.run(
-            [found, *arguments],
+        process = subprocess.run(
+            [path, *arguments],
             capture_output=True,
             text=True,
             errors="replace",
@@ -64,4 +64,4 @@ def _told(program: str, *arguments: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""Outcomes of other runs, found by key: what was asked before need not be asked again."""
+"""Find outcomes of other runs by key, so that equal items are not asked again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from ragkit_eval.record import Record, read_lines
 
 
 class Reuse:
-    """The finished items of some runs; errors are not among them.
+    """The finished items of some runs, without errors.
 
-    Their prompts, which are nearly all of a run, are not kept in memory: an item of equal key has
-    the same.
+    Prompts, most of a run's size, are not held in memory: an item of equal key has the same prompt.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        """Read the runs once. Raises NotFoundError, UsageError naming file and line."""
+        """Read the runs once. Raises NotFoundError, and UsageError naming file and line."""
         self._records: dict[str, Record] = {}
         for path in paths:
             for record in read_lines(path):
@@ -26,12 +25,12 @@ class Reuse:
                     self._records[record.key] = replace(record, prompt="", question="")
 
     def find(self, key: str, item: Item) -> Record | None:
-        """Return the outcome that has this key, made out to this item; None where there is none."""
-        found = self._records.get(key)
-        if found is None:
+        """Return the outcome of this key with the item's id and texts; None if there is none."""
+        record = self._records.get(key)
+        if record is None:
             return None
         return replace(
-            found,
+            record,
             id=item.id,
             group=item.group,
             cluster=item.cluster,

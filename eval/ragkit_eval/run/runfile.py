@@ -1,6 +1,6 @@
-"""The file of a run while it grows: one whole line per item, written at once.
+"""Write a run's file while it grows: one line per item, written at once.
 
-It knows the file, who else writes it, and what of a killed run it holds; nothing of asking.
+A lock keeps a second program from writing the same file.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ragkit.errors import BusyError, RagkitError, UsageError
 from ragkit.private_files import private
 from ragkit_eval.record import Header, Record, Status, header_line, read_lines, record_line
 
-_BEGINNING = b'{"type":"header"'
-_NOT_COMPARED = ("environment", "created", "label")  # a run may be ended on another day
+_FIRST_BYTES = b'{"type":"header"'
+_NOT_COMPARED = ("environment", "created", "label")  # a run may be continued on another day
 
 
 class RunFile(Closing):
-    """A run's file, open for writing. `finished` maps (task, id) to the key and status it holds."""
+    """A run's file, open for writing. `finished` maps (task, id) to the stored key and status."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self.finished: dict[tuple[str, str], tuple[str, Status]] = {}
@@ -31,10 +31,10 @@ class RunFile(Closing):
 
     @classmethod
     def open(cls, path: Path, header: Header, *, overwrite: bool = False) -> RunFile:
-        """Begin a run, or go on with one that was begun alike; a torn last line is cut off.
+        """Begin a run, or continue one with an equal header; an incomplete last line is cut off.
 
-        Raises UsageError for a file that holds something else, BusyError when another program is
-        writing it.
+        Raises UsageError for a file that holds something else, BusyError when another program
+        writes it.
         """
         try:
             file = open(path, "a+b", buffering=0, opener=private)  # noqa: SIM115  closed by close
@@ -43,16 +43,16 @@ class RunFile(Closing):
         run = cls(file, path)
         try:
             if not path.is_file():
-                raise UsageError(f"cannot write the run {path}: it is no ordinary file")
+                raise UsageError(f"cannot write the run {path}: it is not a regular file")
             run._lock()
-            run._begin(header, overwrite=overwrite)
+            run._write_or_check_header(header, overwrite=overwrite)
         except BaseException:
             file.close()
             raise
         return run
 
     def write(self, record: Record) -> None:
-        """Append one line; it is the system's when this returns, whatever becomes of this program.
+        """Append one line; the operating system has it when this returns.
 
         Raises RagkitError when the disk is full.
         """
@@ -70,54 +70,55 @@ class RunFile(Closing):
                 " another file"
             ) from error
 
-    def _begin(self, header: Header, *, overwrite: bool) -> None:
-        self._cut()  # which refuses what is no run: only a run may be overwritten
+    def _write_or_check_header(self, header: Header, *, overwrite: bool) -> None:
+        # First, because it refuses files that are not runs, which `overwrite` must not replace.
+        self._cut_incomplete_line()
         if overwrite:
             self._file.truncate(0)
         if self._file.seek(0, os.SEEK_END) == 0:
             self._append(header_line(header))
             return
         lines = read_lines(self._path)
-        before = next(lines)
-        assert isinstance(before, Header), "read_lines gives the header first"
-        self._compare(before, header)
+        existing = next(lines)
+        assert isinstance(existing, Header), "read_lines gives the header first"
+        self._compare(existing, header)
         for record in lines:
             assert isinstance(record, Record), "read_lines allows one header only"
             self.finished[record.task, record.id] = (record.key, record.status)
 
-    def _cut(self) -> None:
-        """Cut a last line off that its writer did not finish, from a file that is a run's."""
+    def _cut_incomplete_line(self) -> None:
+        """Cut off a last line that a killed writer left. Raises UsageError for other files."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(0)
-        beginning = self._file.read(len(_BEGINNING))
-        if not _BEGINNING.startswith(beginning) or (size and not beginning):
-            raise UsageError(f"{self._path} is there and is no run: name another file")
+        beginning = self._file.read(len(_FIRST_BYTES))
+        if not _FIRST_BYTES.startswith(beginning) or (size and not beginning):
+            raise UsageError(f"{self._path} exists and is not a run: name another file")
         self._file.truncate(_end_of_lines(self._file, size))
 
-    def _compare(self, before: Header, header: Header) -> None:
-        differing = list(_differences(before, header))
+    def _compare(self, existing: Header, header: Header) -> None:
+        differing = list(_list_differences(existing, header))
         if differing:
-            more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+            suffix = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
             raise UsageError(
-                f"{self._path} holds another run: {'; '.join(differing[:3])}{more}."
+                f"{self._path} holds another run: {'; '.join(differing[:3])}{suffix}."
                 " Name another file, or --overwrite it"
             )
 
     def _append(self, line: str) -> None:
-        # A model may say half a surrogate pair, which UTF-8 has no bytes for.
-        rest = memoryview(line.encode("utf-8", "replace") + b"\n")
+        # A model's output may hold half a surrogate pair, which UTF-8 cannot encode.
+        remaining = memoryview(line.encode("utf-8", "replace") + b"\n")
         try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
             raise RagkitError(
-                f"cannot write the run {self._path}: {error.strerror}. What is in it is kept: make"
-                " room, and run the same again"
+                f"cannot write the run {self._path}: {error.strerror}. Its items are kept: make"
+                " room, and run the same command again"
             ) from error
 
 
 def _end_of_lines(file: IO[bytes], size: int) -> int:
-    """Find where the last whole line ends, reading from the end."""
+    """Find where the last complete line ends, reading from the end."""
     end, step = size, 1 << 16
     while end > 0:
         start = max(0, end - step)
@@ -129,17 +130,21 @@ def _end_of_lines(file: IO[bytes], size: int) -> int:
     return 0
 
 
-def _differences(before: Header, now: Header) -> Iterator[str]:
-    """Name what differs between two headers, with both values."""
-    old, new = _flat(before), _flat(now)
-    names = ["tasks"] if old["tasks"] != new["tasks"] else sorted(old.keys() | new.keys())
+def _list_differences(existing: Header, current: Header) -> Iterator[str]:
+    """Yield each difference between two headers, with both values."""
+    stored, expected = _flatten(existing), _flatten(current)
+    names = (
+        ["tasks"]
+        if stored["tasks"] != expected["tasks"]
+        else sorted(stored.keys() | expected.keys())
+    )
     for name in names:
-        if old.get(name) != new.get(name):
-            yield f"{name} was {_short(old.get(name))} and is {_short(new.get(name))}"
+        if stored.get(name) != expected.get(name):
+            yield f"{name} was {_shorten(stored.get(name))} and is {_shorten(expected.get(name))}"
 
 
-def _flat(header: Header) -> dict[str, Any]:
-    """Give a header's values names that a person knows."""
+def _flatten(header: Header) -> dict[str, Any]:
+    """Return a header's values by readable names."""
     values = json.loads(header_line(header))
     for name in (*_NOT_COMPARED, "type", "format"):
         values.pop(name, None)
@@ -154,6 +159,6 @@ def _flat(header: Header) -> dict[str, Any]:
     return flat
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

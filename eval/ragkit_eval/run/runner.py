@@ -1,6 +1,6 @@
-"""Ask every item of some tasks, many at once, and write each outcome down as it comes.
+"""Ask the items of tasks concurrently, and write each outcome at once.
 
-It knows nothing of who answers. What it holds of a finished item is its id and key alone.
+Of a finished item only its id and key stay in memory.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ragkit_eval.run.reuse import Reuse
 from ragkit_eval.run.runfile import RunFile
 
 CONCURRENCY: Final = 32  # arbitrary: enough to fill a small server's batches
-_OK: Final = 0.5  # of a graded metric; of one that is 0 or 1 it means 1
+_OK: Final = 0.5  # for a graded metric; one that is 0 or 1 has to be 1
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a run is. `kept` items were in the file before, `reused` ones in other runs."""
+    """The progress of a run. `kept` items were in the file already, `reused` ones in other runs."""
 
     total: int
     ok: int = 0
@@ -42,14 +42,14 @@ class Counts:
         return self.ok + self.wrong + self.errors
 
     def add(self, status: Status) -> Counts:
-        """Count one outcome more."""
+        """Return the counts with one more outcome."""
         name = "errors" if status == "error" else status
         return replace(self, **{name: getattr(self, name) + 1})
 
 
 Progress = Callable[[Counts], None]
-_Ready = tuple[Task, Item, str]
-_Asked = tuple[Task, Item, str, Response]
+_Prompt = tuple[Task, Item, str]
+_Answered = tuple[Task, Item, str, Response]
 
 
 async def run_items(
@@ -65,33 +65,33 @@ async def run_items(
     overwrite: bool = False,
     reuse: Sequence[Path] = (),
 ) -> Counts:
-    """Ask all items of the tasks, `concurrency` at a time; go on where `out` has some of them.
+    """Ask all items of the tasks, `concurrency` at a time; continue a run that `out` holds in part.
 
-    A ModelError is the item's outcome; any other error of ragkit's ends the run, and what is
-    finished by then stays in `out`. Scoring runs in threads. Raises UsageError for a file that
-    holds another run, and for two items of one id; whatever else ends a run is raised as it came.
+    A ModelError is the item's outcome; any other error of ragkit ends the run, and finished items
+    stay in `out`. Scoring runs in threads. Raises UsageError for a file that holds another run, and
+    for two items of one id; any other error is raised unchanged.
     """
     if concurrency < 1:
         raise UsageError(f"concurrency {concurrency} is too small: use 1 or more")
     asks = {task.name: ask_for(task) for task in tasks}
     if len(asks) < len(tasks):
         raise UsageError("a task is named twice: name each once")
-    others = Reuse(reuse)
-    # Not waited for when the run is stopped: a program that is being scored has its own limits.
+    index = Reuse(reuse)
+    # A stopped run does not wait for them: a program that is being scored has its own limits.
     threads = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="scoring")
     try:
         with RunFile.open(out, header, overwrite=overwrite) as file:
             keys = key_of or key_maker(header)
-            going = _Going(tasks, asks, file, keys, progress, others, retry_errors=retry_errors)
-            going.begin(sum(task.items for task in header.tasks))
-            await going.run(concurrency, threads)
-            return going.counts
+            active = _ActiveRun(tasks, asks, file, keys, progress, index, retry_errors=retry_errors)
+            active.count_finished(sum(task.items for task in header.tasks))
+            await active.run(concurrency, threads)
+            return active.counts
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-class _Going:
-    """A run under way."""
+class _ActiveRun:
+    """A run in progress."""
 
     def __init__(
         self,
@@ -111,85 +111,85 @@ class _Going:
         self._key_of = key_of
         self._progress = progress or (lambda counts: None)
         self._reuse = reuse
-        self._again: frozenset[Status] = frozenset({"error"} if retry_errors else ())
+        self._retried: frozenset[Status] = frozenset({"error"} if retry_errors else ())
 
-    def begin(self, total: int) -> None:
-        """Count what the file has."""
+    def count_finished(self, total: int) -> None:
+        """Count the items that the file holds already."""
         self.counts = Counts(total)
         for _, status in self._file.finished.values():
-            if status not in self._again:
+            if status not in self._retried:
                 self.counts = self.counts.add(status)
         self.counts = replace(self.counts, kept=self.counts.done)
         self._progress(self.counts)
 
     async def run(self, concurrency: int, threads: ThreadPoolExecutor) -> None:
-        """Prepare, ask and score at once; none waits for another but for a queue that is full.
+        """Prepare, ask and score concurrently, connected by bounded queues.
 
-        Prompts are ready before a slot is free, so that the server never waits for them.
+        Prompts are prepared before a slot is free, so that the server never waits for them.
         """
-        ready: asyncio.Queue[_Ready | None] = asyncio.Queue(concurrency)
-        asked: asyncio.Queue[_Asked | None] = asyncio.Queue(concurrency)
+        prompts: asyncio.Queue[_Prompt | None] = asyncio.Queue(concurrency)
+        responses: asyncio.Queue[_Answered | None] = asyncio.Queue(concurrency)
         scorers = os.cpu_count() or 1
 
         async def prepare_all() -> None:
-            for one in self._waiting():
-                await ready.put(one)
+            for prompt in self._pending_prompts():
+                await prompts.put(prompt)
             for _ in range(concurrency):
-                await ready.put(None)
+                await prompts.put(None)
 
         async def ask_all() -> None:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(self._asking(ready, asked))
+                    group.create_task(self._ask_items(prompts, responses))
             for _ in range(scorers):
-                await asked.put(None)
+                await responses.put(None)
 
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(prepare_all())
                 group.create_task(ask_all())
                 for _ in range(scorers):
-                    group.create_task(self._scoring(asked, threads))
+                    group.create_task(self._score_responses(responses, threads))
         except BaseExceptionGroup as errors:
-            first = _first(errors)
+            first = _find_first(errors)
             raise first from first.__cause__
 
-    def _waiting(self) -> Iterator[_Ready]:
-        """Go through the items that have no outcome yet."""
+    def _pending_prompts(self) -> Iterator[_Prompt]:
+        """Yield the items without an outcome; write those that other runs have."""
         for task in self._tasks:
-            seen: set[str] = set()
+            ids: set[str] = set()
             for item in task.items():
-                if item.id in seen:
+                if item.id in ids:
                     raise UsageError(f"{task.name} has two items of the id {item.id!r}")
-                seen.add(item.id)
+                ids.add(item.id)
                 key = self._key_of(task, item)
-                had, status = self._file.finished.get((task.name, item.id), ("", "error"))
-                if had == key and status not in self._again:
+                stored_key, status = self._file.finished.get((task.name, item.id), ("", "error"))
+                if stored_key == key and status not in self._retried:
                     continue
-                found = self._reuse.find(key, item)
-                if found is None:
+                record = self._reuse.find(key, item)
+                if record is None:
                     yield task, item, key
                 else:
-                    self._write(found, reused=1)
+                    self._write(record, reused=1)
 
-    async def _asking(
-        self, ready: asyncio.Queue[_Ready | None], asked: asyncio.Queue[_Asked | None]
+    async def _ask_items(
+        self, prompts: asyncio.Queue[_Prompt | None], responses: asyncio.Queue[_Answered | None]
     ) -> None:
-        while (one := await ready.get()) is not None:
-            task, item, key = one
+        while (prompt := await prompts.get()) is not None:
+            task, item, key = prompt
             try:
                 response = await self._asks[task.name](item)
             except ModelError as error:
-                self._write(_failed(task, item, key, str(error)))
+                self._write(_make_error(task, item, key, str(error)))
             else:
-                await asked.put((task, item, key, response))
+                await responses.put((task, item, key, response))
 
-    async def _scoring(
-        self, asked: asyncio.Queue[_Asked | None], threads: ThreadPoolExecutor
+    async def _score_responses(
+        self, responses: asyncio.Queue[_Answered | None], threads: ThreadPoolExecutor
     ) -> None:
         loop = asyncio.get_running_loop()
-        while (one := await asked.get()) is not None:
-            self._write(await loop.run_in_executor(threads, _scored, *one))
+        while (response := await responses.get()) is not None:
+            self._write(await loop.run_in_executor(threads, _score_response, *response))
 
     def _write(self, record: Record, *, reused: int = 0) -> None:
         self._file.write(record)
@@ -198,27 +198,27 @@ class _Going:
         self._progress(self.counts)
 
 
-def _scored(task: Task, item: Item, key: str, response: Response) -> Record:
+def _score_response(task: Task, item: Item, key: str, response: Response) -> Record:
     try:
         scored = task.score(item, response)
     except RagkitError as error:
-        return _failed(task, item, key, f"could not be scored: {error}", response)
-    odd = next((name for name, value in scored.scores.items() if not isfinite(value)), None)
-    if odd is not None:
-        problem = f"could not be scored: {odd} is {scored.scores[odd]}, no number"
-        return _failed(task, item, key, problem, response)
+        return _make_error(task, item, key, f"could not be scored: {error}", response)
+    undefined = next((name for name, value in scored.scores.items() if not isfinite(value)), None)
+    if undefined is not None:
+        problem = f"could not be scored: {undefined} is {scored.scores[undefined]}, not a number"
+        return _make_error(task, item, key, problem, response)
     ok = scored.scores.get(task.metric, 0.0) >= _OK
-    return _record(task, item, key, "ok" if ok else "wrong", response, scored)
+    return _make_record(task, item, key, "ok" if ok else "wrong", response, scored)
 
 
-def _failed(
+def _make_error(
     task: Task, item: Item, key: str, problem: str, response: Response | None = None
 ) -> Record:
-    record = _record(task, item, key, "error", response or Response(), Scored("", {}))
+    record = _make_record(task, item, key, "error", response or Response(), Scored("", {}))
     return replace(record, error=" ".join(problem.split()))
 
 
-def _record(
+def _make_record(
     task: Task, item: Item, key: str, status: Status, response: Response, scored: Scored
 ) -> Record:
     usage = asdict(response.usage) if response.usage else {}
@@ -240,21 +240,21 @@ def _record(
         latency_s=round(response.latency_s, 6),
         first_token_s=response.first_token_s,
         usage={name: count for name, count in usage.items() if count is not None},
-        detail=_detail(response),
+        detail=_make_detail(response),
     )
 
 
-def _detail(response: Response) -> dict[str, object]:
-    """Keep what a prediction was read out of, besides what whoever answered kept."""
+def _make_detail(response: Response) -> dict[str, object]:
+    """Return a response's detail with the values that its prediction was read from."""
     detail = dict(response.detail)
     if response.top:
         detail["top"] = [[token, round(logprob, 6)] for token, logprob in response.top]
     if response.likelihoods:
-        detail["likelihoods"] = [asdict(one) for one in response.likelihoods]
+        detail["likelihoods"] = [asdict(likelihood) for likelihood in response.likelihoods]
     return detail
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first error that is no group."""
+def _find_first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error that is not a group."""
     first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    return _find_first(first) if isinstance(first, BaseExceptionGroup) else first

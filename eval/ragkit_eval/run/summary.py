@@ -1,4 +1,4 @@
-"""What a run scored: per task and per group, with intervals. Errors count 0, none is dropped."""
+"""Summarise a run: scores per task and per group, with intervals. Errors count 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragkit_eval.record import Record, Run, TaskHeader
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric's mean over so many items and its 95% interval, by cluster where items share one."""
+    """A metric's mean over `items` and its 95% interval, by cluster where items share one."""
 
     mean: float
     low: float
@@ -22,12 +22,12 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How one task went.
+    """The scores of one task.
 
-    `items` were to be asked and `answered` have a score; `errors` count 0 in every mean, and items
-    that have not come yet in none. `scores` has each metric and `groups` the first one of each
-    group; `group_mean` is the mean of the groups' means, None where there are none. `fallback` is
-    the share of answered items whose prediction a second rule had to find.
+    `items` are all items of the task and `answered` those with a score; `errors` count 0 in every
+    mean, missing items in none. `scores` has each metric and `groups` the first metric of each
+    group; `group_mean` is the mean of the groups' means, None without groups. `fallback` is the
+    share of answered items whose prediction a second rule found.
     """
 
     task: str
@@ -52,12 +52,12 @@ class Summary:
 
 
 def summarise(run: Run) -> Mapping[str, Summary]:
-    """Sum a run up, task by task; it may have been read without texts."""
-    return {task.name: _summary(task, run.of(task.name)) for task in run.header.tasks}
+    """Summarise a run, task by task; it may have been read without texts."""
+    return {task.name: _summarise_task(task, run.of(task.name)) for task in run.header.tasks}
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
-    """Write a summary as JSON values."""
+    """Return a summary as JSON values."""
     return {
         "task": summary.task,
         "metric": summary.metric,
@@ -74,38 +74,43 @@ def summary_json(summary: Summary) -> dict[str, Any]:
 
 
 def summary_lines(summaries: Mapping[str, Summary]) -> list[str]:
-    """Write summaries as a table: a row per task and metric, then its groups, indented."""
+    """Write summaries as a table: a row per task and metric, then the groups, indented."""
     rows = [("task", "metric", "score", "95% interval", "items", "errors", "fallback")]
     for summary in summaries.values():
-        told = (f"{summary.errors}", f"{100 * summary.fallback:.1f}%")
+        counts = (f"{summary.errors}", f"{100 * summary.fallback:.1f}%")
         for metric, score in summary.scores.items():
-            rows.append((summary.task, metric, *_cells(score), *told))
+            rows.append((summary.task, metric, *_score_cells(score), *counts))
         if summary.group_mean is not None:
             macro = (f"{summary.group_mean:.4f}", "", f"{len(summary.groups)}", "", "")
             rows.append(("", "mean of groups", *macro))
-        rows += [(f"  {name}", "", *_cells(one), "", "") for name, one in summary.groups.items()]
+        rows += [
+            (f"  {name}", "", *_score_cells(score), "", "")
+            for name, score in summary.groups.items()
+        ]
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    return ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
+    return ["  ".join(_align(row, widths)).rstrip() for row in rows]
 
 
 def coverage_line(summary: Summary) -> str:
-    """Say how many items of a task were answered, and what became of the others."""
-    said = (
+    """Write how many items of a task were answered, failed, or not asked yet."""
+    text = (
         f"{summary.task}: {summary.answered:,} of {summary.items:,} items answered"
         f" ({100 * summary.coverage:.4g}%), {summary.errors:,} error{'s' * (summary.errors != 1)}"
     )
-    return said + (f", {summary.missing:,} not asked yet" if summary.missing else "")
+    return text + (f", {summary.missing:,} not asked yet" if summary.missing else "")
 
 
-def _summary(task: TaskHeader, records: Sequence[Record]) -> Summary:
+def _summarise_task(task: TaskHeader, records: Sequence[Record]) -> Summary:
     answered = [record for record in records if record.status != "error"]
-    names = {task.metric: None} | {name: None for one in answered for name in sorted(one.scores)}
+    names = {task.metric: None} | {
+        name: None for record in answered for name in sorted(record.scores)
+    }
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.group, []).append(record)
-    found = {name: _score(task.metric, groups[name]) for name in sorted(groups) if name}
-    per_group = {name: score for name, score in found.items() if score is not None}
-    scores = {name: _score(name, records) for name in names}
+    group_scores = {name: _average(task.metric, groups[name]) for name in sorted(groups) if name}
+    per_group = {name: score for name, score in group_scores.items() if score is not None}
+    scores = {name: _average(name, records) for name in names}
     return Summary(
         task=task.name,
         metric=task.metric,
@@ -115,19 +120,23 @@ def _summary(task: TaskHeader, records: Sequence[Record]) -> Summary:
         fallback=fmean(record.fallback for record in answered) if answered else 0.0,
         scores={name: score for name, score in scores.items() if score is not None},
         groups=per_group,
-        group_mean=fmean(one.mean for one in per_group.values()) if len(per_group) > 1 else None,
+        group_mean=fmean(score.mean for score in per_group.values())
+        if len(per_group) > 1
+        else None,
     )
 
 
-def _score(metric: str, records: Sequence[Record]) -> Score | None:
-    """Average a metric over the items that have it; None where none has."""
+def _average(metric: str, records: Sequence[Record]) -> Score | None:
+    """Average a metric over the items that have it; None if none has."""
     from ragkit_eval.stats import mean_interval
 
-    told = [(value, one) for one in records if (value := one.value(metric)) is not None]
-    if not told:
+    values = [(value, record) for record in records if (value := record.value(metric)) is not None]
+    if not values:
         return None
-    interval = mean_interval([value for value, _ in told], [one.cluster for _, one in told])
-    return Score(interval.mean, interval.low, interval.high, len(told))
+    interval = mean_interval(
+        [value for value, _ in values], [record.cluster for _, record in values]
+    )
+    return Score(interval.mean, interval.low, interval.high, len(values))
 
 
 def _score_json(score: Score) -> dict[str, float]:
@@ -139,11 +148,11 @@ def _score_json(score: Score) -> dict[str, float]:
     }
 
 
-def _cells(score: Score) -> tuple[str, str, str]:
+def _score_cells(score: Score) -> tuple[str, str, str]:
     return f"{score.mean:.4f}", f"{score.low:.4f} to {score.high:.4f}", f"{score.items}"
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _align(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [
         cell.ljust(width) if n < 2 else cell.rjust(width)
         for n, (cell, width) in enumerate(zip(row, widths, strict=True))

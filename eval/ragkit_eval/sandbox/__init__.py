@@ -1,4 +1,4 @@
-"""Runs programs that nobody has read, confined by the kernel, and believes only a nonce."""
+"""Run untrusted programs confined by the kernel; success is proved by a nonce."""
 
 from ragkit_eval.sandbox.run import Limits, Outcome, Sandbox
 

@@ -1,7 +1,7 @@
-"""The filter of system calls that a confined program runs behind: what is not named is refused.
+"""Build the filter of system calls for a confined program; calls that it does not list are refused.
 
-Builds the kernel's BPF instructions as bytes; `inside.py` installs them. The lists are of Linux'
-own numbers, which never change, for x86-64 and aarch64.
+The filter is the kernel's BPF instructions as bytes, which `inside.py` installs. The numbers are
+Linux's for x86-64 and aarch64, which never change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from ragkit.errors import ModelError
 
-# What Python needs for files, memory, time, signals, threads and processes like itself: name,
+# Calls that Python needs for files, memory, time, signals, threads and its own processes: name,
 # number on x86-64, number on aarch64. There is no execve, no socket, no System V or POSIX IPC.
 _ALLOWED: Final = """
 read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68, open 2 -,
@@ -44,7 +44,7 @@ epoll_wait 232 -, epoll_pwait 281 22, sendto 44 206, recvfrom 45 207, sendmsg 46
 recvmsg 47 212, shutdown 48 210, getsockname 51 204, getpeername 52 205, getsockopt 55 209,
 setsockopt 54 208, getrandom 318 278
 """
-# Calls that are allowed with some first arguments alone, by machine.
+# Calls that are allowed with certain first arguments only, by machine.
 _CLONE: Final = {"x86_64": 56, "aarch64": 220}
 _SOCKETPAIR: Final = {"x86_64": 53, "aarch64": 199}
 # Every CLONE_NEW... flag of linux/sched.h: the call may make no namespace.
@@ -55,42 +55,40 @@ _ARCHITECTURE: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/au
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06  # linux/bpf_common.h
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENT_AT = 0, 4, 16  # in struct seccomp_data
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
-# As if the kernel did not have the call, so that the C library falls back from a new one.
+# ENOSYS, so that the C library falls back to an older call.
 _REFUSE: Final = 0x00050000 | 38
 
 
 def filter_for(machine: str) -> bytes:
     """Build the filter for a machine, as `platform.machine()` names it.
 
-    Raises ModelError for a machine whose numbers are not known here.
+    Raises ModelError for other machines.
     """
     if machine not in _ARCHITECTURE:
         raise ModelError(f"there is no filter of system calls for {machine}")
-    # A call in another architecture's way would have other numbers.
+    # A call by another architecture's convention has other numbers.
     code = _step(_LOAD, _ARCHITECTURE_AT)
     code += _step(_EQUAL, _ARCHITECTURE[machine], 1, 0) + _step(_RETURN, _KILL)
     code += _step(_LOAD, _NUMBER_AT)
-    for number in sorted(allowed(machine)):
+    for number in sorted(allowed_calls(machine)):
         code += _step(_EQUAL, number, 0, 1) + _step(_RETURN, _ALLOW)
-    code += _checked(_CLONE[machine], _step(_ANY_BIT, _NEW_NAMESPACE, 0, 1))
-    code += _checked(_SOCKETPAIR[machine], _step(_EQUAL, _AF_UNIX, 1, 0))
+    code += _check_argument(_CLONE[machine], _step(_ANY_BIT, _NEW_NAMESPACE, 0, 1))
+    code += _check_argument(_SOCKETPAIR[machine], _step(_EQUAL, _AF_UNIX, 1, 0))
     return code + _step(_RETURN, _REFUSE)
 
 
-def allowed(machine: str) -> set[int]:
-    """Return the numbers of the calls that are allowed whatever their arguments are."""
+def allowed_calls(machine: str) -> set[int]:
+    """Return the numbers of the calls that are allowed with any arguments."""
     column = list(_ARCHITECTURE).index(machine) + 1
     numbers = [entry.split()[column] for entry in _ALLOWED.split(",")]
     return {int(number) for number in numbers if number != "-"}
 
 
-def _checked(number: int, check: bytes) -> bytes:
-    """Allow a call when `check` of its first argument jumps over one step, else refuse it."""
-    looked_at = _step(_LOAD, _ARGUMENT_AT) + check
-    return (
-        _step(_EQUAL, number, 0, 4) + looked_at + _step(_RETURN, _REFUSE) + _step(_RETURN, _ALLOW)
-    )
+def _check_argument(number: int, condition: bytes) -> bytes:
+    """Allow a call when `condition` on its first argument jumps over one step, else refuse it."""
+    test = _step(_LOAD, _ARGUMENT_AT) + condition
+    return _step(_EQUAL, number, 0, 4) + test + _step(_RETURN, _REFUSE) + _step(_RETURN, _ALLOW)
 
 
-def _step(code: int, value: int, if_so: int = 0, if_not: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_so, if_not, value)
+def _step(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, jump_true, jump_false, value)

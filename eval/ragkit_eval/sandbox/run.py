@@ -1,6 +1,6 @@
-"""The outer half of the sandbox: starts a program, bounds its time and output, checks its nonce.
+"""The outer half of the sandbox: starts a program, limits its time and output, checks its nonce.
 
-How a process confines itself is `inside.py`; what programs mean, the caller knows.
+`inside.py` confines the process.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ragkit.errors import ModelError, UsageError
 from ragkit_eval.sandbox.calls import filter_for
 
 _INSIDE = Path(__file__).with_name("inside.py")
-_NOT_CONFINED = 96  # how inside.py ends when it cannot confine itself
-_CANNOT = "cannot run programs confined: "
+_NOT_CONFINED = 96  # exit status of inside.py when it cannot confine itself
+_UNCONFINED_MESSAGE = "cannot run programs confined: "
 _REASON_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use. The values are arbitrary, above what HumanEval's solutions need.
+    """The limits of a program; arbitrary values above the needs of HumanEval's solutions.
 
-    `processes` counts the program itself and its threads; `files_mb` is all that it may write.
+    `processes` counts the program and its threads; `files_mb` bounds all that it writes.
     """
 
     cpu_s: int = 10
@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether the tests ran to their end and passed, and if not why, in one line."""
+    """Whether the tests ended and passed; if not, the reason in one line."""
 
     passed: bool
     reason: str = ""
@@ -55,18 +55,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Runs Python programs with tests: process group and working folder of their own, `python -I`.
+    """Runs Python programs with tests, in a new process group and working folder, with `python -I`.
 
-    Confined, a program is in namespaces of its own: it sees the standard library read-only and an
+    A confined program runs in its own namespaces: it has the standard library read-only and an
     empty folder, no other file, no network, no other process; it has no capability and, when the
     caller is root, a user of its own. System calls that Python does not need are refused: it can
-    make no socket, no shared memory that outlives it, start no program. `weak` leaves only limits,
-    process group, the empty folder, -I and, where the machine has one, the filter of system calls:
-    such a program can read files.
+    create no socket and no shared memory that outlives it, and start no program. `weak` leaves the
+    limits, process group, empty folder, -I and, where the machine has one, the filter of system
+    calls: such a program can read files.
 
-    Success is a nonce that the trusted half fetches from a pipe after the tests, and prints. This
-    stops what goes wrong, ends early or claims to have passed; a program that knows this very
-    file and searches its own process for the pipe could still lie about its tests.
+    Success is a nonce that the trusted half reads from a pipe after the tests, and prints. This
+    detects programs that fail, end early or claim to have passed; a program that knows this file
+    and searches its own process for the pipe could still report a false result.
     """
 
     limits: Limits = Limits()
@@ -74,12 +74,12 @@ class Sandbox:
 
     @classmethod
     def open(cls, *, weak: bool = False, limits: Limits | None = None) -> Sandbox:
-        """Make a sandbox after trying it once.
+        """Make a sandbox after testing it once.
 
         Raises UsageError where this machine cannot confine programs, unless `weak`.
         """
         sandbox = cls(limits or Limits(), weak)
-        if not weak and (problem := _problem()):
+        if not weak and (problem := _find_problem()):
             raise UsageError(
                 f"this machine cannot confine programs ({problem}): run as root or allow user "
                 "namespaces, or accept less with --weak-sandbox (weak_sandbox=True)"
@@ -89,7 +89,7 @@ class Sandbox:
     def run(self, program: str, *, tests: str, entry_point: str) -> Outcome:
         """Run a program, then its tests, then `check(entry_point)`.
 
-        Raises ModelError when the sandbox itself cannot start.
+        Raises ModelError when the sandbox cannot start.
         """
         nonce = secrets.token_hex(16)
         job = {
@@ -104,9 +104,9 @@ class Sandbox:
         with tempfile.TemporaryDirectory(prefix="ragkit-sandbox-") as folder:
             code, output, problem = self._run(job, nonce, folder)
         if code == _NOT_CONFINED and not self.weak:
-            raise ModelError(_CANNOT + _last_line(output))
+            raise ModelError(_UNCONFINED_MESSAGE + _last_line(output))
         passed = not problem and code == 0 and output.endswith(nonce.encode() + b"\n")
-        return Outcome(True) if passed else Outcome(False, problem or _reason(code, output))
+        return Outcome(True) if passed else Outcome(False, problem or _find_reason(code, output))
 
     def _filter(self) -> bytes:
         try:
@@ -114,10 +114,10 @@ class Sandbox:
         except ModelError as error:
             if self.weak:
                 return b""
-            raise ModelError(f"{_CANNOT}{error}") from error
+            raise ModelError(f"{_UNCONFINED_MESSAGE}{error}") from error
 
     def _run(self, job: dict[str, object], nonce: str, folder: str) -> tuple[int, bytes, str]:
-        """Run the process to its end; return its status, its output, and the limit it broke."""
+        """Run the process to its end; return its status, its output, and an exceeded limit."""
         read_end, write_end = os.pipe()
         try:
             os.write(write_end, nonce.encode())
@@ -137,9 +137,9 @@ class Sandbox:
         finally:
             os.close(read_end)
         try:
-            output, problem = self._talk(process, json.dumps(job).encode())
+            output, problem = self._exchange(process, json.dumps(job).encode())
         finally:
-            # The group first: the first process may be gone while others of it are not.
+            # The group first: its first process may have ended before the others.
             _kill_group(process.pid)
             code = process.wait()
             for stream in (process.stdin, process.stdout):
@@ -147,8 +147,8 @@ class Sandbox:
                     stream.close()
         return code, output, problem
 
-    def _talk(self, process: subprocess.Popen[bytes], job: bytes) -> tuple[bytes, str]:
-        """Send the job and read output until the end, the deadline or the limit of output."""
+    def _exchange(self, process: subprocess.Popen[bytes], job: bytes) -> tuple[bytes, str]:
+        """Send the job and read output until its end, the deadline or the limit."""
         assert process.stdin is not None
         assert process.stdout is not None
         deadline = time.monotonic() + self.limits.wall_s
@@ -156,25 +156,25 @@ class Sandbox:
             process.stdin.write(job)
             process.stdin.close()
         except BrokenPipeError:
-            process.stdin = None  # it ended before reading: its output says why
+            process.stdin = None  # it ended before reading: its output has the reason
         output = b""
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while (left := deadline - time.monotonic()) > 0:
-                if not selector.select(left):
+            while (remaining_s := deadline - time.monotonic()) > 0:
+                if not selector.select(remaining_s):
                     continue
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 output += piece
                 if len(output) > self.limits.output_kb << 10:
                     return output, f"more than {self.limits.output_kb} KB of output"
                 if not piece:
-                    return self._ended(process, output, deadline)
+                    return self._wait_for_end(process, output, deadline)
         return output, f"not done after {self.limits.wall_s:g} s"
 
-    def _ended(
+    def _wait_for_end(
         self, process: subprocess.Popen[bytes], output: bytes, deadline: float
     ) -> tuple[bytes, str]:
-        """Wait for a process that has closed its output; a program may do so and go on."""
+        """Wait for a process that has closed its output, which may still be running."""
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -183,12 +183,12 @@ class Sandbox:
 
 
 @cache
-def _problem() -> str:
-    """Try the sandbox once; return why it does not work, "" when it does."""
+def _find_problem() -> str:
+    """Test the sandbox once; return the problem, "" if there is none."""
     try:
         outcome = Sandbox().run("x = 1", tests="def check(x): assert x == 1", entry_point="x")
     except ModelError as error:
-        return str(error).removeprefix(_CANNOT)
+        return str(error).removeprefix(_UNCONFINED_MESSAGE)
     return outcome.reason
 
 
@@ -197,7 +197,7 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _reason(code: int, output: bytes) -> str:
+def _find_reason(code: int, output: bytes) -> str:
     if code in (0, 1):
         return _last_line(output) if code == 1 else "ended before its tests did"
     signalled = -code if code < 0 else code - 128

@@ -1,9 +1,6 @@
-"""Labelled sets: questions with what is known of their answers, read from files and written.
+"""Read and write labelled sets: questions with labels of their answers."""
 
-Knows nothing of any system that is asked them.
-"""
-
-from ragkit_eval.sets.lines import own, write_set
+from ragkit_eval.sets.lines import ragkit_lines, write_set
 from ragkit_eval.sets.published import beir, clapnq, excerpts, squad
 from ragkit_eval.sets.reading import corpus_of, file_stem, joined, read_set
 from ragkit_eval.sets.values import Excerpt, LabelledSet, Question
@@ -18,7 +15,7 @@ __all__ = [
     "excerpts",
     "file_stem",
     "joined",
-    "own",
+    "ragkit_lines",
     "read_set",
     "squad",
     "write_set",

@@ -1,7 +1,4 @@
-"""Read JSON lines and their fields, naming file and line when something is not right.
-
-Knows nothing of what the fields mean.
-"""
+"""Read JSON lines and their fields; errors name file and line."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +11,7 @@ from ragkit_eval import strict_json
 
 T = TypeVar("T")
 
-_NAMES: Mapping[type, str] = {
+_TYPE_NAMES: Mapping[type, str] = {
     str: "a text",
     int: "a whole number",
     bool: "true or false",
@@ -24,7 +21,7 @@ _NAMES: Mapping[type, str] = {
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each line's place, as FILE:LINE, and its object; blank lines are passed over."""
+    """Yield each line's place, as FILE:LINE, and its object; blank lines are skipped."""
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             where = f"{path}:{number}"
@@ -43,7 +40,7 @@ def read_text(path: Path) -> str:
 
 
 def parsed(text: str, where: str) -> Any:
-    """Parse JSON that stands at `where`."""
+    """Parse JSON from the place `where`."""
     try:
         return strict_json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -53,14 +50,14 @@ def parsed(text: str, where: str) -> Any:
 
 
 def an_object(value: object, where: str) -> dict[str, Any]:
-    """Return what must be a JSON object."""
+    """Return a value that must be a JSON object."""
     if not isinstance(value, dict):
-        raise UsageError(f"{where}: not a JSON object but {_shown(value)}: write {{...}}")
+        raise UsageError(f"{where}: not a JSON object but {_shorten(value)}: write {{...}}")
     return value
 
 
 def field(values: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
-    """Return a field that must be there."""
+    """Return a required field."""
     if name not in values:
         close = get_close_matches(name, list(values), n=1)
         hint = f": is {close[0]!r} meant for it?" if close else ""
@@ -74,29 +71,29 @@ def optional(values: Mapping[str, Any], name: str, default: T, where: str) -> T:
     return default if value is None else typed(value, type(default), f"{name!r}", where)
 
 
-def typed(value: object, kind: type[T], what: str, where: str) -> T:
-    """Return a value that must be of a type; true is no number."""
+def typed(value: object, kind: type[T], subject: str, where: str) -> T:
+    """Return a value that must have a type; true is not a number."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UsageError(f"{where}: {what} must be {_NAMES[kind]}, not {_shown(value)}")
+        raise UsageError(f"{where}: {subject} must be {_TYPE_NAMES[kind]}, not {_shorten(value)}")
     return value
 
 
 def texts(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Return a list of texts, none where it is absent, each once."""
-    found: list[Any] = optional(values, name, [], where)
-    return tuple(dict.fromkeys(typed(one, str, f"each of {name!r}", where) for one in found))
+    """Return a list of texts without repetitions, empty where the field is absent."""
+    members: list[Any] = optional(values, name, [], where)
+    return tuple(dict.fromkeys(typed(text, str, f"each of {name!r}", where) for text in members))
 
 
 def only(values: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Refuse a field that is none of these, naming the close ones."""
-    known = list(names)
+    """Refuse a field that is not among these names, suggesting close ones."""
+    allowed = list(names)
     for name in values:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"is {close[0]!r} meant?" if close else f"known are {', '.join(known)}"
+        if name not in allowed:
+            close = get_close_matches(name, allowed, n=1)
+            hint = f"is {close[0]!r} meant?" if close else f"use one of {', '.join(allowed)}"
             raise UsageError(f"{where}: unknown field {name!r}: {hint}")
 
 
-def _shown(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+def _shorten(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."

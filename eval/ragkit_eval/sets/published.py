@@ -1,6 +1,4 @@
-"""Labelled sets in the formats they are published in: BEIR folders, SQuAD JSON, CLAPNQ JSON lines,
-and questions with excerpts as character offsets. Reads files; knows nothing of any system.
-"""
+"""Read labelled sets in published formats: BEIR, SQuAD, CLAPNQ, chunking_evaluation."""
 
 import csv
 import io
@@ -25,24 +23,24 @@ from ragkit_eval.sets.values import Excerpt, LabelledSet, Question
 
 
 def beir(folder: Path, name: str) -> LabelledSet:
-    """Read corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv, as BEIR lays them out.
+    """Read corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv, the layout of BEIR.
 
-    A document's text is its text field, preceded by the title where the text does not begin with
-    it. Judgements of grade 0 are kept; documents without text are left out.
+    A document's text is its text field, preceded by its title unless the text begins with it.
+    Judgements of grade 0 are included; documents without text are left out.
     """
     documents = {}
     for where, line in json_lines(folder / "corpus.jsonl"):
         title, text = optional(line, "title", "", where), field(line, "text", str, where)
-        whole = text if text.startswith(title) else f"{title}\n\n{text}"
-        document = _id(line, "_id", where)
+        full_text = text if text.startswith(title) else f"{title}\n\n{text}"
+        document = _read_id(line, "_id", where)
         if document in documents:
             raise UsageError(f"{where}: the document {document!r} is there twice: leave one out")
-        if whole.strip():
-            documents[document] = whole
-    qrels = _qrels(folder)
+        if full_text.strip():
+            documents[document] = full_text
+    qrels = _read_qrels(folder)
     questions = []
     for where, line in json_lines(folder / "queries.jsonl"):
-        number = _id(line, "_id", where)
+        number = _read_id(line, "_id", where)
         text = field(line, "text", str, where)
         questions.append(Question(number, text, relevant=qrels.get(number, {}), where=where))
     unknown = qrels.keys() - {question.id for question in questions}
@@ -51,56 +49,61 @@ def beir(folder: Path, name: str) -> LabelledSet:
             f"{folder}: the judgements name {len(unknown)} queries that queries.jsonl has not, such"
             f" as {min(unknown)!r}: correct them"
         )
-    return _checked(name, documents, questions, folder)
+    return _make_set(name, documents, questions, folder)
 
 
 def squad(path: Path, name: str) -> LabelledSet:
-    """Read a file of SQuAD's shape (CMRC 2018, DRCD too); each paragraph is a document."""
+    """Read a file in SQuAD's format (also CMRC 2018, DRCD); each paragraph is a document."""
     documents: dict[str, str] = {}
     questions: list[Question] = []
-    for number, (where, paragraph) in enumerate(_paragraphs(path)):
+    for number, (where, paragraph) in enumerate(_read_paragraphs(path)):
         document = str(paragraph.get("id", number))
         documents[document] = field(paragraph, "context", str, where)
-        for at, qa in _listed(paragraph, "qas", where):
+        for place, entry in _list_objects(paragraph, "qas", where):
             context = paragraph["context"]
             answers = tuple(
-                dict.fromkeys(_answer(one, context, w) for w, one in _listed(qa, "answers", at))
+                dict.fromkeys(
+                    _read_answer(answer, context, w)
+                    for w, answer in _list_objects(entry, "answers", place)
+                )
             )
             questions.append(
                 Question(
-                    _id(qa, "id", at),
-                    field(qa, "question", str, at),
+                    _read_id(entry, "id", place),
+                    field(entry, "question", str, place),
                     relevant={document: 1},
                     answers=answers,
-                    answerable=bool(answers) and not optional(qa, "is_impossible", False, at),
-                    where=at,
+                    answerable=bool(answers) and not optional(entry, "is_impossible", False, place),
+                    where=place,
                 )
             )
-    return _checked(name, documents, questions, path)
+    return _make_set(name, documents, questions, path)
 
 
 def clapnq(path: Path, name: str) -> LabelledSet:
-    """Read CLAPNQ's JSON lines: a passage per question; the answerable ones have marked sentences.
+    """Read CLAPNQ's JSON lines: one passage per question, whose answering sentences are marked.
 
-    `answers` are the marked sentences as they stand in the passage, `references` the answers that
-    people wrote from them; none for the unanswerable. Questions on the same passage are a group.
+    `answers` are the marked sentences of the passage, `references` the answers that people wrote
+    from them; unanswerable questions have none. Questions on the same passage are a group.
     """
     documents: dict[str, str] = {}
     groups: dict[str, str] = {}
     questions: list[Question] = []
     for where, line in json_lines(path):
-        number = _id(line, "id", where)
-        passages = _listed(line, "passages", where)
+        number = _read_id(line, "id", where)
+        passages = _list_objects(line, "passages", where)
         if len(passages) != 1:
             raise UsageError(f"{where}: {len(passages)} passages: CLAPNQ has one a question")
-        ((at, passage),) = passages
-        title, text = (field(passage, part, str, at) for part in ("title", "text"))
+        ((place, passage),) = passages
+        title, text = (field(passage, part, str, place) for part in ("title", "text"))
         documents[number] = f"{title}\n\n{text}"
-        outputs = _listed(line, "output", where)
-        marked = [one.strip() for w, out in outputs for one in texts(out, "selected_sentences", w)]
+        outputs = _list_objects(line, "output", where)
+        marked = [
+            text.strip() for w, out in outputs for text in texts(out, "selected_sentences", w)
+        ]
         written = [optional(out, "answer", "", w).strip() for w, out in outputs]
-        answers = tuple(dict.fromkeys(one for one in marked if one))
-        references = tuple(dict.fromkeys(one for one in written if one))
+        answers = tuple(dict.fromkeys(text for text in marked if text))
+        references = tuple(dict.fromkeys(text for text in written if text))
         questions.append(
             Question(
                 number,
@@ -113,16 +116,18 @@ def clapnq(path: Path, name: str) -> LabelledSet:
                 where=where,
             )
         )
-    return _checked(name, documents, questions, path)
+    return _make_set(name, documents, questions, path)
 
 
 def excerpts(folder: Path, name: str) -> LabelledSet:
-    """Read questions_df.csv and corpora/*.md, as the chunking_evaluation package lays them out."""
-    # Every kind of line end is one character here, as in what ragkit stores.
+    """Read questions_df.csv and corpora/*.md, the layout of the chunking_evaluation package."""
+    # Every line end becomes one character, as in the text that ragkit stores.
     documents = {path.stem: clean(read_text(path)) for path in sorted(folder.glob("corpora/*.md"))}
     path = folder / "questions_df.csv"
     questions = []
-    for number, (where, row) in enumerate(_rows(path, ("question", "references", "corpus_id"))):
+    for number, (where, row) in enumerate(
+        _read_rows(path, ("question", "references", "corpus_id"))
+    ):
         document = row["corpus_id"]
         if document not in documents:
             raise UsageError(f"{where}: there is no {folder / 'corpora' / document}.md")
@@ -143,16 +148,16 @@ def excerpts(folder: Path, name: str) -> LabelledSet:
                 where=where,
             )
         )
-    return _checked(name, documents, questions, folder)
+    return _make_set(name, documents, questions, folder)
 
 
-def _qrels(folder: Path) -> dict[str, dict[str, int]]:
+def _read_qrels(folder: Path) -> dict[str, dict[str, int]]:
     choices = [folder / "qrels.tsv", folder / "qrels" / "test.tsv"]
     path = next((choice for choice in choices if choice.is_file()), None)
     if path is None:
         raise NotFoundError(f"{folder} has no judgements: put them into qrels.tsv")
     qrels: dict[str, dict[str, int]] = {}
-    for where, row in _rows(path, ("query-id", "corpus-id", "score"), delimiter="\t"):
+    for where, row in _read_rows(path, ("query-id", "corpus-id", "score"), delimiter="\t"):
         try:
             grade = int(row["score"])
         except ValueError as error:
@@ -167,7 +172,7 @@ def _qrels(folder: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def _rows(
+def _read_rows(
     path: Path, columns: tuple[str, ...], *, delimiter: str = ","
 ) -> Iterator[tuple[str, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
@@ -185,23 +190,25 @@ def _rows(
         raise UsageError(f"{path}:{reader.line_num}: not CSV: {error}") from error
 
 
-def _paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    whole = an_object(parsed(read_text(path), str(path)), str(path))
-    for where, article in _listed(whole, "data", f"{path}:"):
-        yield from _listed(article, "paragraphs", where)
+def _read_paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    content = an_object(parsed(read_text(path), str(path)), str(path))
+    for where, article in _list_objects(content, "data", f"{path}:"):
+        yield from _list_objects(article, "paragraphs", where)
 
 
-def _listed(values: dict[str, Any], name: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the objects of a list with their places: one JSON file has no lines to name."""
-    found = []
+def _list_objects(
+    values: dict[str, Any], name: str, where: str
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the objects of a list with their places, since one JSON file has no lines to name."""
+    members = []
     for number, value in enumerate(field(values, name, list, where.rstrip(":"))):
-        at = f"{where} {name}[{number}]"
-        found.append((at, an_object(value, at)))
-    return found
+        place = f"{where} {name}[{number}]"
+        members.append((place, an_object(value, place)))
+    return members
 
 
-def _answer(values: dict[str, Any], context: str, where: str) -> str:
-    """Return an answer's text. CMRC 2018 has some that stand nowhere in their paragraph."""
+def _read_answer(values: dict[str, Any], context: str, where: str) -> str:
+    """Return an answer's text. CMRC 2018 has answers that are not in their paragraph."""
     text, start = field(values, "text", str, where), optional(values, "answer_start", 0, where)
     if start > len(context):
         raise UsageError(
@@ -211,7 +218,7 @@ def _answer(values: dict[str, Any], context: str, where: str) -> str:
     return text
 
 
-def _id(values: dict[str, Any], name: str, where: str) -> str:
+def _read_id(values: dict[str, Any], name: str, where: str) -> str:
     if name not in values:
         raise UsageError(f"{where}: there is no {name!r}")
     value = values[name]
@@ -220,7 +227,7 @@ def _id(values: dict[str, Any], name: str, where: str) -> str:
     return str(value)
 
 
-def _checked(
+def _make_set(
     name: str, documents: dict[str, str], questions: list[Question], path: Path
 ) -> LabelledSet:
     check_questions(questions, str(path))

@@ -1,7 +1,4 @@
-"""Read a labelled set of whatever known format, join several, and write a set's documents as files.
-
-Knows the formats' outward signs, not what is in them.
-"""
+"""Read a labelled set of any known format, join several, and write their documents as files."""
 
 import hashlib
 import re
@@ -12,7 +9,7 @@ from pathlib import Path
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.private_files import private
 from ragkit_eval.sets.fields import json_lines
-from ragkit_eval.sets.lines import own
+from ragkit_eval.sets.lines import ragkit_lines
 from ragkit_eval.sets.published import beir, clapnq, excerpts, squad
 from ragkit_eval.sets.values import LabelledSet
 
@@ -25,9 +22,9 @@ _STEM_CHARS = 100  # arbitrary: file systems allow 255 bytes, a character of Chi
 
 
 def read_set(path: Path) -> LabelledSet:
-    """Read a labelled set, recognising its format; its name is the path's own.
+    """Read a labelled set, recognising its format; its name is that of the path.
 
-    Raises NotFoundError, and UsageError naming the file and line that is not right.
+    Raises NotFoundError, and UsageError naming file and line.
     """
     name = path.resolve().stem if path.is_file() else path.resolve().name
     if not path.exists():
@@ -40,12 +37,12 @@ def read_set(path: Path) -> LabelledSet:
         return squad(path, name)
     if path.suffix == ".jsonl":
         _, first = next(json_lines(path), ("", {}))
-        return (clapnq if {"passages", "output"} <= first.keys() else own)(path, name)
-    raise UsageError(f"{path} is no labelled set: it takes {_FORMATS}")
+        return (clapnq if {"passages", "output"} <= first.keys() else ragkit_lines)(path, name)
+    raise UsageError(f"{path} is not a labelled set: use {_FORMATS}")
 
 
 def joined(sets: Sequence[LabelledSet]) -> LabelledSet:
-    """Make one set of several. Raises UsageError for names that mean two things."""
+    """Join several sets into one. Raises UsageError for one name of two different documents."""
     if len(sets) == 1:
         return sets[0]
     documents: dict[str, str] = {}
@@ -57,9 +54,9 @@ def joined(sets: Sequence[LabelledSet]) -> LabelledSet:
                     " different names"
                 )
     ids = [question.id for labelled in sets for question in labelled.questions]
-    apart = len(ids) == len(set(ids))
+    distinct = len(ids) == len(set(ids))
     questions = tuple(
-        question if apart else replace(question, id=f"{labelled.name}/{question.id}")
+        question if distinct else replace(question, id=f"{labelled.name}/{question.id}")
         for labelled in sets
         for question in labelled.questions
     )
@@ -67,9 +64,9 @@ def joined(sets: Sequence[LabelledSet]) -> LabelledSet:
 
 
 def corpus_of(labelled: LabelledSet, folder: Path) -> Mapping[str, Path]:
-    """Write a set's own documents as text files into a folder that exists, to be ingested.
+    """Write a set's documents as text files into an existing folder.
 
-    Returns each document's file. Raises UsageError for a set that has no documents.
+    Returns each document's file. Raises UsageError for a set without documents.
     """
     check_documents(labelled)
     files = {name: folder / f"{file_stem(name)}.txt" for name in labelled.documents}
@@ -80,7 +77,7 @@ def corpus_of(labelled: LabelledSet, folder: Path) -> Mapping[str, Path]:
 
 
 def check_documents(labelled: LabelledSet) -> None:
-    """Raise UsageError for a set that has no documents of its own."""
+    """Raise UsageError for a set without documents."""
     if not labelled.documents:
         raise UsageError(
             f"the set {labelled.name} has no documents of its own: ingest them, and name their"
@@ -89,12 +86,12 @@ def check_documents(labelled: LabelledSet) -> None:
 
 
 def file_bytes(text: str) -> bytes:
-    """Return what `corpus_of` writes of a text; half of a surrogate pair has no bytes."""
+    """Encode a text as `corpus_of` writes it; half of a surrogate pair is replaced."""
     return text.encode("utf-8", "replace")
 
 
 def file_stem(name: str) -> str:
-    """Return the name under which `corpus_of` writes a document: its own where a file can have it.
+    """Return the file name of a document without suffix: its own name where a file can have it.
 
     >>> file_stem("DEV_0"), file_stem("a/b")
     ('DEV_0', 'a_b-c14cddc0')

@@ -1,7 +1,4 @@
-"""What a labelled set is: documents by name, and questions with what is known of their answers.
-
-Plain values; they know nothing of files and of systems. What a set does not label is empty.
-"""
+"""Define the values of a labelled set: documents, questions and excerpts."""
 
 import hashlib
 import json
@@ -12,9 +9,9 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A place that answers: `start:end` are code points of the document's text.
+    """A span that answers: `start:end` are code points of the document's text.
 
-    `text` is what the labels say stands there; "" where they do not say.
+    `text` is the labelled text of the span; "" without one.
     """
 
     document: str
@@ -25,12 +22,12 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with what is known of its answer; what a set does not label is empty.
+    """A question with its labels; absent labels are empty.
 
-    `relevant` grades documents, `answers` are accepted answer strings, `excerpts` are places, and
-    `references` are whole answers as people wrote them, where a set has them besides. `answerable`
-    is None where nobody said. `group` names what several questions share, so that they are not
-    independent. `where` is the file and line that errors name, and no part of its value.
+    `relevant` grades documents, `answers` are accepted answer strings, `excerpts` are spans, and
+    `references` are entire answers written by people. `answerable` is None without a label. `group`
+    names what several questions share, so that they are not independent. `where` is the file and
+    line that errors name, and is not compared.
     """
 
     id: str
@@ -46,38 +43,38 @@ class Question:
 
     @property
     def cluster(self) -> str:
-        """Return its group; without one the only document it is about, else its own id."""
-        about = {name for name, grade in self.relevant.items() if grade > 0}
-        about |= {excerpt.document for excerpt in self.excerpts}
-        return self.group or (about.pop() if len(about) == 1 else self.id)
+        """Return the group; without one the only document of the labels, else the id."""
+        documents = {name for name, grade in self.relevant.items() if grade > 0}
+        documents |= {excerpt.document for excerpt in self.excerpts}
+        return self.group or (documents.pop() if len(documents) == 1 else self.id)
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """Return what an answer is compared with: references, else answers, else excerpts."""
+        """Return the references, else answers, else excerpts, which an answer is compared with."""
         places = tuple(dict.fromkeys(excerpt.text for excerpt in self.excerpts if excerpt.text))
         return self.references or self.answers or places
 
     def as_json(self) -> dict[str, Any]:
-        """Return ragkit's own format of it, without what is empty."""
+        """Return the question in ragkit's format, without empty fields."""
         values: dict[str, Any] = {
             "id": self.id,
             "question": self.text,
             "answers": list(self.answers),
             "references": list(self.references),
             "relevant": dict(self.relevant),
-            "spans": [_place(excerpt) for excerpt in self.excerpts],
+            "spans": [_span_json(excerpt) for excerpt in self.excerpts],
             "group": self.group,
             "tags": dict(self.tags),
         }
-        kept = {name: value for name, value in values.items() if value}
-        return kept if self.answerable is None else kept | {"answerable": self.answerable}
+        present = {name: value for name, value in values.items() if value}
+        return present if self.answerable is None else present | {"answerable": self.answerable}
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
     """Documents by name, and questions about them.
 
-    Without documents the questions are about those of some collection.
+    Without documents the questions are about a collection's.
     """
 
     name: str
@@ -94,7 +91,7 @@ class LabelledSet:
     def limited(self, limit: int | None) -> Self:
         """Return at most `limit` of its questions, drawn by the hash of their ids, in their order.
 
-        Everybody draws the same, and a larger draw holds the smaller one.
+        The draw is the same everywhere, and a larger draw includes a smaller one.
         """
         if limit is None or limit >= len(self.questions):
             return self
@@ -103,7 +100,7 @@ class LabelledSet:
         return replace(self, questions=tuple(q for q in self.questions if q.id in ids))
 
 
-def _place(excerpt: Excerpt) -> dict[str, Any]:
+def _span_json(excerpt: Excerpt) -> dict[str, Any]:
     place = {"document": excerpt.document, "start": excerpt.start, "end": excerpt.end}
     return place | {"text": excerpt.text} if excerpt.text else place
 
@@ -113,4 +110,4 @@ def _digest(text: str) -> bytes:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, sort_keys=True)  # ASCII alone: whatever a text holds can be encoded
+    return json.dumps(value, sort_keys=True)  # ASCII encodes any text

@@ -1,4 +1,4 @@
-"""Try a grid of options on half of the questions, and confirm the best of them on the other."""
+"""Try a grid of options on half of the questions, and confirm the best on the other half."""
 
 from typing import TYPE_CHECKING
 

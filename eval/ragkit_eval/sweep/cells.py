@@ -1,7 +1,4 @@
-"""One cell of a grid as a run file: settings, a collection, a knowledge base, all questions asked.
-
-It knows how a cell is made and asked; nothing of which cell is better.
-"""
+"""Run one cell of a grid: make its collection and knowledge base, and ask all questions."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from ragkit_eval.rag.answers import MEASURES, TEXT_METRICS, rag_task
 from ragkit_eval.rag.asking import DEPTH, knowledge_ask, search_ask
 from ragkit_eval.rag.found import retrieval_task
 from ragkit_eval.rag.labels import locate
-from ragkit_eval.rag.languages import language_notes, tell
+from ragkit_eval.rag.languages import language_notes, print_notes
 from ragkit_eval.rag.model import fitted_cutoff, model_of
 from ragkit_eval.rag.running import run_task
 from ragkit_eval.sets import LabelledSet
@@ -30,8 +27,8 @@ if TYPE_CHECKING:
     from ragkit_eval.item import Ask, Task
     from ragkit_eval.record import Run
 
-# What `rag_task` scores without being asked for it.
-_SCORED: Final = (
+# Metrics that `rag_task` always has.
+_STANDARD_METRICS: Final = (
     *("", "answer_score", "contains", "refused_rightly", "language_match"),
     *("groundedness", "citation_validity", "citation_recall"),
     *MEASURES,
@@ -43,7 +40,7 @@ _SCORED: Final = (
 class Cells:
     """Runs cells in an open database; `folder` is where their run files go.
 
-    `concurrency` None is 8 questions at once for a language model and 1 without.
+    `concurrency` None means 8 concurrent questions with a language model and 1 without.
     """
 
     database: Database
@@ -55,18 +52,18 @@ class Cells:
     overwrite: bool = False
     quiet: bool = True
     embedders: dict[tuple[str, int | None], Embedder] = field(default_factory=dict)
-    notes_printed: set[str] = field(default_factory=set)  # once for all cells
+    notes_printed: set[str] = field(default_factory=set)  # each note is printed once for all cells
 
-    def _notes(
+    def _print_new_notes(
         self, labelled: LabelledSet, uris: Mapping[str, str], kb: KnowledgeBase
     ) -> tuple[str, ...]:
         notes = language_notes(labelled, uris, kb)
-        tell([note for note in notes if note not in self.notes_printed])
+        print_notes([note for note in notes if note not in self.notes_printed])
         self.notes_printed.update(notes)
         return notes
 
     def run(self, cell: Cell, labelled: LabelledSet, stage: str) -> Run:
-        """Ask a cell all questions, or what its run file lacks, and return the run."""
+        """Ask a cell all questions that its run file lacks, and return the run."""
         from ragkit import build
         from ragkit.answer.templates import Templates
         from ragkit.knowledge import KnowledgeBase
@@ -78,12 +75,12 @@ class Cells:
         opened = KnowledgeBase.over(
             self.database, settings, collection=collection, embedder=embedder
         )
-        kb = _adapted(opened, cell)
+        kb = _adapt(opened, cell)
         uris = locate(labelled, kb.store, kb.collection)
-        task, ask = self._task(labelled, uris, kb)
+        task, ask = self._open_task(labelled, uris, kb)
         answers = self.grid.task == "answers"
         if answers:
-            kb.load_entailment()  # one line now, not an error for each question
+            kb.load_entailment()  # fails here once, not for each question
         writer = build.language_model(settings) if answers else None
         cutoff = fitted_cutoff(kb, settings.tenant)
         if cell.values.get("refusal_threshold") and cutoff is None:
@@ -99,7 +96,7 @@ class Cells:
             cutoff=cutoff,
             decoding=asdict(build.decoding(settings)) if writer else None,
             nli_model=settings.nli_model if answers else None,
-            notes=self._notes(labelled, uris, kb),
+            notes=self._print_new_notes(labelled, uris, kb),
         )
         return run_task(
             task,
@@ -112,16 +109,16 @@ class Cells:
             quiet=self.quiet,
         )
 
-    def _task(self, labelled: LabelledSet, uris: Any, kb: KnowledgeBase) -> tuple[Task, Ask]:
+    def _open_task(self, labelled: LabelledSet, uris: Any, kb: KnowledgeBase) -> tuple[Task, Ask]:
         metric = self.grid.metric
         if self.grid.task == "retrieval":
             return retrieval_task(labelled, [metric] if metric else (), uris=uris), search_ask(kb)
-        extra = () if metric in _SCORED else (metric,)
+        extra = () if metric in _STANDARD_METRICS else (metric,)
         return rag_task(labelled, metrics=extra, uris=uris), knowledge_ask(kb)
 
 
 def settings_of(cell: Cell, settings: Settings) -> Settings:
-    """Return the settings with a cell's in their place. Raises SettingsError naming the cell."""
+    """Return the settings with a cell's values. Raises SettingsError naming the cell."""
     try:
         return settings_with(settings, cell.settings())
     except SettingsError as error:
@@ -129,14 +126,14 @@ def settings_of(cell: Cell, settings: Settings) -> Settings:
 
 
 def settings_with(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the settings with some in their place, checked as all are. Raises SettingsError."""
+    """Return the settings with some values replaced, and validated. Raises SettingsError."""
     from ragkit.settings import Settings
 
-    given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return Settings(**{**given, **values})
+    current = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return Settings(**{**current, **values})
 
 
-def _adapted(kb: KnowledgeBase, cell: Cell) -> KnowledgeBase:
+def _adapt(kb: KnowledgeBase, cell: Cell) -> KnowledgeBase:
     values = cell.values
     return kb.adapted(
         mode=values.get("mode"),

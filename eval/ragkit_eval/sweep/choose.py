@@ -1,7 +1,7 @@
-"""Choose a cell on one half of the questions, and confirm it on the other.
+"""Choose a cell on one half of the questions, and confirm it on the other half.
 
-Choosing needs no significance, because the confirming half has not been looked at: one test on
-it, of the one cell that was chosen, is the claim. Knows nothing of how cells are run.
+The choice needs no significance, because the confirming half is unused until then: the one test on
+it, of the one chosen cell, is the claim.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ RunCell = Callable[[Cell, Literal["choose", "confirm"]], Run]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """How a cell did on the choosing half; the baseline has no difference from itself."""
+class TriedCell:
+    """A cell's result on the choosing half; the baseline has no difference from itself."""
 
     cell: Cell
     mean: Interval
@@ -34,16 +34,16 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a sweep found.
+class SweepOutcome:
+    """The result of a sweep.
 
-    `chosen` is the cell of the highest mean on the choosing half, None where that is the
-    baseline's; `confirmed` its difference from the baseline on the confirming half.
+    `chosen` is the cell of the highest mean on the choosing half, None if that is the baseline;
+    `confirmed` is its difference from the baseline on the confirming half.
     """
 
     metric: str
-    tried: tuple[Tried, ...]
-    chosen: Tried | None
+    tried: tuple[TriedCell, ...]
+    chosen: TriedCell | None
     confirmed: Difference | None
     latency: Ratio | None
     comparisons: tuple[Comparison, ...]
@@ -63,35 +63,37 @@ def choose(
     metric: str = "",
     seed: int = 0,
     samples: int = SAMPLES,
-) -> Outcome:
+) -> SweepOutcome:
     """Run all cells on the choosing half, then the best and the baseline on the confirming half.
 
-    The first cell is the baseline; `metric` is the task's own where it is "". Raises UsageError
-    where runs cannot be compared, as compare does.
+    The first cell is the baseline; `metric` "" means the task's first metric. Raises UsageError
+    where runs cannot be compared, as `compare` does.
     """
     runs = [run(cell, "choose") for cell in cells]
     metric = metric or runs[0].header.tasks[0].metric
     _check_answered(runs)
     compared = compare(runs, [metric], seed=seed, samples=samples)
-    tried = _tried(cells, runs, compared)
-    best = max(tried[1:], key=lambda one: one.difference.difference.mean if one.difference else -1)
+    tried = _collect_results(cells, runs, compared)
+    best = max(
+        tried[1:], key=lambda cell: cell.difference.difference.mean if cell.difference else -1
+    )
     if best.difference is None or best.difference.difference.mean <= 0:
-        return Outcome(metric, tried, None, None, None, (compared,), tuple(runs))
-    again = [run(cell, "confirm") for cell in (cells[0], best.cell)]
-    confirmed = compare(again, [metric], seed=seed, samples=samples)
-    return Outcome(
+        return SweepOutcome(metric, tried, None, None, None, (compared,), tuple(runs))
+    confirming = [run(cell, "confirm") for cell in (cells[0], best.cell)]
+    confirmed = compare(confirming, [metric], seed=seed, samples=samples)
+    return SweepOutcome(
         metric,
         tried,
         best,
         confirmed.rows[0],
         confirmed.latencies[0] if confirmed.latencies else None,
         (compared, confirmed),
-        (*runs, *again),
+        (*runs, *confirming),
     )
 
 
 def _check_answered(runs: Sequence[Run]) -> None:
-    """Raise UsageError where a cell answered nothing: its zeros say nothing of its options."""
+    """Raise UsageError if a cell has errors only: its zeros do not measure its options."""
     for run in runs:
         if run.records and all(record.status == "error" for record in run.records):
             raise UsageError(
@@ -100,13 +102,15 @@ def _check_answered(runs: Sequence[Run]) -> None:
             )
 
 
-def _tried(cells: Sequence[Cell], runs: Sequence[Run], compared: Comparison) -> tuple[Tried, ...]:
+def _collect_results(
+    cells: Sequence[Cell], runs: Sequence[Run], compared: Comparison
+) -> tuple[TriedCell, ...]:
     rows = {row.candidate: row for row in compared.rows}
     ratios = {ratio.candidate: ratio for ratio in compared.latencies}
-    found = []
+    results = []
     for cell, run, name in zip(cells, runs, compared.runs, strict=True):
         row = rows.get(name)
         mean = row.b if row else compared.rows[0].a
         errors = sum(record.status == "error" for record in run.records)
-        found.append(Tried(cell, mean, row, ratios.get(name), errors, run))
-    return tuple(found)
+        results.append(TriedCell(cell, mean, row, ratios.get(name), errors, run))
+    return tuple(results)

@@ -1,4 +1,4 @@
-"""A sweep's outcome in plain words, as Markdown and as JSON. It decides nothing."""
+"""Write a sweep's outcome as plain text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from ragkit_eval.compare_text import as_finite, cell, coverage_lines, sentence
-from ragkit_eval.sweep.choose import Outcome, Tried
+from ragkit_eval.sweep.choose import SweepOutcome, TriedCell
 
 _COLUMNS = ("", "cell", "mean (95%)", "against the baseline", "p (Holm)", "latency", "errors")
 
 
-def rows(outcome: Outcome) -> list[list[str]]:
+def rows(outcome: SweepOutcome) -> list[list[str]]:
     """Return a row per cell, best first, the baseline marked."""
-    ordered = sorted(outcome.tried, key=lambda one: -one.mean.mean)
-    return [_row(one, chosen=one is outcome.chosen) for one in ordered]
+    ordered = sorted(outcome.tried, key=lambda tried: -tried.mean.mean)
+    return [_row(tried, chosen=tried is outcome.chosen) for tried in ordered]
 
 
 def columns() -> tuple[str, ...]:
@@ -23,8 +23,8 @@ def columns() -> tuple[str, ...]:
     return _COLUMNS
 
 
-def verdict(outcome: Outcome) -> Iterator[str]:
-    """Yield what was found: chosen on one half, and what the other half says of it."""
+def verdict(outcome: SweepOutcome) -> Iterator[str]:
+    """Yield the choice of the first half, and what the other half shows of it."""
     baseline = outcome.tried[0].cell.label
     if outcome.chosen is None or outcome.confirmed is None:
         yield (
@@ -42,7 +42,7 @@ def verdict(outcome: Outcome) -> Iterator[str]:
         yield f"No significant winner: this data does not show that it is better than {baseline}."
 
 
-def markdown(outcome: Outcome, questions: tuple[int, int]) -> str:
+def markdown(outcome: SweepOutcome, questions: tuple[int, int]) -> str:
     """Write the outcome as Markdown."""
     out = [
         f"## Sweep by {cell(outcome.metric)}",
@@ -60,13 +60,13 @@ def markdown(outcome: Outcome, questions: tuple[int, int]) -> str:
     return "\n".join(out) + "\n"
 
 
-def remarks_of(outcome: Outcome) -> Iterator[str]:
-    """Yield what is not whole in the runs."""
+def remarks_of(outcome: SweepOutcome) -> Iterator[str]:
+    """Yield the gaps in the runs: missing items and errors."""
     for compared in outcome.comparisons:
         yield from coverage_lines(compared)
 
 
-def as_json(outcome: Outcome, questions: tuple[int, int]) -> dict[str, Any]:
+def as_json(outcome: SweepOutcome, questions: tuple[int, int]) -> dict[str, Any]:
     """Return the outcome as JSON values."""
     chosen = outcome.chosen
     values: dict[str, Any] = as_finite(
@@ -74,25 +74,25 @@ def as_json(outcome: Outcome, questions: tuple[int, int]) -> dict[str, Any]:
             "verdict": outcome.verdict,
             "metric": outcome.metric,
             "questions": {"choose": questions[0], "confirm": questions[1]},
-            "winner": chosen.cell.shown()
+            "winner": chosen.cell.masked_values()
             if chosen is not None and outcome.verdict == "winner"
             else None,
-            "chosen": None if chosen is None else chosen.cell.shown(),
+            "chosen": None if chosen is None else chosen.cell.masked_values(),
             "confirmed": None
             if outcome.confirmed is None
             else {**asdict(outcome.confirmed), "says": sentence(outcome.confirmed)},
             "says": list(verdict(outcome)),
             "cells": [
                 {
-                    "options": one.cell.shown(),
-                    "label": one.cell.label,
-                    "mean": asdict(one.mean),
-                    "difference": None if one.difference is None else asdict(one.difference),
-                    "latency": None if one.latency is None else asdict(one.latency.ratio),
-                    "errors": one.errors,
-                    "run": str(one.run.path),
+                    "options": tried.cell.masked_values(),
+                    "label": tried.cell.label,
+                    "mean": asdict(tried.mean),
+                    "difference": None if tried.difference is None else asdict(tried.difference),
+                    "latency": None if tried.latency is None else asdict(tried.latency.ratio),
+                    "errors": tried.errors,
+                    "run": str(tried.run.path),
                 }
-                for one in outcome.tried
+                for tried in outcome.tried
             ],
             "runs": [str(run.path) for run in outcome.runs],
         }
@@ -100,18 +100,18 @@ def as_json(outcome: Outcome, questions: tuple[int, int]) -> dict[str, Any]:
     return values
 
 
-def _row(one: Tried, *, chosen: bool) -> list[str]:
-    mean = f"{one.mean.mean:.3f} ({one.mean.low:.3f} to {one.mean.high:.3f})"
-    row = one.difference
+def _row(tried: TriedCell, *, chosen: bool) -> list[str]:
+    mean = f"{tried.mean.mean:.3f} ({tried.mean.low:.3f} to {tried.mean.high:.3f})"
+    row = tried.difference
     if row is None:
-        return ["baseline", one.cell.label, mean, "", "", "", str(one.errors)]
+        return ["baseline", tried.cell.label, mean, "", "", "", str(tried.errors)]
     difference = row.difference
     return [
         "chosen" if chosen else "",
-        one.cell.label,
+        tried.cell.label,
         mean,
         f"{difference.mean:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})",
         f"{row.p_holm:.3f}",
-        f"{one.latency.ratio.mean:.2f} x" if one.latency else "",
-        str(one.errors),
+        f"{tried.latency.ratio.mean:.2f} x" if tried.latency else "",
+        str(tried.errors),
     ]

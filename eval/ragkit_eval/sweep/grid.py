@@ -1,7 +1,4 @@
-"""A grid: which values of which options are tried, read from a TOML file and checked whole.
-
-Knows which options there are and what each one changes; nothing of how a cell is run.
-"""
+"""Read a grid, the options and values that a sweep tries, from a TOML file, and check it."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ from ragkit.types import Mode
 
 TaskKind = Literal["retrieval", "answers"]
 
-# What is asked for with each question.
-ASKED: Final = ("mode", "passages", "refusal_threshold", "instructions")
-# Settings that change what is stored: such a cell has a collection of its own.
-STORED: Final = (
+# Options of a question.
+QUESTION_OPTIONS: Final = ("mode", "passages", "refusal_threshold", "instructions")
+# Settings that change what is stored: such a cell has a separate collection.
+INGEST_SETTINGS: Final = (
     "chunk_tokens",
     "chunk_overlap_tokens",
     "embed_model",
@@ -32,8 +29,8 @@ STORED: Final = (
     "stem",
     "cjk",
 )
-# Settings that change what is found in it.
-FOUND: Final = (
+# Settings that change a search.
+SEARCH_SETTINGS: Final = (
     "reranker",
     "reranker_model",
     "rerank_candidates",
@@ -43,8 +40,8 @@ FOUND: Final = (
     "queries",
     "infer_filters",
 )
-# Settings that change how an answer is written from what was found.
-WRITTEN: Final = (
+# Settings that change how an answer is written from the passages.
+ANSWER_SETTINGS: Final = (
     "llm_url",
     "llm_model",
     "llm_context_tokens",
@@ -56,53 +53,57 @@ WRITTEN: Final = (
     "prompts",
     "nli_model",
 )
-_SEARCHED: Final = ("mode", *STORED, *FOUND)  # all that a search depends on
+_SEARCH_OPTIONS: Final = (
+    "mode",
+    *INGEST_SETTINGS,
+    *SEARCH_SETTINGS,
+)  # everything that a search depends on
 _KEYS: Final = ("task", "metric", "documents", "grid")
-_MOST_CELLS = 200  # arbitrary: only catches slips
+_MAX_CELLS = 200  # arbitrary: only catches mistakes
 _NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One choice of a value for each option; `label` names those that vary."""
+    """A value for each option; `label` names the options that vary."""
 
     values: Mapping[str, Any]
     label: str
 
     @property
     def stem(self) -> str:
-        """Return a name for its files: readable, and of this cell alone."""
+        """Return a readable name for the cell's files, which no other cell has."""
         safe = "".join(c if c.isalnum() or c in "=.-" else "-" for c in self.label)
         return f"{safe[:_NAME_CHARS].strip('-')}-{_hash([self.label, self.options()])}"
 
     def options(self) -> dict[str, Any]:
-        """Return its options without the address of a server, which may move or hold a password."""
-        return {name: value for name, value in self.shown().items() if name != "llm_url"}
+        """Return the options without a server's address, which may change or hold a password."""
+        return {name: value for name, value in self.masked_values().items() if name != "llm_url"}
 
-    def shown(self) -> dict[str, Any]:
-        """Return its options as they may be written down, without a password in an address."""
+    def masked_values(self) -> dict[str, Any]:
+        """Return the options for printing, with passwords in addresses masked."""
         addresses = {"llm_url", "reranker"} & self.values.keys()
         return {**self.values, **{name: masked(name, self.values[name]) for name in addresses}}
 
     def settings(self) -> dict[str, Any]:
         """Return the settings among its options."""
-        return {name: value for name, value in self.values.items() if name not in ASKED}
+        return {name: value for name, value in self.values.items() if name not in QUESTION_OPTIONS}
 
-    def stored(self) -> dict[str, Any]:
+    def stored_values(self) -> dict[str, Any]:
         """Return the settings that change what is stored."""
-        return {name: self.values[name] for name in STORED if name in self.values}
+        return {name: self.values[name] for name in INGEST_SETTINGS if name in self.values}
 
     def collection(self, documents: str) -> str:
-        """Name the collection in which `documents`, named in any way, are stored like this."""
-        return f"sweep-{_hash({**self.stored(), 'documents': documents})}"
+        """Name the collection of `documents`, any name of them, stored with these settings."""
+        return f"sweep-{_hash({**self.stored_values(), 'documents': documents})}"
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The options and their values, the first of each being the baseline's.
+    """The options and their values, the first value of each being the baseline's.
 
     `documents` are the paths that are ingested for options that change what is stored. `metric`
-    decides; "" is the task's own.
+    decides; "" means the task's first metric.
     """
 
     axes: Mapping[str, tuple[Any, ...]]
@@ -113,17 +114,17 @@ class Grid:
     def cells(self) -> tuple[Cell, ...]:
         """Return each combination, the baseline first."""
         varying = [name for name, values in self.axes.items() if len(values) > 1]
-        found = []
+        cells = []
         for chosen in itertools.product(*self.axes.values()):
             values = dict(zip(self.axes, chosen, strict=True))
             label = ", ".join(f"{name}={masked(name, values[name])}" for name in varying)
-            found.append(Cell(values, label))
-        return tuple(found)
+            cells.append(Cell(values, label))
+        return tuple(cells)
 
     @property
     def stores(self) -> bool:
         """Tell whether an option changes what is stored."""
-        return any(name in STORED for name in self.axes)
+        return any(name in INGEST_SETTINGS for name in self.axes)
 
 
 def read_grid(path: Path) -> Grid:
@@ -136,107 +137,113 @@ def read_grid(path: Path) -> Grid:
     except OSError as error:
         raise NotFoundError(f"cannot read the grid {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the grid is not UTF-8: save it so") from error
+        raise UsageError(f"{path}: the grid is not UTF-8: save it as UTF-8") from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from error
     for key in values:
-        _known(key, _KEYS, f"{path}: a key", "options stand under [grid]")
+        _check_known(key, _KEYS, f"{path}: a key", "options stand under [grid]")
     grid = Grid(
-        axes=_axes(values.get("grid"), path),
-        task=_task(values.get("task", "answers"), path),
-        metric=_text(values.get("metric", ""), f"{path}: metric"),
+        axes=_parse_axes(values.get("grid"), path),
+        task=_parse_task(values.get("task", "answers"), path),
+        metric=_parse_text(values.get("metric", ""), f"{path}: metric"),
         documents=tuple(
-            _document(one, path) for one in _list(values.get("documents", []), path, "documents")
+            _find_document(document, path)
+            for document in _parse_list(values.get("documents", []), path, "documents")
         ),
     )
-    _check_together(grid, path)
+    _check_grid(grid, path)
     return grid
 
 
-def _axes(options: object, path: Path) -> Mapping[str, tuple[Any, ...]]:
+def _parse_axes(options: object, path: Path) -> Mapping[str, tuple[Any, ...]]:
     if not isinstance(options, dict) or not options:
         raise UsageError(f'{path}: there is no [grid]: write [grid], mode = ["hybrid", "dense"]')
     axes: dict[str, tuple[Any, ...]] = {}
-    for name, given in options.items():
-        _known(name, (*ASKED, *STORED, *FOUND, *WRITTEN), f"{path}: an option of [grid]", "")
-        values = tuple(given) if isinstance(given, list) else (given,)
+    for name, listed in options.items():
+        _check_known(
+            name,
+            (*QUESTION_OPTIONS, *INGEST_SETTINGS, *SEARCH_SETTINGS, *ANSWER_SETTINGS),
+            f"{path}: an option of [grid]",
+            "",
+        )
+        values = tuple(listed) if isinstance(listed, list) else (listed,)
         if not values:
             raise UsageError(f"{path}: {name} has no value: write one or more")
         written = [json.dumps(value, default=str) for value in values]
         if len(set(written)) < len(written):
             raise UsageError(f"{path}: {name} has a value twice: write each once")
         for value in values:
-            _check(name, value, path)
+            _check_value(name, value, path)
         axes[name] = values
     return axes
 
 
-def _check(name: str, value: object, path: Path) -> None:
-    """Check what the settings do not: the options that go with a question."""
+def _check_value(name: str, value: object, path: Path) -> None:
+    """Check the options of a question; the settings check their own values."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    right = {
+    valid = {
         "mode": value in get_args(Mode),
         "passages": isinstance(value, int) and number and 1 <= value <= 100,
         "refusal_threshold": number and 0 <= float(str(value)) <= 1,
         "instructions": isinstance(value, str),
     }.get(name, number or isinstance(value, str))
-    if not right:
-        wanted = {
+    if not valid:
+        expected = {
             "mode": f"one of {', '.join(get_args(Mode))}",
             "passages": "a whole number from 1 to 100",
             "refusal_threshold": "a number from 0 to 1",
             "instructions": "a text",
         }.get(name, "a number or a text")
-        raise UsageError(f"{path}: {name} = {value!r}: it takes {wanted}")
+        raise UsageError(f"{path}: {name} = {value!r}: it takes {expected}")
 
 
-def _check_together(grid: Grid, path: Path) -> None:
-    idle = [name for name in grid.axes if name not in _SEARCHED]
-    if grid.task == "retrieval" and idle:
+def _check_grid(grid: Grid, path: Path) -> None:
+    unused = [name for name in grid.axes if name not in _SEARCH_OPTIONS]
+    if grid.task == "retrieval" and unused:
         raise UsageError(
-            f'{path}: {idle[0]} changes no search: take it away, or write task = "answers"'
+            f'{path}: {unused[0]} changes no search: remove it, or write task = "answers"'
         )
     count = 1
     for values in grid.axes.values():
         count *= len(values)
     if count < 2:
         raise UsageError(f"{path}: nothing varies: give an option two values or more")
-    if count > _MOST_CELLS:
-        raise UsageError(f"{path}: {count} cells are more than {_MOST_CELLS}: try fewer values")
+    if count > _MAX_CELLS:
+        raise UsageError(f"{path}: {count} cells are more than {_MAX_CELLS}: try fewer values")
 
 
-def _task(value: object, path: Path) -> TaskKind:
+def _parse_task(value: object, path: Path) -> TaskKind:
     for kind in get_args(TaskKind):
         if value == kind:
-            found: TaskKind = kind
-            return found
+            checked: TaskKind = kind
+            return checked
     raise UsageError(f'{path}: task = {value!r}: write "retrieval" or "answers"')
 
 
-def _document(value: object, path: Path) -> Path:
-    found = path.parent / _text(value, f"{path}: documents")
-    if not found.exists():
-        raise NotFoundError(f"{path}: there are no documents in {found}: correct the path")
-    return found
+def _find_document(value: object, path: Path) -> Path:
+    document = path.parent / _parse_text(value, f"{path}: documents")
+    if not document.exists():
+        raise NotFoundError(f"{path}: there are no documents in {document}: correct the path")
+    return document
 
 
-def _text(value: object, where: str) -> str:
+def _parse_text(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{where}: {value!r} is no text: put it in quotation marks")
     return value
 
 
-def _list(value: object, path: Path, name: str) -> Sequence[object]:
-    return value if isinstance(value, list) else [_text(value, f"{path}: {name}")]
+def _parse_list(value: object, path: Path, name: str) -> Sequence[object]:
+    return value if isinstance(value, list) else [_parse_text(value, f"{path}: {name}")]
 
 
-def _known(name: str, known: Sequence[str], what: str, hint: str) -> None:
-    if name not in known:
-        close = get_close_matches(name, known, 3) or list(known)
+def _check_known(name: str, allowed: Sequence[str], subject: str, hint: str) -> None:
+    if name not in allowed:
+        close = get_close_matches(name, allowed, 3) or list(allowed)
         remedy = f"; {hint}" if hint else ""
-        raise UsageError(f"{what} is unknown: {name}: did you mean {', '.join(close)}?{remedy}")
+        raise UsageError(f"{subject} is unknown: {name}: did you mean {', '.join(close)}?{remedy}")
 
 
 def _hash(value: object) -> str:

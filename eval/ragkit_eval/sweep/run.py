@@ -1,4 +1,4 @@
-"""A whole sweep over a labelled set: split, run the cells, choose and confirm, write it down."""
+"""Run a sweep over a labelled set: split, run the cells, choose, confirm, and write the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragkit_eval.files import write_whole
 from ragkit_eval.stats.bootstrap import SAMPLES
 from ragkit_eval.sweep import choose_text
 from ragkit_eval.sweep.cells import Cells, settings_of
-from ragkit_eval.sweep.choose import Outcome, choose
+from ragkit_eval.sweep.choose import SweepOutcome, choose
 from ragkit_eval.sweep.grid import Cell, Grid
 from ragkit_eval.sweep.split import halves
 from ragkit_eval.sweep.stored import Collections
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
-    """A sweep's outcome, how many questions each half has, and the collections it filled."""
+class SweepResult:
+    """A sweep's outcome, the number of questions in each half, and the collections it filled."""
 
-    outcome: Outcome
+    outcome: SweepOutcome
     questions: tuple[int, int]
     collections: tuple[str, ...]
 
@@ -47,12 +47,12 @@ def sweep(
     overwrite: bool = False,
     quiet: bool = True,
     on_cell: Callable[[str], None] = lambda line: None,
-) -> Swept:
-    """Try all cells of a grid on one half of a set's questions, and confirm the best on the other.
+) -> SweepResult:
+    """Try all cells of a grid on half of a set's questions, and confirm the best on the other half.
 
-    Every cell is a run file in `folder`, so that a sweep that was stopped goes on; sweep.json and
-    sweep.md there say what was found. Options that change what is stored get collections of their
-    own. Raises UsageError, SettingsError naming the cell, RagkitError when ingesting fails.
+    Every cell is a run file in `folder`, so that a stopped sweep can be continued; sweep.json and
+    sweep.md there hold the result. Options that change what is stored get separate collections.
+    Raises UsageError, SettingsError naming the cell, RagkitError when ingesting fails.
     """
     from ragkit.store.open import open_database
 
@@ -60,8 +60,8 @@ def sweep(
     parts = {"choose": choosing, "confirm": confirming}
     cells = grid.cells()
     for cell in cells:
-        settings_of(cell, settings)  # whatever is wrong is said before anything runs
-    _make(folder)
+        settings_of(cell, settings)  # raises for invalid values before any cell runs
+    _make_folder(folder)
     collections = Collections(grid, labelled, folder, collection)
     with open_database(settings) as database:
         runner = Cells(
@@ -83,18 +83,18 @@ def sweep(
         outcome = choose(cells, run, metric=grid.metric, seed=seed, samples=samples)
     questions = (len(choosing.questions), len(confirming.questions))
     _write(outcome, questions, folder)
-    return Swept(outcome, questions, collections.made)
+    return SweepResult(outcome, questions, collections.names)
 
 
-def _write(outcome: Outcome, questions: tuple[int, int], folder: Path) -> None:
+def _write(outcome: SweepOutcome, questions: tuple[int, int], folder: Path) -> None:
     values = choose_text.as_json(outcome, questions)
     text = json.dumps(values, ensure_ascii=False, indent=2, default=str) + "\n"
     write_whole(folder / "sweep.json", text)
     write_whole(folder / "sweep.md", choose_text.markdown(outcome, questions))
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         make_private(folder)
     except OSError as error:
-        raise UsageError(f"the folder {folder} cannot be made: {error.strerror}") from error
+        raise UsageError(f"the folder {folder} cannot be created: {error.strerror}") from error

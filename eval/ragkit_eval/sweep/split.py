@@ -1,4 +1,4 @@
-"""Two halves of a labelled set: one to choose with, one to confirm on. No cluster is in both."""
+"""Split a labelled set into two halves, to choose with and to confirm on, by cluster."""
 
 import hashlib
 from dataclasses import replace
@@ -8,11 +8,11 @@ from ragkit_eval.sets import LabelledSet, Question
 
 
 def halves(labelled: LabelledSet, *, seed: int) -> tuple[LabelledSet, LabelledSet]:
-    """Split by cluster, in an order that a hash of seed and cluster gives; each goes to the half
-    that is behind, so that their sizes differ by no more than the largest cluster.
+    """Split by cluster, in an order given by a hash of seed and cluster.
 
-    The same for everybody, whatever the order of the questions. Raises UsageError for fewer than
-    two clusters in each half.
+    Each cluster goes to the smaller half, so that their sizes differ by no more than the largest
+    cluster. The halves do not depend on the order of the questions. Raises UsageError for fewer
+    than two clusters in each half.
     """
     clusters: dict[str, list[Question]] = {}
     for question in labelled.questions:

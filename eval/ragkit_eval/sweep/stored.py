@@ -1,6 +1,6 @@
-"""Collections of a sweep: the documents ingested once for each way of storing them.
+"""Fill the collections of a sweep: ingest the documents once for each way of storing them.
 
-It runs `ragkit ingest` as a program, as a user would; knows nothing of questions.
+It runs `ragkit ingest` as a program, as a user would.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ragkit.errors import RagkitError, UsageError
 from ragkit.private_files import make_private
 from ragkit_eval.rag.documents import collection_for
 from ragkit_eval.sets import LabelledSet, corpus_of
-from ragkit_eval.sweep.grid import STORED, Cell, Grid
+from ragkit_eval.sweep.grid import INGEST_SETTINGS, Cell, Grid
 
 if TYPE_CHECKING:
     from ragkit.settings import Settings
 
-_PASSED: Final = (*STORED, "home", "database_url", "tenant", "embed_device")
-_SAID_CHARS = 500
+_PASSED: Final = (*INGEST_SETTINGS, "home", "database_url", "tenant", "embed_device")
+_OUTPUT_CHARS = 500
 
 
 class Collections:
-    """Names the collection of each cell, filled when it is first asked for."""
+    """Names the collection of each cell, and fills it at its first use."""
 
     def __init__(
         self, grid: Grid, labelled: LabelledSet, folder: Path, collection: str | None
@@ -36,15 +36,15 @@ class Collections:
                 "documents that are ingested for a sweep get collections of their own: leave"
                 f" --collection {collection} out"
             )
-        own = bool(grid.documents or (labelled.documents and collection is None))
-        if grid.stores and not own:
-            options = ", ".join(name for name in grid.axes if name in STORED)
+        ingested = bool(grid.documents or (labelled.documents and collection is None))
+        if grid.stores and not ingested:
+            options = ", ".join(name for name in grid.axes if name in INGEST_SETTINGS)
             raise UsageError(
                 f"{options}: the documents have to be ingested for it: write"
                 ' documents = ["FOLDER"] into the grid, or take a set that has its own'
             )
-        self._given = None if own else collection
-        self._own = own
+        self._collection = None if ingested else collection
+        self._ingested = ingested
         self._grid = grid
         self._labelled = labelled
         self._folder = folder
@@ -52,22 +52,22 @@ class Collections:
 
     def of(self, cell: Cell, settings: Settings) -> str:
         """Return the collection's name. Raises RagkitError when nothing could be ingested."""
-        if not self._own:
-            return self._given or settings.collection
+        if not self._ingested:
+            return self._collection or settings.collection
         paths = [path.resolve() for path in self._grid.documents]
         about = " ".join(map(str, paths)) or collection_for(self._labelled)
         name = cell.collection(about)
         if name not in self._filled:
-            ingest(paths or [self._written()], name, settings)
+            ingest(paths or [self._write_documents()], name, settings)
             self._filled[name] = cell.label
         return name
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Return the names of the collections that this sweep filled."""
         return tuple(self._filled)
 
-    def _written(self) -> Path:
+    def _write_documents(self) -> Path:
         folder = self._folder / "documents"
         make_private(folder)
         corpus_of(self._labelled, folder)
@@ -75,30 +75,30 @@ class Collections:
 
 
 def ingest(paths: Sequence[Path], collection: str, settings: Settings) -> None:
-    """Ingest into a collection with these settings; what is there unchanged is left alone.
+    """Ingest into a collection with these settings; unchanged documents are skipped.
 
-    Files that fail are told on standard error and fail alike in every cell. Raises RagkitError
-    when the program fails otherwise.
+    Failed files are listed on standard error; they fail in every cell. Raises RagkitError when the
+    program fails otherwise.
     """
     command = [sys.executable, "-m", "ragkit", "ingest", *map(str, paths)]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--collection", collection],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
-        env=_environment(settings),
+        env=_make_environment(settings),
     )
-    if done.returncode == 3:
-        sys.stderr.write(done.stdout)
-    elif done.returncode != 0:
-        said = " ".join(done.stdout.split())[:_SAID_CHARS]
+    if process.returncode == 3:
+        sys.stderr.write(process.stdout)
+    elif process.returncode != 0:
+        output = " ".join(process.stdout.split())[:_OUTPUT_CHARS]
         raise RagkitError(
             f"the documents could not be ingested into {collection}"
-            f" (exit code {done.returncode}): {said or 'see above'}"
+            f" (exit code {process.returncode}): {output or 'see above'}"
         )
 
 
-def _environment(settings: Settings) -> Mapping[str, str]:
+def _make_environment(settings: Settings) -> Mapping[str, str]:
     """Return this process's variables, with those that decide what is stored, and where."""
     variables = dict(os.environ)
     for name in _PASSED:

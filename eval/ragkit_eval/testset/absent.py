@@ -1,6 +1,6 @@
-"""Whether something stands nowhere in a collection, as far as words can show.
+"""Check by words that something stands nowhere in a collection.
 
-That it is there in other words, or in another language, cannot be seen so.
+The check cannot see it in other words or in another language.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ragkit.answer.quotations import fold
 from ragkit.text.analyse import analyse
-from ragkit_eval.testset.rivals import MOST_LOOKED_AT, Words
+from ragkit_eval.testset.rivals import MAX_PASSAGES, Words
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A collection whose passages, all of them, are looked through."""
+    """A collection whose passages are searched by words."""
 
     store: Store
     name: str
 
     def passages_with(self, terms: frozenset[str]) -> list[Hit]:
-        """Return the passages that hold all of some terms, at most `MOST_LOOKED_AT`."""
+        """Return the passages that hold all of some terms, at most `MAX_PASSAGES`."""
         return Words(self.store, self.name, terms).in_passages(terms, 1.0)
 
     def lacks(self, literal: str) -> bool:
-        """Tell whether no passage has this text, whatever its case, spaces and hyphens."""
+        """Tell whether no passage has this text, ignoring case, spaces and hyphens."""
         terms = frozenset(analyse(literal))
         if not terms:
             return False
         hits = self.passages_with(terms)
-        bare = _bare(literal)
-        # More passages than are looked at: one of the others may have it.
-        return len(hits) < MOST_LOOKED_AT and all(bare not in _bare(hit.text) for hit in hits)
+        bare = _fold_text(literal)
+        # With more passages than that, an unread one may have the text.
+        return len(hits) < MAX_PASSAGES and all(bare not in _fold_text(hit.text) for hit in hits)
 
     def lacks_words(self, wordings: Iterable[str]) -> bool:
-        """Tell whether no passage holds all the words of any of these wordings."""
+        """Tell whether no passage holds all words of any of these wordings."""
         return all(
             not self.passages_with(terms)
             for wording in wordings
@@ -49,5 +49,5 @@ class Collected:
         )
 
 
-def _bare(text: str) -> str:
+def _fold_text(text: str) -> str:
     return re.sub(r"[\s-]", "", fold(text).text)

@@ -1,7 +1,4 @@
-"""What a sentence counts or measures, as a question and its answer, in either language.
-
-It knows nothing of documents.
-"""
+"""Make questions for the amounts, dates and times of a sentence, in English or Chinese."""
 
 from __future__ import annotations
 
@@ -15,20 +12,21 @@ from ragkit_eval.testset.wording import Amount
 
 
 def amounts(sentence: str, weight: Callable[[str], float], text: str = "") -> Iterator[Amount]:
-    """Yield the questions that a sentence's numbers, dates and times can be asked with.
+    """Yield the questions that ask for a sentence's numbers, dates and times.
 
-    `weight` says how rare a term is; `text` is the document's, which tells names from words.
+    `weight` returns a term's rarity; `text` is the document's, which distinguishes names from
+    words.
 
-    >>> [one] = amounts("The course lasts four hours and takes place upstairs.", len)
-    >>> one.question, one.answer
+    >>> [amount] = amounts("The course lasts four hours and takes place upstairs.", len)
+    >>> amount.question, amount.answer
     ('How long does the course last?', 'four hours')
-    >>> [one] = amounts("标定水槽长36米，水位由步进电机控制。", len)
-    >>> one.question, one.answer
+    >>> [amount] = amounts("标定水槽长36米，水位由步进电机控制。", len)
+    >>> amount.question, amount.answer
     ('标定水槽长多少米？', '36米')
     """
     for blank in blanks(sentence, weight):
         if blank.kind not in {"date", "time", "number"}:
             continue
-        asked = chinese(sentence, blank) if has_cjk(sentence) else english(sentence, blank, text)
-        if asked is not None:
-            yield asked
+        amount = chinese(sentence, blank) if has_cjk(sentence) else english(sentence, blank, text)
+        if amount is not None:
+            yield amount

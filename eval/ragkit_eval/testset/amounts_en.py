@@ -1,7 +1,6 @@
-"""An English sentence with an amount turned into a question: how many, how much, how long, when.
+"""Turn an English sentence with an amount into a question: how many, how much, how long, when.
 
-The sentence is turned round its verb, which is one of a list; any other is left alone. It knows no
-grammar beyond that.
+The sentence is rearranged around its verb, which has to be in a list; other sentences give none.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Final
 from ragkit_eval.testset.blanks import Blank
 from ragkit_eval.testset.wording import Amount, mid_sentence, searchable
 
-MOST_SUBJECT_WORDS: Final = 9  # arbitrary, and so is the next one
-MOST_WORDS_AFTER: Final = 10
+MAX_SUBJECT_WORDS: Final = 9  # arbitrary, and so is the next one
+MAX_WORDS_AFTER: Final = 10
 
 _TIME_UNIT = re.compile(
     r"(?:(?:working|calendar|business|full|paid|consecutive) )?"
@@ -75,65 +74,65 @@ _OF_DATE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A sentence cut at its verb and its amount; `after` is what follows the amount, in words."""
+    """A sentence split at its verb and its amount; `tail` are the words that follow the amount."""
 
     subject: list[str]
     verb: str
     between: list[str]
     preposition: str
     number: str
-    after: list[str]
+    tail: list[str]
 
 
 def english(sentence: str, blank: Blank, text: str = "") -> Amount | None:
-    """Turn "Files are kept for 7 years." into "For how long are files kept?"; None for others.
+    """Turn "Files are kept for 7 years." into "For how long are files kept?"; None for other forms.
 
-    `text` is the document's, which tells names from words.
+    `text` is the document's, which distinguishes names from words.
     """
-    parts = _parts(sentence, blank)
-    asked = _asked(parts, blank) if parts else None
-    if parts is None or asked is None:
+    parts = _split_sentence(sentence, blank)
+    wording = _word_opening(parts, blank) if parts else None
+    if parts is None or wording is None:
         return None
-    opening, after, answer = asked
-    if len(after) > MOST_WORDS_AFTER or (parts.verb == "have" and opening == "How long"):
+    opening, tail, answer = wording
+    if len(tail) > MAX_WORDS_AFTER or (parts.verb == "have" and opening == "How long"):
         return None
     subject = mid_sentence(" ".join(parts.subject), text)
     for article in ("The", "A", "An", "Every", "Each", "All"):
         if subject.startswith(f"{article} "):
             subject = subject[:1].lower() + subject[1:]
-    helper, main = _helper(parts.verb)
-    words = [opening, helper, subject, *main, *parts.between, *after]
+    helper, main = _choose_auxiliary(parts.verb)
+    words = [opening, helper, subject, *main, *parts.between, *tail]
     question = searchable(" ".join(filter(None, words))).rstrip(" .")
     return Amount(f"{question}?", searchable(answer))
 
 
-def _parts(sentence: str, blank: Blank) -> _Parts | None:
-    """Cut a sentence at its verb and its amount; None where it leans on another, or has no verb."""
-    before, after = sentence[: blank.start], sentence[blank.end :]
-    words = before.split()
-    at = next((n for n in range(1, len(words)) if _is_verb(words, n)), 0)
-    subject, between = words[:at], words[at + 1 :]
-    if _CUT.search(before) or "\n" in sentence or not 0 < at <= MOST_SUBJECT_WORDS:
+def _split_sentence(sentence: str, blank: Blank) -> _Parts | None:
+    """Split a sentence at its verb and amount; None if it depends on another or lacks a verb."""
+    head, tail = sentence[: blank.start], sentence[blank.end :]
+    words = head.split()
+    verb_at = next((n for n in range(1, len(words)) if _is_verb(words, n)), 0)
+    subject, between = words[:verb_at], words[verb_at + 1 :]
+    if _CUT.search(head) or "\n" in sentence or not 0 < verb_at <= MAX_SUBJECT_WORDS:
         return None
-    if not _is_clear(subject, words[at], between):
+    if not _is_clear(subject, words[verb_at], between):
         return None
-    cut = _CUT.search(after)
-    rest = (after[: cut.start()] if cut else after).split()
+    cut = _CUT.search(tail)
+    words_after = (tail[: cut.start()] if cut else tail).split()
     number = sentence[blank.start : blank.end]
     ordinal = _ORDINAL.search(" ".join(between)) if blank.kind == "date" else None
     if ordinal:
         number = f"{ordinal[1].removeprefix('on ').removeprefix('the ')} {number}"
         between = " ".join(between)[: ordinal.start()].split()
         preposition = "every" if "every" in ordinal[1] else "on"
-        return _Parts(subject, words[at], between, preposition, number, rest)
+        return _Parts(subject, words[verb_at], between, preposition, number, words_after)
     plain = _MORE.sub("", " ".join(between)).split()
     preposition = plain[-1] if plain and plain[-1] in _PREPOSITIONS else ""
     between = plain[:-1] if preposition else plain
-    return _Parts(subject, words[at], between, preposition, number, rest)
+    return _Parts(subject, words[verb_at], between, preposition, number, words_after)
 
 
 def _is_clear(subject: list[str], verb: str, between: list[str]) -> bool:
-    """Tell whether the subject says what it is, and the verb is affirmed and in a simple tense."""
+    """Tell whether the subject is named, and the verb is affirmative and in a simple tense."""
     if _UNCLEAR.search(" ".join(subject)) or _NEGATED.search(" ".join(between)):
         return False
     plain = _MORE.sub("", " ".join(between)).split()
@@ -154,78 +153,78 @@ def _is_verb(words: list[str], at: int) -> bool:
     return word in _BASES and (words[at - 1].endswith("s") or words[at - 1] in {"people", "staff"})
 
 
-def _helper(verb: str) -> tuple[str, list[str]]:
+def _choose_auxiliary(verb: str) -> tuple[str, list[str]]:
     if verb in _BE or verb in _MODAL:
         return verb, []
     return ("does", [_DO[verb]]) if verb in _DO else ("do", [verb])
 
 
-def _asked(parts: _Parts, blank: Blank) -> tuple[str, list[str], str] | None:
-    """Return how the question opens, what of the rest stays in it, and its answer."""
-    rest = " ".join(parts.after)
+def _word_opening(parts: _Parts, blank: Blank) -> tuple[str, list[str], str] | None:
+    """Return the question's opening, the words of the tail that stay in it, and its answer."""
+    tail = " ".join(parts.tail)
     if blank.kind in {"date", "time"}:
-        return _date(parts)
-    if unit := _TIME_UNIT.match(rest):
-        return _time(parts, f"{parts.number} {unit[0]}", rest[unit.end() :].split())
+        return _ask_date(parts)
+    if unit := _TIME_UNIT.match(tail):
+        return _ask_duration(parts, f"{parts.number} {unit[0]}", tail[unit.end() :].split())
     if parts.preposition:
         return None
-    money = _MONEY_UNIT.match(rest)
+    money = _MONEY_UNIT.match(tail)
     if parts.number[:1] in "€$£¥" or money:
         answer = f"{parts.number} {money[0]}" if money else parts.number
-        return "How much", rest[money.end() if money else 0 :].split(), answer
-    return _count(parts)
+        return "How much", tail[money.end() if money else 0 :].split(), answer
+    return _ask_count(parts)
 
 
-def _count(parts: _Parts) -> tuple[str, list[str], str] | None:
-    """Ask how many of a noun there are: everything up to the next preposition is the noun."""
-    if not parts.after or parts.number.endswith(("%", "percent")):
+def _ask_count(parts: _Parts) -> tuple[str, list[str], str] | None:
+    """Ask how many of a noun there are: the noun extends to the next preposition."""
+    if not parts.tail or parts.number.endswith(("%", "percent")):
         return None
     if _DO.get(parts.verb, parts.verb) == "weigh":
-        return "How much", parts.after[1:], f"{parts.number} {parts.after[0]}"
+        return "How much", parts.tail[1:], f"{parts.number} {parts.tail[0]}"
     if parts.verb in _BE or parts.between:
         return None
-    end = next((n for n, word in enumerate(parts.after) if word in _NOUN_ENDS), len(parts.after))
-    noun = parts.after[:end]
+    end = next((n for n, word in enumerate(parts.tail) if word in _NOUN_ENDS), len(parts.tail))
+    noun = parts.tail[:end]
     if not noun or not re.fullmatch(r"[a-z-]{3,}s|people|children|staff", noun[-1]):
         return None
     answer = " ".join((parts.number, *noun))
-    return f"How many {' '.join(noun)}", parts.after[end:], answer
+    return f"How many {' '.join(noun)}", parts.tail[end:], answer
 
 
-def _time(parts: _Parts, answer: str, after: list[str]) -> tuple[str, list[str], str] | None:
+def _ask_duration(parts: _Parts, answer: str, tail: list[str]) -> tuple[str, list[str], str] | None:
     if parts.preposition in _OF_TIME:
-        often = parts.preposition == "every"
-        after = [] if after[:1] == ["of"] else after  # "within five days of its arrival"
-        return _OF_TIME[parts.preposition], after, f"every {answer}" if often else answer
+        repeated = parts.preposition == "every"
+        tail = [] if tail[:1] == ["of"] else tail  # "within five days of its arrival"
+        return _OF_TIME[parts.preposition], tail, f"every {answer}" if repeated else answer
     if parts.preposition:
         return None
-    if after[:1] == ["ahead"] or after[:2] == ["in", "advance"]:
-        return "How far ahead", after[1 if after[0] == "ahead" else 2 :], answer
+    if tail[:1] == ["ahead"] or tail[:2] == ["in", "advance"]:
+        return "How far ahead", tail[1 if tail[0] == "ahead" else 2 :], answer
     base = _DO.get(parts.verb, parts.verb)
     if base in {"last", "take"} or (parts.verb in _BE and not parts.between):
-        return "How long", after, answer
+        return "How long", tail, answer
     if base in {"have", "get", "receive", "need", "cover", "offer"} and not parts.between:
         unit = answer.split()[1:]
-        if after[:1] == ["of"]:  # days of annual leave
-            end = next((n for n, word in enumerate(after) if n and word in _NOUN_ENDS), len(after))
-            unit, after = [*unit, *after[:end]], after[end:]
-        return f"How many {' '.join(unit)}", after, answer
+        if tail[:1] == ["of"]:  # days of annual leave
+            end = next((n for n, word in enumerate(tail) if n and word in _NOUN_ENDS), len(tail))
+            unit, tail = [*unit, *tail[:end]], tail[end:]
+        return f"How many {' '.join(unit)}", tail, answer
     return None
 
 
-def _date(parts: _Parts) -> tuple[str, list[str], str] | None:
+def _ask_date(parts: _Parts) -> tuple[str, list[str], str] | None:
     if parts.preposition == "every":
-        return "How often", parts.after, parts.number
+        return "How often", parts.tail, parts.number
     if parts.preposition == "from":
-        match = re.match(r"(?:until|to) (\d{1,2}:\d{2})\b", " ".join(parts.after))
+        match = re.match(r"(?:until|to) (\d{1,2}:\d{2})\b", " ".join(parts.tail))
         if match is None:
             return None
-        left = " ".join(parts.after)[match.end() :].split()
-        return "From when until when", left, f"{parts.number} {match[0]}"
-    begins = parts.after[0] if parts.after else "of"  # "11:00 Galway time", "1 May at 9:00"
+        remaining = " ".join(parts.tail)[match.end() :].split()
+        return "From when until when", remaining, f"{parts.number} {match[0]}"
+    begins = parts.tail[0] if parts.tail else "of"  # "11:00 Galway time", "1 May at 9:00"
     if parts.preposition not in _OF_DATE or begins not in _NOUN_ENDS - {"to", "at", "until"}:
         return None
-    answer, after = parts.number, parts.after
-    if after[:1] == ["of"]:  # the first Monday of every quarter
-        return _OF_DATE[parts.preposition], [], " ".join((answer, *after[:4]))
-    return _OF_DATE[parts.preposition], after, answer
+    answer, tail = parts.number, parts.tail
+    if tail[:1] == ["of"]:  # the first Monday of every quarter
+        return _OF_DATE[parts.preposition], [], " ".join((answer, *tail[:4]))
+    return _OF_DATE[parts.preposition], tail, answer

@@ -1,7 +1,6 @@
-"""A Chinese sentence with an amount turned into a question: 多少, 几, 几点, 哪天 in its place.
+"""Turn a Chinese sentence with an amount into a question: 多少, 几, 几点, 哪天 replace the amount.
 
-Chinese asks where the answer would stand, so that nothing else moves. It knows no grammar beyond
-where a clause ends.
+Chinese puts the question word in the place of the answer, so that no other word moves.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ragkit_eval.testset.blanks import Blank
 from ragkit_eval.testset.wording import Amount, searchable
 
 CHARS: Final = (8, 46)  # of a question; arbitrary
-MOST_COMMAS: Final = 1
+MAX_COMMAS: Final = 1
 
 _STOPS = "。！？；;\n"
 _ENDS = "，。！？；;,\n"
@@ -25,7 +24,7 @@ _UNIT = re.compile(
 _SECOND = re.compile(r"\s?[至到~～\-–—]\s?(\d[\d.:：,]*)")
 _FIRST = re.compile(r"[\d点點℃度元日月年天时時][至到~～\-–—]\s?$")
 _LISTED = re.compile(r"\d[^，]{0,20}、[^，]{0,20}$")
-# What leans on the sentence before, or is only the reason or the frame of what is said.
+# Sentences that depend on the previous one, and subordinate clauses.
 _LOOSE = re.compile(
     r"^(?:其|该|此|它|则|並|并|但|且|也|又|还|另|同时|同年|逾期|超过|超出|每次|这|那|上述|以上|由于|因为|虽然|尽管"
     r"|如果|当|随着|随著|为了|相反|然后|然後|最后|最後|终于|終於|然而|因此|后来|後來|此后|此後|其后|其後|例如"
@@ -38,7 +37,7 @@ _RELATIVE = re.compile("[^，]{1,10}的")
 _CONDITION = re.compile("(?:的|时|後|后|前|者|内|以上|以下|之内|以内)$")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile(r"\d\s?[\u4e00-\u9fff]{1,2}$")
-_JOINING: Final = frozenset("和及或与與")  # 每周二和周四: one of two is asked for
+_JOINING: Final = frozenset("和及或与與")  # 每周二和周四: the question would ask for one of two
 _DATE_WORDS: Final = (
     (re.compile(r"周[一二三四五六日天]"), "周几"),
     (re.compile(r"星期[一二三四五六日天]"), "星期几"),
@@ -48,16 +47,16 @@ _DATE_WORDS: Final = (
 )
 _WHEN = frozenset({"哪一年", "几月", "几月几日"})
 _DIGITS = re.compile(r"[\d.,]+")
-_FEW = re.compile("[一二两兩三四五六七八九十]{1,3}")
+_SMALL_NUMBER = re.compile("[一二两兩三四五六七八九十]{1,3}")
 
 
 def chinese(sentence: str, blank: Blank) -> Amount | None:
-    """Turn 水槽长36米。 into 水槽长多少米？; None where it would not read well."""
+    """Turn 水槽长36米。 into 水槽长多少米？; None where the question would not read well."""
     begin = max(sentence.rfind(mark, 0, blank.start) for mark in _STOPS) + 1
-    asked = _asked(sentence, blank)
-    if asked is None:
+    wording = _word_amount(sentence, blank)
+    if wording is None:
         return None
-    word, end, answer = asked
+    word, end, answer = wording
     until = _clause_end(sentence, end)
     if _CONDITION.search(sentence[end:until]) or (
         until == end and _CONDITION.search(sentence[begin:end])
@@ -65,68 +64,68 @@ def chinese(sentence: str, blank: Blank) -> Amount | None:
         if sentence[until : until + 1] != "，":
             return None
         until = _clause_end(sentence, until + 1)
-    before, after = sentence[begin : blank.start], sentence[end:until]
-    question = searchable(f"{before}{word}{after}？")
-    fits = CHARS[0] <= len(question) <= CHARS[1] and before.count("，") <= MOST_COMMAS
-    partial = (word in _WHEN and _RELATIVE.match(after)) or (word[0] == "几" and after[:1] == "的")
-    if _DIGIT.search(after) or partial or {before[-1:], after[:1]} & _JOINING:
-        return None  # it would tell only a part, or which of several is meant
-    loose = _LOOSE.match(before) or _LOOSE_CLAUSE.search(before) or _is_partial(before)
-    clear = len(before) >= 2 and not loose and "、" not in after and after[:1] != "代"
+    head, tail = sentence[begin : blank.start], sentence[end:until]
+    question = searchable(f"{head}{word}{tail}？")
+    fits = CHARS[0] <= len(question) <= CHARS[1] and head.count("，") <= MAX_COMMAS
+    partial = (word in _WHEN and _RELATIVE.match(tail)) or (word[0] == "几" and tail[:1] == "的")
+    if _DIGIT.search(tail) or partial or {head[-1:], tail[:1]} & _JOINING:
+        return None  # the question would give away a part, or stay ambiguous
+    loose = _LOOSE.match(head) or _LOOSE_CLAUSE.search(head) or _is_partial(head)
+    clear = len(head) >= 2 and not loose and "、" not in tail and tail[:1] != "代"
     if not fits or not clear or any(mark in question for mark in "（）()："):
         return None
     return Amount(question, searchable(answer))
 
 
-def _is_partial(before: str) -> bool:
-    """Tell whether another amount of the same kind stands before it in the clause."""
-    return bool(_MEASURED.search(before) or _LISTED.search(before))
+def _is_partial(head: str) -> bool:
+    """Tell whether the clause has another amount of the same kind before this one."""
+    return bool(_MEASURED.search(head) or _LISTED.search(head))
 
 
 def _clause_end(sentence: str, start: int) -> int:
     return next((n for n in range(start, len(sentence)) if sentence[n] in _ENDS), len(sentence))
 
 
-def _asked(sentence: str, blank: Blank) -> tuple[str, int, str] | None:
-    """Return the word that asks, where what it stands for ends, and that itself."""
-    value, after = sentence[blank.start : blank.end], sentence[blank.end :]
+def _word_amount(sentence: str, blank: Blank) -> tuple[str, int, str] | None:
+    """Return the question word, the end of what it replaces, and the replaced text."""
+    value, tail = sentence[blank.start : blank.end], sentence[blank.end :]
     if _FIRST.search(sentence[: blank.start]):
         return None  # the second half of a range
-    second = _SECOND.match(after)
+    second = _SECOND.match(tail)
     if blank.kind == "time":
         end = blank.end + (second.end() if second else 0)
         return "几点到几点" if second else "几点", end, sentence[blank.start : end]
     if blank.kind == "date":
         word = _date_word(value)
         return None if second or not word else (word, blank.end, value)
-    if few := _FEW.match(value):  # with its measure word, as 两个工作日
-        unit = value[few.end() :]
+    if small := _SMALL_NUMBER.match(value):  # with its measure word, as 两个工作日
+        unit = value[small.end() :]
         # 四周 is more often "on all sides" than four weeks.
         return (f"几{unit}", blank.end, value) if unit and value != "四周" else None
-    return _measured(sentence, blank)
+    return _word_measured(sentence, blank)
 
 
-def _measured(sentence: str, blank: Blank) -> tuple[str, int, str] | None:
-    """Return the same for a number in digits with its unit, or a range of them."""
-    after = sentence[blank.end :]
-    if second := _SECOND.match(after):
-        unit = _UNIT.match(after[second.end() :])
+def _word_measured(sentence: str, blank: Blank) -> tuple[str, int, str] | None:
+    """Return the same for a number in digits with its unit, or a range of numbers."""
+    tail = sentence[blank.end :]
+    if second := _SECOND.match(tail):
+        unit = _UNIT.match(tail[second.end() :])
         end = blank.end + second.end() + (unit.end() if unit else 0)
         word = f"多少{unit[0]}到多少{unit[0]}" if unit else ""
         return (word, end, sentence[blank.start : end]) if word else None
-    unit = _UNIT.match(after)
+    unit = _UNIT.match(tail)
     if unit is None or not _DIGITS.fullmatch(sentence[blank.start : blank.end]):
         return None
-    tail = after[unit.end() : unit.end() + 1]
-    if tail and tail in "至到~～-–—":
-        return _both(sentence, blank, unit[0])
+    next_character = tail[unit.end() : unit.end() + 1]
+    if next_character and next_character in "至到~～-–—":
+        return _word_range(sentence, blank, unit[0])
     end = blank.end + unit.end()
     word = "几" if unit[0] in {"日", "月", "级"} else "多少"
     return f"{word}{unit[0]}", end, sentence[blank.start : end]
 
 
-def _both(sentence: str, blank: Blank, unit: str) -> tuple[str, int, str] | None:
-    """Take 22℃至24℃ as one amount."""
+def _word_range(sentence: str, blank: Blank, unit: str) -> tuple[str, int, str] | None:
+    """Read 22℃至24℃ as one amount."""
     start = blank.end + len(unit)
     second = _SECOND.match(sentence[start:])
     if second is None or not sentence.startswith(unit, start + second.end()):

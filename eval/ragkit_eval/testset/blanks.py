@@ -1,7 +1,4 @@
-"""What a sentence can be asked for: a date, a number, a name, or a word, best first.
-
-It goes by shapes and by how rare a term is; it knows nothing of the question made of it.
-"""
+"""Find the blanks of a sentence that a question can ask for: dates, numbers, names, words."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _TIME = re.compile(r"(?<![\d:：])\d{1,2}[:：]\d{2}(?![\d:：])")
 _WORD_NUMBER = re.compile(
     r"(?<!\b[Tt]he )\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
     r"|thirty|forty|fifty|sixty|ninety)\b"
-    # With its measure word: a character alone is no term, and a gap before 个工作日 tells too much.
+    # With its measure word: one character is no term, and a gap before 个工作日 tells too much.
     r"|(?<![第周期每百千万萬十\d之分])[二两兩三四五六七八九十](?:个工作日|個工作日|个小时|個小時|小时|小時|分钟|分鐘"
     r"|个月|個月|周岁|[个個名位天年月次米台臺份周倍岁歲点點家項项条條种種层層])"
 )
@@ -37,7 +34,7 @@ _SUBJECT = re.compile(rf"^([{CJK}]{{3,7}}?)(?=是|位于|位於|负责|負責)")
 _LOOSE = re.compile(
     "[的了在和与與及等不也都就各每其我你他她它这那這是有说說认認于於以对對将將从從把被为為会會]"
 )
-_OPENING = re.compile(
+_SUBORDINATE = re.compile(
     r"(?:Because|Although|Though|Since|While|When|If|Unless|Until|After|Before|Despite|Unlike|During"
     r"|Under|Both|Among|Like|As|To)\b"
 )
@@ -48,7 +45,7 @@ _RANKS: dict[Kind, int] = {"date": 0, "time": 0, "number": 0, "name": 1, "term":
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A stretch `start:end` of a sentence that its question asks for."""
+    """A span `start:end` of a sentence that its question asks for."""
 
     start: int
     end: int
@@ -56,35 +53,35 @@ class Blank:
 
 
 def blanks(text: str, weight: Callable[[str], float]) -> list[Blank]:
-    """Find what a sentence can be asked for: facts before names before words, the rarest first.
+    """Find what a sentence can be asked for: facts before names before words, rare terms first.
 
-    `weight` says how rare a term is. What stands twice in the sentence cannot be asked for, nor
-    can what would leave too little of it.
+    `weight` returns a term's rarity. A text that occurs twice in the sentence is left out, and so
+    is one without which too little of the sentence remains.
 
     >>> [text[b.start : b.end] for text in ["Anna Berg pays €1,500 by 31 March."]
     ...     for b in blanks(text, len)]
     ['31 March', '€1,500', 'Anna Berg']
     """
-    found: list[Blank] = []
-    for kind, spans in _found(text):
+    candidates: list[Blank] = []
+    for kind, spans in _find_candidates(text):
         for span in spans:
-            if all(span.end <= one.start or one.end <= span.start for one in found):
-                found.append(Blank(span.start, span.end, kind))
-    fit = [one for one in found if _fit(text, one)]
+            if all(span.end <= blank.start or blank.end <= span.start for blank in candidates):
+                candidates.append(Blank(span.start, span.end, kind))
+    fit = [blank for blank in candidates if _is_usable(text, blank)]
 
-    def order(one: Blank) -> tuple[int, float, int]:
-        rarest = max(map(weight, analyse(text[one.start : one.end])), default=0.0)
-        return _RANKS[one.kind], -rarest, one.start
+    def order(blank: Blank) -> tuple[int, float, int]:
+        rarest = max(map(weight, analyse(text[blank.start : blank.end])), default=0.0)
+        return _RANKS[blank.kind], -rarest, blank.start
 
     return sorted(fit, key=order)
 
 
-def _found(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
-    yield "date", _spans(_DATE, text)
-    yield "time", _spans(_TIME, text)
-    yield "number", _numbers(text)
-    yield "number", _spans(_WORD_NUMBER, text)
-    yield "name", _names(text)
+def _find_candidates(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
+    yield "date", _find_spans(_DATE, text)
+    yield "time", _find_spans(_TIME, text)
+    yield "number", _find_numbers(text)
+    yield "number", _find_spans(_WORD_NUMBER, text)
+    yield "name", _find_names(text)
     if has_cjk(text):
         subject = _SUBJECT.match(text)
         if subject and not _LOOSE.search(subject[1]):
@@ -93,33 +90,33 @@ def _found(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
         content = read(text).content
         yield (
             "term",
-            (s for s in _spans(_WORD, text) if content & {*analyse(text[s.start : s.end])}),
+            (s for s in _find_spans(_WORD, text) if content & {*analyse(text[s.start : s.end])}),
         )
 
 
-def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+def _find_spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     return (Span(*match.span()) for match in pattern.finditer(text))
 
 
-def _numbers(text: str) -> Iterator[Span]:
-    """Find numbers that count or measure, with their currency; none that are part of a name."""
+def _find_numbers(text: str) -> Iterator[Span]:
+    """Find numbers that count or measure, with their currency, but no parts of names."""
     for number in numbers(text):
         start, end = number.start, number.end
-        before, after = text[:start], text[end:]
-        if re.search(r"[\w#.][-/–]?$", before) and not has_cjk(before[-1:]):
+        head, tail = text[:start], text[end:]
+        if re.search(r"[\w#.][-/–]?$", head) and not has_cjk(head[-1:]):
             continue  # RL-400, 1.2.3
-        if re.match(r"[A-Za-z_]|[-/.:：]\w|\s?[-–—~～]{1,2}\s?\d", after):
+        if re.match(r"[A-Za-z_]|[-/.:：]\w|\s?[-–—~～]{1,2}\s?\d", tail):
             continue  # 3D, 24-hour, 10:00, the half of 10 -- 20
-        if before.endswith(("第", "No. ")):
+        if head.endswith(("第", "No. ")):
             continue
-        money = re.search(rf"[{_CURRENCY}]\s?$", before)
+        money = re.search(rf"[{_CURRENCY}]\s?$", head)
         yield Span(money.start() if money else start, end)
 
 
-def _names(text: str) -> Iterator[Span]:
-    """Find names, the words of one joined; a sentence's first word alone is none."""
+def _find_names(text: str) -> Iterator[Span]:
+    """Find names, joining their words; the first word of a sentence alone is no name."""
     joined: Span | None = None
-    opening = _OPENING.match(text)
+    opening = _SUBORDINATE.match(text)
     for span in names(text):
         if opening and span.start < opening.end():
             continue
@@ -133,10 +130,10 @@ def _names(text: str) -> Iterator[Span]:
         yield joined
 
 
-def _fit(text: str, blank: Blank) -> bool:
-    answer, rest = text[blank.start : blank.end], text[: blank.start] + " " + text[blank.end :]
+def _is_usable(text: str, blank: Blank) -> bool:
+    answer, remaining = text[blank.start : blank.end], text[: blank.start] + " " + text[blank.end :]
     if "\n" in answer or not analyse(answer) or "*" in answer:
         return False
-    # Case is ignored in the answer alone: for all of CJK it takes 10 ms to compile.
-    again = re.search(rf"(?<![^\W{CJK}])(?i:{re.escape(answer)})(?![^\W{CJK}])", rest)
-    return again is None and len(read(rest).content) >= 3
+    # Case is ignored only in the answer: for all of CJK the pattern takes 10 ms to compile.
+    repetition = re.search(rf"(?<![^\W{CJK}])(?i:{re.escape(answer)})(?![^\W{CJK}])", remaining)
+    return repetition is None and len(read(remaining).content) >= 3

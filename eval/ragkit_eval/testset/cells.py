@@ -1,7 +1,6 @@
-"""How a person asks for a cell of a table, in English and Chinese.
+"""Word the question for a cell of a table, in English and Chinese.
 
-It knows the shapes of headers and values and nothing of documents; what it cannot word well it
-leaves alone.
+It goes by the forms of headers and values; a cell that it cannot word well gives no question.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _ZH_CLOCK = re.compile(r"\d{1,2}[:：]\d{2}|\d[点點]")
 
 
 def is_people(header: str, keys: list[str]) -> bool:
-    """Tell whether a column names persons: its header says so, and its cells look so."""
+    """Tell whether a column names persons, by its header and the form of its cells."""
     return bool(_PEOPLE.fullmatch(header)) and all(map(_PERSON.fullmatch, keys))
 
 
@@ -80,7 +79,7 @@ def askable(value: str) -> bool:
 
 
 def year_of(header: str) -> str:
-    """Return the year that a header ends or begins with, as "Limit 2026"; "" where it has none.
+    """Return the year at the end or beginning of a header, as in "Limit 2026"; "" without a year.
 
     >>> year_of("Limit 2026"), year_of("2026年每晚限额"), year_of("Room")
     ('2026', '2026', '')
@@ -92,7 +91,7 @@ def year_of(header: str) -> str:
 def cell_question(
     key: str, header: str, value: str, *, language: PromptLanguage, people: bool = False
 ) -> str:
-    """Ask for the cell under `header` in the row of `key`; "" where that cannot be worded.
+    """Ask for the cell under `header` in the row of `key`; "" if it cannot be worded.
 
     >>> cell_question("Li Wei", "Extension", "4711", language="en", people=True)
     "What is Li Wei's extension?"
@@ -104,12 +103,12 @@ def cell_question(
     if not 2 <= len(header) <= 40 or _DULL.fullmatch(header):
         return ""
     if language == "zh":
-        return _chinese(key, header, value)
-    return _of_person(key, header) if people else _english(key, header, value)
+        return _word_chinese(key, header, value)
+    return _word_for_person(key, header) if people else _word_english(key, header, value)
 
 
 def whose_question(header: str, value: str, *, language: PromptLanguage) -> str:
-    """Ask whose a cell is that only one person has; "" for one that is asked otherwise.
+    """Ask for the person that a cell belongs to; "" for a cell that suits no such question.
 
     >>> whose_question("Extension", "4711", language="en")
     'Whose extension is 4711?'
@@ -118,19 +117,19 @@ def whose_question(header: str, value: str, *, language: PromptLanguage) -> str:
         return ""
     if language == "zh":
         return f"{value}是谁的{header}？"
-    return f"Whose {_small(header)} is {value}?"
+    return f"Whose {_lower_first(header)} is {value}?"
 
 
-def _of_person(key: str, header: str) -> str:
+def _word_for_person(key: str, header: str) -> str:
     if _LEFT_OPEN.search(header) or _DONE_BY.fullmatch(header) or header.lower() in _VERBS:
         return ""
     owner = f"{key}'" if key.endswith("s") else f"{key}'s"
-    return f"What {'are' if _plural(header) else 'is'} {owner} {_small(header)}?"
+    return f"What {'are' if _is_plural(header) else 'is'} {owner} {_lower_first(header)}?"
 
 
-def _english(key: str, header: str, value: str) -> str:
+def _word_english(key: str, header: str, value: str) -> str:
     lower = header.lower()
-    do, be = ("do", "are") if _plural(key) else ("does", "is")
+    do, be = ("do", "are") if _is_plural(key) else ("does", "is")
     if lower in _VERBS:
         return f"When {do} {key} {_VERBS[lower]}?" if _TIME.search(value) else ""
     if done := _DONE_BY.fullmatch(header):
@@ -138,37 +137,37 @@ def _english(key: str, header: str, value: str) -> str:
     if _MEANS.fullmatch(header):
         return f"What {do} {key} mean?"
     if _VALUE.fullmatch(header):
-        return f"What {be} the {_small(key)}?"
+        return f"What {be} the {_lower_first(key)}?"
     if lower in _WH_HEADERS:
         return _WH_HEADERS[lower].format(key=key, do=do, be=be)
     loose = _TO_DO.match(key) or _LEFT_OPEN.search(header)
-    return "" if loose else _noun(key, _small(header), value)
+    return "" if loose else _word_noun(key, _lower_first(header), value)
 
 
-def _noun(key: str, header: str, value: str) -> str:
+def _word_noun(key: str, header: str, value: str) -> str:
     if year := _YEAR.match(header):
         header = f"{year[1]} in {year[2]}"
     noun = year[1] if year else header
-    if _COUNT.fullmatch(value) and _plural(noun.split()[0]):
+    if _COUNT.fullmatch(value) and _is_plural(noun.split()[0]):
         return f"How many {header} are there for {key}?"
     if _DURATION.fullmatch(value) and _LASTS.search(noun):
         return f"How long is the {header} for {key}?"
     if value[:1] in "€$£¥":
         return f"How much is the {header} for {key}?"
-    return f"What {'are' if _plural(noun) else 'is'} the {header} for {key}?"
+    return f"What {'are' if _is_plural(noun) else 'is'} the {header} for {key}?"
 
 
-def _chinese(key: str, header: str, value: str) -> str:
+def _word_chinese(key: str, header: str, value: str) -> str:
     amount = re.search(r"\d", value) is not None
     if _MEANS.fullmatch(header):
         return f"{key}是什么意思？"
     if _VALUE.fullmatch(header):
         return f"{key}是{'多少' if amount else '什么'}？"
-    return f"{key}的{header}{_zh_word(header, value, amount=amount)}？"
+    return f"{key}的{header}{_choose_zh_word(header, value, amount=amount)}？"
 
 
-def _zh_word(header: str, value: str, *, amount: bool) -> str:
-    """Return how Chinese asks for a value: where, who, when, how much, what."""
+def _choose_zh_word(header: str, value: str, *, amount: bool) -> str:
+    """Return the Chinese question word for a value: where, who, when, how much, what."""
     if _ZH_WHERE.search(header):
         return "在哪里"
     if _ZH_WHO.search(header) and not amount:
@@ -182,11 +181,11 @@ def _zh_word(header: str, value: str, *, amount: bool) -> str:
     return "是多少" if amount else "是什么"
 
 
-def _small(header: str) -> str:
-    first, *rest = header.split(" ")
-    return " ".join([first.lower() if first[1:].islower() else first, *rest])
+def _lower_first(header: str) -> str:
+    first, *words = header.split(" ")
+    return " ".join([first.lower() if first[1:].islower() else first, *words])
 
 
-def _plural(noun: str) -> bool:
+def _is_plural(noun: str) -> bool:
     word = noun.rsplit(maxsplit=1)[-1] if noun.split() else ""
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "'s"))

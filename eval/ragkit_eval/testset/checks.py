@@ -1,7 +1,7 @@
-"""What is wrong with a question that a language model wrote about a passage, checked by words.
+"""Check by words a question that a language model wrote about a passage.
 
-It knows nothing of the model. Everything that can be checked is: the quotation in the source, the
-answer in the quotation, a question that stands alone and does not give its answer away.
+Checked are the quotation in the source, the answer in the quotation, and that the question stands
+alone and does not give its answer away.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ragkit.text.language import language
 from ragkit.types import Span
 
 CHARS: Final = (8, 300)  # of a question; arbitrary, and so are the others
-MOST_ANSWER_CHARS: Final = 200
-MOST_QUOTE_CHARS: Final = 600
+MAX_ANSWER_CHARS: Final = 200
+MAX_QUOTE_CHARS: Final = 600
 COPIED: Final = 0.9  # of the quotation's content terms in the question
 
-# Words that point at the text instead of naming what it is about.
+# Words that refer to the text instead of naming its subject.
 _POINTS = re.compile(
     r"\b(?:this|the|that|these|given|provided|following|above) "
     r"(?:document|text|passage|source|sources|article|excerpt|section|page|paragraph|sentence|quote"
@@ -36,49 +36,56 @@ _POINTS = re.compile(
 
 
 def quoted_span(quote: str, passage: str) -> Span | None:
-    """Find a quotation in a passage; typography and white space may differ, nothing else.
+    """Find a quotation in a passage; only typography and white space may differ.
 
     >>> quoted_span("two  lines", "in two\\nlines.")
     Span(start=3, end=12)
     """
-    if not analyse(quote) or len(quote) > MOST_QUOTE_CHARS:
+    if not analyse(quote) or len(quote) > MAX_QUOTE_CHARS:
         return None
     exact = passage.find(quote.strip())
     if exact >= 0:
         return Span(exact, exact + len(quote.strip()))
-    if re.search(r"\.{3}|…", quote):  # an ellipsis would stand for anything
+    if re.search(r"\.{3}|…", quote):  # an ellipsis would match anything
         return None
     return locate(quote, fold(passage))
 
 
-def question_fault(question: str, wanted: PromptLanguage) -> str:
-    """Say what is wrong with a question on its own; "" when nothing is."""
+def question_fault(question: str, expected: PromptLanguage) -> str:
+    """Return what is wrong with a question by itself; "" if nothing is."""
     if not CHARS[0] <= len(question) <= CHARS[1] or "\n" in question:
         return "the question's length"
     if not question.rstrip('"”’」』').endswith(("?", "？")):
         return "not a question"
     if _POINTS.search(question) or follows_on(question):
         return "the question does not stand alone"
-    found = language(question)
-    if found and found != wanted:
+    detected = language(question)
+    if detected and detected != expected:
         return "another language than the passage's"
     return ""
 
 
 def answer_fault(question: str, answer: str, quote: str) -> str:
-    """Say what is wrong with an answer to a question, from a quotation; "" when nothing is."""
-    if not analyse(answer) or len(answer) > MOST_ANSWER_CHARS:
+    """Return what is wrong with an answer, given the question and quotation; "" if nothing is."""
+    if not analyse(answer) or len(answer) > MAX_ANSWER_CHARS:
         return "the answer's length"
     if fold(answer).text.strip(" .。") not in fold(quote).text:
-        held = NumberSet.of([quote])
-        if any(number not in held for number in numbers(answer)):
+        quoted_numbers = NumberSet.of([quote])
+        if any(number not in quoted_numbers for number in numbers(answer)):
             return "the answer is not in the quotation"
         if coverage(answer, [Evidence([quote])]) < SUPPORTED:
             return "the answer is not in the quotation"
-    said, content = frozenset(analyse(question)), read(answer).content or set(analyse(answer))
-    if content <= said:
+    question_terms, answer_terms = (
+        frozenset(analyse(question)),
+        read(answer).content or set(analyse(answer)),
+    )
+    if answer_terms <= question_terms:
         return "the question gives the answer away"
-    copied = read(quote).content - content
-    if copied and len(copied & said) >= COPIED * len(copied) and len(copied) > len(content):
+    copied = read(quote).content - answer_terms
+    if (
+        copied
+        and len(copied & question_terms) >= COPIED * len(copied)
+        and len(copied) > len(answer_terms)
+    ):
         return "the question copies the sentence"
     return ""

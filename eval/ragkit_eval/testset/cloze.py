@@ -1,7 +1,7 @@
-"""Questions without a language model: a sentence with a gap, and what stands in the gap.
+"""Make cloze questions: a sentence with a gap, and the text of the gap as the answer.
 
-They share their words with the source, which makes them easy to find by words: good for noticing
-what breaks, poor for comparing search by words with search by meaning (docs/howto/testset.md).
+They share their words with the source, so that a search by words finds them easily: they show what
+breaks, but do not compare search by words with search by meaning (docs/howto/testset.md).
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from ragkit_eval.testset.absent import Collected
 
 GAP: Final = "____"
-_MARK = "\ue000"  # stands for the gap while the sentence is made flat
+_MARK = "\ue000"  # stands for the gap while white space is normalised
 
 
 def cloze_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
-    """Yield questions about a document, facts first, in an order that the seed draws.
+    """Yield questions about a document, facts first, in an order drawn by the seed.
 
     A sentence that gives no question yields the reason, in a few words.
     """
     ordered = sorted(places(source), key=lambda place: drawn(seed, place.text))
-    later: list[tuple[Place, Words, Blank]] = []
+    terms: list[tuple[Place, Words, Blank]] = []
     for place in ordered:
         words = Words(collected.store, collected.name, analyse(place.text))
-        found = blanks(place.text, words.weight)
-        if not found:
+        candidates = blanks(place.text, words.weight)
+        if not candidates:
             yield "nothing in the sentence to ask for"
-        elif found[0].kind == "term":
-            later.append((place, words, found[0]))
+        elif candidates[0].kind == "term":
+            terms.append((place, words, candidates[0]))
         else:
-            yield _question(place, words, found[0])
-    for place, words, blank in later:
-        yield _question(place, words, blank)
+            yield _make_question(place, words, candidates[0])
+    for place, words, blank in terms:
+        yield _make_question(place, words, blank)
 
 
 def gapped(text: str, blank: Blank) -> str:
@@ -54,15 +54,14 @@ def gapped(text: str, blank: Blank) -> str:
     return searchable(marked).replace(_MARK, GAP)
 
 
-def asked(sentence: str, language: PromptLanguage, *, under: str = "") -> str:
-    """Word the question for a sentence with a gap; `under` names the heading it stands under.
+def word_cloze(sentence: str, language: PromptLanguage, *, under: str = "") -> str:
+    """Word the question for a sentence with a gap; `under` is the heading above the sentence.
 
-    There are no quotation marks in it: a search would take what they hold for a phrase that must
-    stand in a passage.
+    It has no quotation marks, because a search requires their content in a passage.
 
-    >>> asked("The lab is kept at ____ °C.", "en", under="Climate")
+    >>> word_cloze("The lab is kept at ____ °C.", "en", under="Climate")
     'Complete the sentence on Climate: The lab is kept at ____ °C.'
-    >>> asked("实验室温度为____℃。", "zh", under="环境条件")
+    >>> word_cloze("实验室温度为____℃。", "zh", under="环境条件")
     '填空（见环境条件）：实验室温度为____℃。'
     """
     if language == "zh":
@@ -72,7 +71,7 @@ def asked(sentence: str, language: PromptLanguage, *, under: str = "") -> str:
 
 
 def heading_of(place: Place) -> str:
-    """Return what a reader would call the place: title and innermost heading, or the file."""
+    """Return a name of the place for readers: title and innermost heading, or the file."""
     document = place.source.document
     names = [document.title, *place.headings[-1:]] if document.title else [*place.headings[-2:]]
     flat_names = dict.fromkeys(map(heading_text, names))
@@ -80,18 +79,18 @@ def heading_of(place: Place) -> str:
     return joined[:120] or PurePath(document.uri).stem
 
 
-def _question(place: Place, words: Words, blank: Blank) -> Question | str:
+def _make_question(place: Place, words: Words, blank: Blank) -> Question | str:
     text = place.text
-    rest = text[: blank.start] + " " + text[blank.end :]
-    if has_rival(words, place, rest):
+    remaining = text[: blank.start] + " " + text[blank.end :]
+    if has_rival(words, place, remaining):
         return "another sentence says nearly the same"
     answer = flat(text[blank.start : blank.end])
-    under = heading_of(place)
-    if set(analyse(answer)) <= set(analyse(under)):
+    heading = heading_of(place)
+    if set(analyse(answer)) <= set(analyse(heading)):
         return "its heading gives the answer away"
     return made.answerable(
         place.source.document.uri,
-        asked(gapped(text, blank), place.language, under=under),
+        word_cloze(gapped(text, blank), place.language, under=heading),
         answer=answer,
         span=Span(place.start, place.end),
         quote=text,

@@ -1,4 +1,4 @@
-"""What a document defines: "a locum is a doctor who ...", "**Cold chain**: ...", "X是指……"."""
+"""Make questions for definitions: "a locum is a doctor ...", "**Cold chain**: ...", "X是指…"."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _GLOSSARY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A term with its `article`, and what a sentence `start:end` says that it is.
+    """A term with its `article`, and its meaning in the sentence `start:end`.
 
     `named` says that the term is a name.
     """
@@ -62,20 +62,20 @@ class Definition:
 
 
 def definitions(source: Source, language: PromptLanguage) -> Iterator[Definition]:
-    """Yield what a document defines, in order."""
-    least, most = CHARS[language]
+    """Yield the definitions of a document, in order."""
+    shortest, longest = CHARS[language]
     for span in sentences(source.text):
         mark = _MARK.match(source.text, span.start, span.end)
         start = mark.end() if mark else span.start
         sentence = source.text[start : span.end]
         if sentence.startswith(("#", "|")):
             continue
-        defined = _listed(source, sentence, start) or _running(sentence, language)
+        defined = _read_listed(source, sentence, start) or _read_sentence(sentence, language)
         if defined is None:
             continue
-        term, rest, verb, article = defined
-        meaning = flat(searchable(rest)).rstrip(".。；; ")
-        if least <= len(meaning) <= most:
+        term, meaning_text, verb, article = defined
+        meaning = flat(searchable(meaning_text)).rstrip(".。；; ")
+        if shortest <= len(meaning) <= longest:
             named = verb == "is" and not article
             yield Definition(term, meaning, start, span.end, verb == "are", named, article)
 
@@ -90,7 +90,7 @@ def term_question(definition: Definition, language: PromptLanguage, text: str) -
     """
     if language == "zh":
         return f"{definition.term}是什么意思？"
-    # A list of terms may have a name of which the text shows nothing: it is left as it stands.
+    # A list of terms may have a name that the text does not show as one: it stays unchanged.
     term = mid_sentence(definition.term, text) if definition.article else definition.term
     if definition.article:
         return f"What is {definition.article.lower()} {term}?"
@@ -102,23 +102,25 @@ def term_question(definition: Definition, language: PromptLanguage, text: str) -
 def definition_questions(
     collected: Collected, source: Source, seed: int
 ) -> Iterator[Question | str]:
-    """Yield a question for each term that this sentence defines and no other of the collection."""
+    """Yield a question for each term that only this sentence of the collection defines."""
     language = language_of(source.text, source.document)
     if language is None:
         return
-    inside = definitions(source, language)
-    for definition in sorted(inside, key=lambda definition: drawn(seed, "term", definition.term)):
+    candidates = definitions(source, language)
+    for definition in sorted(
+        candidates, key=lambda definition: drawn(seed, "term", definition.term)
+    ):
         text = term_question(definition, language, source.text)
         if not is_in(language, text):
             continue
         yield (
-            _question(source, definition, text, language)
+            _make_question(source, definition, text, language)
             if _is_only(collected, source, definition)
             else "another place says nearly the same"
         )
 
 
-def _question(
+def _make_question(
     source: Source, definition: Definition, text: str, language: PromptLanguage
 ) -> Question | str:
     if set(analyse(definition.meaning)) <= set(analyse(text)):
@@ -135,7 +137,7 @@ def _question(
 
 
 def _is_only(collected: Collected, source: Source, definition: Definition) -> bool:
-    """Tell whether no other sentence of the collection begins with the term and says what it is."""
+    """Tell whether no other sentence of the collection defines the term."""
     terms = frozenset(analyse(definition.term))
     begins = re.compile(
         rf"(?:^|[.。!！?？\n*-])\s{{0,3}}(?:\*\*)?(?:An? |The )?{re.escape(definition.term)}"
@@ -150,8 +152,8 @@ def _is_only(collected: Collected, source: Source, definition: Definition) -> bo
     return True
 
 
-def _listed(source: Source, sentence: str, start: int) -> tuple[str, str, str, str] | None:
-    """Read "**X**: ...", and "X: ..." below a heading that promises definitions."""
+def _read_listed(source: Source, sentence: str, start: int) -> tuple[str, str, str, str] | None:
+    """Read "**X**: ...", and "X: ..." below a heading such as "Glossary"."""
     match = _BOLD.match(sentence)
     if match is None and _GLOSSARY.search(topic_at(source, start).casefold()):
         match = _LISTED.match(sentence)
@@ -161,7 +163,7 @@ def _listed(source: Source, sentence: str, start: int) -> tuple[str, str, str, s
     return (term, sentence[match.end() :], "means", "") if analyse(term) else None
 
 
-def _running(sentence: str, language: PromptLanguage) -> tuple[str, str, str, str] | None:
+def _read_sentence(sentence: str, language: PromptLanguage) -> tuple[str, str, str, str] | None:
     if language == "zh":
         match = _CHINESE.match(sentence)
         return (match[1], sentence[match.end() :], "means", "") if match else None
@@ -169,13 +171,10 @@ def _running(sentence: str, language: PromptLanguage) -> tuple[str, str, str, st
     if match is None or _NO_TERM.search(match[2]):
         return None
     article, term, verb = match[1] or "", match[2], match[3]
-    rest = sentence[match.end() :]
+    remaining = sentence[match.end() :]
     if verb in {"is", "are"}:
-        # "Charging is limited to ...": what a thing is begins with an article.
-        named = any(
-            sentence[definition.start : definition.end] in term
-            for definition in names(f"So {sentence}")
-        )
-        if not _ARTICLE.match(rest) or not (article or named or " " not in term):
+        # "Charging is limited to ...": a definition begins with an article.
+        named = any(sentence[name.start : name.end] in term for name in names(f"So {sentence}"))
+        if not _ARTICLE.match(remaining) or not (article or named or " " not in term):
             return None
-    return term, rest, verb, article
+    return term, remaining, verb, article

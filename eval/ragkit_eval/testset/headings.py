@@ -1,7 +1,7 @@
-"""Questions from headings: what somebody would ask who does not know that there is a section.
+"""Make questions from headings, as a person would ask who does not know the section.
 
-Such a question has no short answer: what is labelled is the section. A heading that cannot be
-turned into words of a person gives none.
+Such a question has no short answer: the section is labelled. A heading that cannot be worded as a
+question gives none.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ragkit_eval.testset.wording import is_in, mid_sentence, with_topic
 if TYPE_CHECKING:
     from ragkit_eval.testset.absent import Collected
 
-SHORTEST: Final = {"en": 80, "zh": 30}  # characters of a section's own text; arbitrary
-MOST_CHARS: Final = 2_500  # longer sections answer many questions; arbitrary
+MIN_CHARS: Final = {"en": 80, "zh": 30}  # characters of a section's own text; arbitrary
+MAX_CHARS: Final = 2_500  # longer sections answer many questions; arbitrary
 
 _DULL = re.compile(
     r"(?:introduction|overview|summary|general(?: information)?|contents|table of contents|notes?"
@@ -64,9 +64,9 @@ def heading_questions(collected: Collected, source: Source, seed: int) -> Iterat
     for section in sorted(
         sections(source.text), key=lambda section: drawn(seed, "section", section.heading)
     ):
-        own = source.text[section.start : section.end].strip()
-        language = language_of(f"{section.heading}. {own}", source.document)
-        if language is None or not SHORTEST[language] <= len(own) <= MOST_CHARS:
+        body = source.text[section.start : section.end].strip()
+        language = language_of(f"{section.heading}. {body}", source.document)
+        if language is None or not MIN_CHARS[language] <= len(body) <= MAX_CHARS:
             yield "a section that is too short or too long"
             continue
         text = heading_question(section, title, language, source.text)
@@ -75,16 +75,12 @@ def heading_questions(collected: Collected, source: Source, seed: int) -> Iterat
         elif not _is_only(collected, source, section):
             yield "another heading says the same"
         else:
-            start = (
-                section.start
-                + len(source.text[section.start : section.end])
-                - len(source.text[section.start : section.end].lstrip())
-            )
-            yield _question(source, Span(start, start + len(own)), text, language)
+            start = source.text.index(body, section.start)
+            yield _make_question(source, Span(start, start + len(body)), text, language)
 
 
 def heading_question(section: Section, title: str, language: PromptLanguage, text: str) -> str:
-    """Turn a section's heading into a question; "" where that cannot be done well.
+    """Turn a section's heading into a question; "" if it cannot be worded well.
 
     >>> heading_question(Section("When the refrigerator fails", (), 0, 0), "", "en", "")
     'What should I do when the refrigerator fails?'
@@ -95,25 +91,27 @@ def heading_question(section: Section, title: str, language: PromptLanguage, tex
     if _DULL.fullmatch(heading) or len(heading) > 60 or not is_in(language, heading):
         return ""
     if not section.above and heading == title:
-        return ""  # the document's own title names no part of it
-    return _chinese(heading, title) if language == "zh" else _english(heading, title, text)
+        return ""  # the document's title names no part of it
+    return (
+        _word_chinese(heading, title) if language == "zh" else _word_english(heading, title, text)
+    )
 
 
-def _english(heading: str, title: str, text: str) -> str:
-    about = mid_sentence(title, text) if is_in("en", title) else ""
-    if asked := _asked_already(heading):
-        return with_topic(asked, about if len(read(asked).content) < 3 else "", "en")
+def _word_english(heading: str, title: str, text: str) -> str:
+    topic = mid_sentence(title, text) if is_in("en", title) else ""
+    if question := _complete_question(heading):
+        return with_topic(question, topic if len(read(question).content) < 3 else "", "en")
     if _CLAUSE.search(heading) and not re.fullmatch(r"[\w-]+ and [\w-]+", heading):
         return ""
-    named = mid_sentence(heading, text)
-    known = set(analyse(about)) <= set(analyse(heading))
-    if known or len(heading.split()) > 2:
-        return f"What should I know about {named}?"
-    return f"What should I know about {named} when it comes to {about}?"
+    subject = mid_sentence(heading, text)
+    is_covered = set(analyse(topic)) <= set(analyse(heading))
+    if is_covered or len(heading.split()) > 2:
+        return f"What should I know about {subject}?"
+    return f"What should I know about {subject} when it comes to {topic}?"
 
 
-def _asked_already(heading: str) -> str:
-    """Turn a heading that nearly is a question into one; "" for any other."""
+def _complete_question(heading: str) -> str:
+    """Turn a heading that is nearly a question into one; "" for any other."""
     if _WHEN.fullmatch(heading):
         return f"What should I do {heading[:1].lower()}{heading[1:]}?"
     if match := _HOW_TO.fullmatch(heading):
@@ -123,7 +121,7 @@ def _asked_already(heading: str) -> str:
     return f"{heading}?" if _WH.fullmatch(heading) else ""
 
 
-def _chinese(heading: str, title: str) -> str:
+def _word_chinese(heading: str, title: str) -> str:
     if _ZH_DO.match(heading) and not _ZH_NO_DO.search(heading) and len(heading) <= 12:
         return with_topic(f"怎么{heading}？", title if len(heading) < 4 else "", "zh")
     if title and _RULES.search(title) and heading not in title:
@@ -132,7 +130,7 @@ def _chinese(heading: str, title: str) -> str:
 
 
 def _is_only(collected: Collected, source: Source, section: Section) -> bool:
-    """Tell whether no other document's passages stand under a heading of the same words."""
+    """Tell whether no other document has a heading with the same words."""
     terms = frozenset(analyse(section.heading))
     if not terms:
         return False
@@ -143,7 +141,7 @@ def _is_only(collected: Collected, source: Source, section: Section) -> bool:
     )
 
 
-def _question(source: Source, span: Span, text: str, language: PromptLanguage) -> Question:
+def _make_question(source: Source, span: Span, text: str, language: PromptLanguage) -> Question:
     return made.answerable(
         source.document.uri,
         text,

@@ -1,4 +1,4 @@
-"""The kinds of made questions, and what each can show and cannot."""
+"""Define the kinds of made questions, and what each can show."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""A question that was made, as a labelled set has it, and the file that the set becomes."""
+"""Label a made question as a question of a labelled set, and write the set."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def answerable(
     language: PromptLanguage,
     kind: Kind,
 ) -> Question:
-    """Label a question that the place `span` of a document answers; `quote` stands there.
+    """Label a question that the span of a document answers; `quote` is the text of the span.
 
-    `answer` and `quote` are "" where the place as a whole answers, and no short text does.
+    `answer` and `quote` are "" if the span as a whole answers, without a short answer.
     """
     return Question(
-        identity(uri, question),
+        hash_question(uri, question),
         question,
         relevant={uri: 1},
         answers=(answer,) if answer else (),
@@ -45,7 +45,7 @@ def answerable(
 def unanswerable(uri: str, question: str, *, language: PromptLanguage, kind: Kind) -> Question:
     """Label a question that was made from a document and that no document answers."""
     return Question(
-        identity(uri, question),
+        hash_question(uri, question),
         question,
         answerable=False,
         group=uri,
@@ -54,29 +54,29 @@ def unanswerable(uri: str, question: str, *, language: PromptLanguage, kind: Kin
 
 
 def named(question: Question, name: str) -> Question:
-    """Name a question's document otherwise than by its URI."""
+    """Replace the URI of a question's document by another name."""
     return replace(
         question,
-        id=identity(name, question.text),
+        id=hash_question(name, question.text),
         relevant={name: 1} if question.relevant else {},
-        excerpts=tuple(replace(one, document=name) for one in question.excerpts),
+        excerpts=tuple(replace(excerpt, document=name) for excerpt in question.excerpts),
         group=name,
     )
 
 
-def identity(document: str, question: str) -> str:
-    """Return an id that depends on nothing but the document's name and the question.
+def hash_question(document: str, question: str) -> str:
+    """Return an id that depends only on the document's name and the question.
 
-    >>> identity("a.md", "Why?")
+    >>> hash_question("a.md", "Why?")
     '508ef253a7d1'
     """
     return hashlib.sha256(f"{document}\0{question}".encode()).hexdigest()[:12]
 
 
 def check_new(out: Path) -> None:
-    """Refuse, before any work, a file that is there already or cannot be made.
+    """Raise UsageError for a file that exists or cannot be created; call it before the work.
 
-    A set may have been corrected by hand: it is never written over. Raises UsageError.
+    A set may have been corrected by hand, so it is never overwritten.
     """
     if out.is_file() or out.is_symlink():
         raise UsageError(f"{out} is already there: name another file, or remove it")
@@ -86,5 +86,5 @@ def check_new(out: Path) -> None:
 
 
 def write(out: Path, questions: Sequence[Question]) -> None:
-    """Write the set whole or not at all. Raises UsageError when the file cannot be made."""
+    """Write the set atomically. Raises UsageError when the file cannot be created."""
     write_set(LabelledSet(out.stem, {}, tuple(questions)), out)

@@ -1,6 +1,6 @@
-"""Make a labelled set: which documents are asked about, how often, and when to stop.
+"""Make a labelled set: choose documents in turn, and stop at the requested number of questions.
 
-It takes documents in turn, so that each has about as many questions, and counts what was rejected.
+Documents take turns so that each gets about as many questions; rejections are counted.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from ragkit_eval.testset.sources import (
 )
 from ragkit_eval.testset.written import Writer
 
-TRIES: Final = 3  # passages asked about for each question wanted; arbitrary
-MOST_READ: Final = 2000  # documents, where each gives little; arbitrary
-AT_ONCE: Final = 8  # requests to a language model; arbitrary
-# Shorter passages hold no fact worth a question. Arbitrary.
+TRIES: Final = 3  # passages per requested question; arbitrary
+MAX_DOCUMENTS: Final = 2000  # documents to read if each gives little; arbitrary
+CONCURRENCY: Final = 8  # requests to a language model; arbitrary
+# Shorter passages rarely hold a fact. Arbitrary.
 PASSAGE_CHARS: Final[Mapping[PromptLanguage, int]] = {"en": 200, "zh": 80}
 
-_OF_SENTENCES: Final = frozenset(
+_SENTENCE_KINDS: Final = frozenset(
     {"number", "definition", "cloze"}
-)  # the same fact would be asked for twice
+)  # kinds that could ask for one sentence's fact twice
 
 Progress = Callable[[int], None]
 T = TypeVar("T")
@@ -50,12 +50,12 @@ _Passage = tuple[Hit, PromptLanguage]
 
 @dataclass(frozen=True, slots=True)
 class TestSet:
-    """The questions that were made, and how many were rejected for which reason.
+    """The questions of a set, and the number of rejected candidates by reason.
 
-    `stopped` says why the language model could not be asked any longer.
+    `stopped` is the error that ended the use of the language model.
     """
 
-    __test__ = False  # no test class, whatever pytest thinks of its name
+    __test__ = False  # pytest takes the name for a test class
 
     questions: tuple[Question, ...]
     rejected: Mapping[str, int]
@@ -64,7 +64,7 @@ class TestSet:
 
     @property
     def kinds(self) -> Mapping[Kind, int]:
-        """Count the questions of each kind, in the order in which kinds are described."""
+        """Count the questions of each kind, in the order of `SHOWS`."""
         counted = Counter(question.tags["kind"] for question in self.questions)
         return {kind: counted[kind] for kind in SHOWS if counted[kind]}
 
@@ -88,136 +88,139 @@ def make(
 ) -> TestSet:
     """Make questions about a collection's documents, a share of them unanswerable.
 
-    `writer` writes them; without one they are made by rules, of several kinds unless `only_cloze`,
-    always the same for a seed and the same documents. There are fewer where the documents give no
-    more, or where the model's server fails after the first. Raises UsageError for a collection
-    without documents, or without any in English or Chinese; ModelError when the model cannot be
-    asked at all.
+    `writer` writes them; without it rules make them, of several kinds unless `only_cloze`, and the
+    same ones for a seed and the same documents. There are fewer if the documents give no more, or
+    if the model's server fails after the first question. Raises UsageError for a collection without
+    documents, or without any in English or Chinese; ModelError when the model cannot be asked at
+    all.
     """
     stored = store.documents(collection)
     names = short_names([document.uri for document in stored])
-    documents = in_drawn_order(_fit(stored, collection, language), seed, names)
-    without = round(questions * unanswerable)
-    keeping = _Keeping(language, progress)
+    documents = in_drawn_order(_filter_documents(stored, collection, language), seed, names)
+    unanswerable_count = round(questions * unanswerable)
+    collector = _Collector(language, progress)
     stopped = ""
     try:
-        for wanted, answerable in ((questions - without, True), (without, False)):
+        for count, answerable in (
+            (questions - unanswerable_count, True),
+            (unanswerable_count, False),
+        ):
             if writer is not None:
-                keeping.take(_by_model(store, documents, wanted, answerable, seed, writer), wanted)
+                collector.take(_ask_model(store, documents, count, answerable, seed, writer), count)
                 continue
-            steps = answerable_steps(wanted) if answerable else unanswerable_steps(wanted)
+            steps = answerable_steps(count) if answerable else unanswerable_steps(count)
             if answerable and only_cloze:
-                steps = [(cloze_questions, wanted)]
-            _by_rules(Collected(store, collection), documents, steps, wanted, seed, keeping)
+                steps = [(cloze_questions, count)]
+            _apply_rules(Collected(store, collection), documents, steps, count, seed, collector)
     except ModelServerError as error:
-        if not keeping.kept:
+        if not collector.questions:
             raise
         stopped = str(error)
-    made = tuple(named(question, names[question.group]) for question in keeping.kept)
-    return TestSet(made, dict(keeping.rejected), len(documents), stopped)
+    labelled = tuple(named(question, names[question.group]) for question in collector.questions)
+    return TestSet(labelled, dict(collector.rejected), len(documents), stopped)
 
 
-class _Keeping:
-    """The questions that are kept, each once, and why others were not."""
+class _Collector:
+    """Collects questions, each once, and counts the rejected ones by reason."""
 
     def __init__(self, language: PromptLanguage | None, progress: Progress) -> None:
-        self.kept: list[Question] = []
+        self.questions: list[Question] = []
         self.rejected: Counter[str] = Counter()
         self._language = language
         self._progress = progress
-        self._known: set[str] = set()
+        self._folded: set[str] = set()
         self._sentences: set[tuple[str, int, int]] = set()
 
-    def take(self, offered: Iterator[Question | str], wanted: int) -> None:
-        """Keep as many more of what is offered."""
-        end = len(self.kept) + wanted
-        while len(self.kept) < end and (one := next(offered, None)) is not None:
-            fault = one if isinstance(one, str) else self._fault(one)
-            if isinstance(one, str) or fault:
+    def take(self, offered: Iterator[Question | str], count: int) -> None:
+        """Collect up to `count` more of the offered questions."""
+        end = len(self.questions) + count
+        while len(self.questions) < end and (candidate := next(offered, None)) is not None:
+            fault = candidate if isinstance(candidate, str) else self._fault(candidate)
+            if isinstance(candidate, str) or fault:
                 self.rejected[fault] += 1
             else:
-                self.kept.append(one)
-                self._progress(len(self.kept))
+                self.questions.append(candidate)
+                self._progress(len(self.questions))
 
     def _fault(self, question: Question) -> str:
         if self._language is not None and question.tags["language"] != self._language:
             return "another language"
         folded = fold(question.text).text
-        if folded in self._known:
+        if folded in self._folded:
             return "the same question again"
-        if question.tags["kind"] in _OF_SENTENCES:
+        if question.tags["kind"] in _SENTENCE_KINDS:
             places = {(place.document, place.start, place.end) for place in question.excerpts}
             if places & self._sentences:
                 return "the sentence was asked about already"
             self._sentences |= places
-        self._known.add(folded)
+        self._folded.add(folded)
         return ""
 
 
-def _fit(
-    found: Sequence[Document], collection: str, language: PromptLanguage | None
+def _filter_documents(
+    documents: Sequence[Document], collection: str, language: PromptLanguage | None
 ) -> Sequence[Document]:
-    """Leave out documents in other languages. Raises UsageError when none is left."""
-    if not found:
+    """Leave out documents in other languages. Raises UsageError when none remains."""
+    if not documents:
         raise UsageError(
             f"collection {collection!r} has no documents: take some in with"
             f" `ragkit ingest FOLDER --collection {collection}`"
         )
-    # One whose language nobody could name may hold some all the same.
-    wanted = (language, "") if language else ("en", "zh", "")
-    fit = [document for document in found if document.language in wanted]
-    if not fit:
-        named = {"en": "English", "zh": "Chinese", None: "English or Chinese"}[language]
+    # A document of unknown language may hold some passages in these languages.
+    languages = (language, "") if language else ("en", "zh", "")
+    suitable = [document for document in documents if document.language in languages]
+    if not suitable:
+        language_name = {"en": "English", "zh": "Chinese", None: "English or Chinese"}[language]
         raise UsageError(
-            f"none of the {len(found)} documents in collection {collection!r} is {named}:"
-            " questions are made in these languages alone"
+            f"none of the {len(documents)} documents in collection {collection!r} is"
+            f" {language_name}: questions are made in these languages alone"
         )
-    return fit
+    return suitable
 
 
-def _by_model(
+def _ask_model(
     store: Store,
     documents: Sequence[Document],
-    wanted: int,
+    count: int,
     answerable: bool,
     seed: int,
     writer: Writer,
 ) -> Iterator[Question | str]:
     """Yield what the model writes about passages, one document after the other, in rounds."""
-    if wanted <= 0:
-        return iter(())  # and no thread is started
-    ordered = documents[: max(MOST_READ, wanted)]
+    if count <= 0:
+        return iter(())  # without starting a thread
+    ordered = documents[: max(MAX_DOCUMENTS, count)]
     write = writer.answerable if answerable else writer.unanswerable
-    jobs = _in_turn(store, ordered, partial(_passages, seed=seed))
-    return _written(jobs, write, most=TRIES * wanted + TRIES)
+    jobs = _take_turns(store, ordered, partial(_draw_passages, seed=seed))
+    return _write_concurrently(jobs, write, limit=TRIES * count + TRIES)
 
 
-def _by_rules(
+def _apply_rules(
     collected: Collected,
     documents: Sequence[Document],
     steps: Sequence[tuple[Offer, int]],
-    wanted: int,
+    count: int,
     seed: int,
-    keeping: _Keeping,
+    collector: _Collector,
 ) -> None:
-    """Take what each step offers up to its own number, all of them together `wanted`."""
-    ordered = documents[: max(MOST_READ, wanted)]
-    end = len(keeping.kept) + wanted
+    """Collect each step's questions up to its limit, `count` in total."""
+    ordered = documents[: max(MAX_DOCUMENTS, count)]
+    end = len(collector.questions) + count
     offers: dict[Offer, Iterator[Question | str]] = {}
-    for offer, most in steps:
-        if offer not in offers:  # a step that comes again goes on where it was
+    for offer, limit in steps:
+        if offer not in offers:  # a repeated step continues
 
-            def of(source: Source, offer: Offer = offer) -> Iterator[Question | str]:
+            def offer_for(source: Source, offer: Offer = offer) -> Iterator[Question | str]:
                 return offer(collected, source, seed)
 
-            offers[offer] = _in_turn(collected.store, ordered, of)
-        keeping.take(offers[offer], min(most, end - len(keeping.kept)))
+            offers[offer] = _take_turns(collected.store, ordered, offer_for)
+        collector.take(offers[offer], min(limit, end - len(collector.questions)))
 
 
-def _in_turn(
+def _take_turns(
     store: Store, documents: Sequence[Document], offer: Callable[[Source], Iterator[T | str]]
 ) -> Iterator[T | str]:
-    """Take what documents offer in turn: from each up to the first that is no reason."""
+    """Take from each document in turn: its reasons, up to and with its next question."""
     waiting = deque(documents)
     offers: dict[int, Iterator[T | str]] = {}
     while waiting:
@@ -233,8 +236,8 @@ def _in_turn(
             del offers[document.id]
 
 
-def _passages(source: Source, seed: int) -> Iterator[_Passage | str]:
-    """Yield a document's passages that are long enough to ask about, in a drawn order."""
+def _draw_passages(source: Source, seed: int) -> Iterator[_Passage | str]:
+    """Yield a document's passages of sufficient length, in a drawn order."""
     for passage in sorted(source.passages, key=lambda hit: drawn(seed, hit.start, hit.text)):
         language = language_of(passage.text, source.document)
         if language is None:
@@ -245,24 +248,24 @@ def _passages(source: Source, seed: int) -> Iterator[_Passage | str]:
             yield passage, language
 
 
-def _written(
+def _write_concurrently(
     jobs: Iterator[_Passage | str],
     write: Callable[[Hit, PromptLanguage], Question | str],
     *,
-    most: int,
+    limit: int,
 ) -> Iterator[Question | str]:
-    """Have questions written about `most` passages at most, several at once, in their order."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        while most > 0:
+    """Let the model write about at most `limit` passages, several at once, in order."""
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        while limit > 0:
             batch: list[_Passage] = []
             for job in jobs:
                 if isinstance(job, str):
                     yield job
                     continue
                 batch.append(job)
-                if len(batch) == min(AT_ONCE, most):
+                if len(batch) == min(CONCURRENCY, limit):
                     break
             if not batch:
                 return
-            most -= len(batch)
+            limit -= len(batch)
             yield from pool.map(lambda job: write(*job), batch)

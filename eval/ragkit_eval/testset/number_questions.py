@@ -1,4 +1,4 @@
-"""Questions for what a document's sentences count or measure."""
+"""Make questions for the amounts in a document's sentences."""
 
 from __future__ import annotations
 
@@ -21,40 +21,42 @@ from ragkit_eval.testset.wording import Amount, everyday, is_in, mid_sentence, w
 if TYPE_CHECKING:
     from ragkit_eval.testset.absent import Collected
 
-# Of a question with less than that one cannot tell what is meant; arbitrary.
-FEWEST_CONTENT: Final = 3  # content terms in English
-FEWEST_CHARS: Final = 15  # in Chinese
-_ASKS: Final = frozenset(analyse("how long often much far many within after before until time"))
+# A shorter question is ambiguous; arbitrary.
+MIN_CONTENT: Final = 3  # content terms in English
+MIN_CHARS: Final = 15  # in Chinese
+_QUESTION_TERMS: Final = frozenset(
+    analyse("how long often much far many within after before until time")
+)
 
 
 def number_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
-    """Yield a question for each sentence with an amount, in a drawn order, or why there is none."""
+    """Yield a question for each sentence with an amount, in a drawn order, or a reason for none."""
     for place in sorted(places(source), key=lambda place: drawn(seed, "amount", place.text)):
         words = Words(collected.store, collected.name, analyse(place.text))
-        asked = sorted(
+        candidates = sorted(
             amounts(place.text, words.weight, source.text),
             key=lambda amount: drawn(seed, amount.question),
         )
-        if not asked:
+        if not candidates:
             yield "no amount that can be asked for well"
             continue
-        yield _question(place, words, asked[0])
+        yield _make_question(place, words, candidates[0])
 
 
-def _question(place: Place, words: Words, asked: Amount) -> Question | str:
-    if has_rival(words, place, place.text.replace(asked.answer, " ")):
+def _make_question(place: Place, words: Words, amount: Amount) -> Question | str:
+    if has_rival(words, place, place.text.replace(amount.answer, " ")):
         return "another place says nearly the same"
-    text = everyday(asked.question, place.language)
+    text = everyday(amount.question, place.language)
     if _is_short(text, place.language):
         topic = mid_sentence(topic_at(place.source, place.start), place.source.text)
         if is_in(place.language, topic):
             text = with_topic(text, topic, place.language)
-    if set(analyse(asked.answer)) <= set(analyse(text)):
+    if set(analyse(amount.answer)) <= set(analyse(text)):
         return "the question gives the answer away"
     return made.answerable(
         place.source.document.uri,
         text,
-        answer=asked.answer,
+        answer=amount.answer,
         span=Span(place.start, place.end),
         quote=place.text,
         language=place.language,
@@ -64,5 +66,5 @@ def _question(place: Place, words: Words, asked: Amount) -> Question | str:
 
 def _is_short(text: str, language: PromptLanguage) -> bool:
     if language == "zh":
-        return len(text) < FEWEST_CHARS
-    return len(read(text).content - _ASKS) < FEWEST_CONTENT
+        return len(text) < MIN_CHARS
+    return len(read(text).content - _QUESTION_TERMS) < MIN_CONTENT

@@ -1,7 +1,7 @@
-"""Questions for what is said of nobody and nothing in a collection: a birthday, a colour.
+"""Make unanswerable questions for properties that a collection never mentions, such as a birthday.
 
-They ask about a person or a type that the documents do name. A property is asked for only where
-none of the words that speak of it is in any passage of the collection, in either language.
+They ask about a person or a type that the documents name. A property is used only if no passage of
+the collection has any of its words, in either language.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """How a property is asked for in each language, and the words that speak of it in both."""
+    """The wording of a property in each language, and the words that mention it in both."""
 
     en: str
     zh: str
@@ -103,30 +103,32 @@ _DEVICE = re.compile(
 def other_property_questions(
     collected: Collected, source: Source, seed: int
 ) -> Iterator[Question | str]:
-    """Yield questions for properties that the collection never speaks of, in a drawn order."""
-    subjects = _subjects(source)
+    """Yield questions for properties that the collection never mentions, in a drawn order."""
+    subjects = _find_subjects(source)
     if not subjects:
         yield "unanswerable: a document that names no person and no type"
-    pairs = [(who, property_) for who, of in subjects.items() for property_ in of[1]]
-    for who, asked in sorted(pairs, key=lambda pair: drawn(seed, pair[0], pair[1].en)):
-        if not collected.lacks_words(asked.words):
+    candidates = [
+        (name, property_) for name, subject in subjects.items() for property_ in subject[1]
+    ]
+    for name, property_ in sorted(candidates, key=lambda pair: drawn(seed, pair[0], pair[1].en)):
+        if not collected.lacks_words(property_.words):
             yield "unanswerable: the collection speaks of that property"
             continue
-        language = subjects[who][0]
-        text = (asked.zh if language == "zh" else asked.en).format(who)
+        language = subjects[name][0]
+        text = (property_.zh if language == "zh" else property_.en).format(name)
         text = text.replace("s's ", "s' ") if language == "en" else text
         yield made.unanswerable(source.document.uri, text, language=language, kind="other-property")
 
 
-def _subjects(source: Source) -> dict[str, tuple[PromptLanguage, tuple[Property, ...]]]:
-    """Map persons and types that a document names to its language and what can be asked of them."""
+def _find_subjects(source: Source) -> dict[str, tuple[PromptLanguage, tuple[Property, ...]]]:
+    """Map persons and types of a document to its language and the properties to ask for."""
     subjects: dict[str, tuple[PromptLanguage, tuple[Property, ...]]] = {}
     for cell in cells(source):
         if cell.people:
             subjects[cell.row.key] = (cell.language, OF_PEOPLE)
     for place in places(source):
         for match in DESIGNATION.finditer(place.text):
-            # PX-300 is a type, A4 or SEV-1 may be anything: the sentence says what it is.
+            # PX-300 is a type, A4 or SEV-1 may be anything: the sentence has to name a device.
             if "-" in match.group() and _DEVICE.search(place.text):
                 subjects.setdefault(match.group(), (place.language, OF_THINGS))
     return subjects

@@ -1,7 +1,4 @@
-"""Sentences of a document that can be asked about: whole, self-contained, said in running text.
-
-It knows nothing of what is asked about them, nor of other documents.
-"""
+"""Find the sentences of a document that can be asked about: complete, self-contained prose."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from ragkit.text.analyse import CJK
 from ragkit.text.sentences import sentences
 from ragkit_eval.testset.sources import Source, language_of
 
-# Arbitrary: shorter ones say too little to be found, longer ones are tiresome to read.
+# Arbitrary: shorter ones are hard to find, longer ones hard to read.
 CHARS: Final = {"en": (40, 300), "zh": (16, 120)}
-FEWEST_CONTENT: Final = {"en": 4, "zh": 7}  # content terms; in Chinese pairs of characters
+MIN_CONTENT: Final = {"en": 4, "zh": 7}  # content terms; in Chinese pairs of characters
 
 _LIST_MARK = re.compile(r"(?:>\s*)*(?:[-*•]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])?\s+|>+\s*")
-# What looks like markup, code, an address, a table or damage is not running text.
-_NO_PROSE = re.compile(
+# Markup, code, addresses, tables and damaged text are not prose.
+_NOT_PROSE = re.compile(
     r"[|`{}\\\ufffd\x00-\x08\x0e-\x1f]|\]\(|https?://|^#|=>|->|\.{4}|_{3}|''|``|（\s*）|\(\s*\)"
 )
 _END = {"en": re.compile(r"(?<!\d\.\d)[.!][\"”’)]*$"), "zh": re.compile(r"[。！][”’」』）)]*$")}
-# Whatever leans on what stands before it, or on where it stands.
-_LEANING = {
+# Sentences that depend on the previous text, or on their position.
+_DEPENDENT = {
     "en": re.compile(
         r"^(?:it|its|they|them|their|he|she|his|her|this|that|these|those|such|here|there|then|thus"
         r"|so|but|and|or|nor|yet|also|however|therefore|hence|otherwise|instead|moreover|in this"
@@ -45,7 +42,7 @@ _LEANING = {
     ),
 }
 _FUNCTION_WORD = re.compile(FUNCTION_WORDS, re.IGNORECASE)
-# A pronoun in the first clause stands for nothing in its own sentence.
+# A pronoun in the first clause refers to another sentence.
 _OPEN_PRONOUN = re.compile(
     r"^(?:(?!\b(?:and|but|or|which|that|if|when|because|where|who|as|than|until|while|so)\b)[^,;:])*?"
     r"\b(?:it|them|him|they|he|she)\b",
@@ -55,7 +52,7 @@ _OPEN_PRONOUN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A sentence `start:end` of a source's text, and the headings under which it stands."""
+    """A sentence `start:end` of a source's text, with the headings above it."""
 
     source: Source
     start: int
@@ -65,7 +62,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Return the sentence as the source has it."""
+        """Return the text of the sentence."""
         return self.source.text[self.start : self.end]
 
 
@@ -84,7 +81,7 @@ def places(source: Source) -> Iterator[Place]:
 
 
 def flat(text: str) -> str:
-    r"""Write a text on one line: a break between Chinese characters goes, another is a space.
+    r"""Write a text on one line: a break between Chinese characters is removed, others are spaces.
 
     >>> flat("two\n lines，两\n行")
     'two lines，两行'
@@ -94,20 +91,20 @@ def flat(text: str) -> str:
 
 
 def _stands_alone(text: str, language: PromptLanguage) -> bool:
-    least, most = CHARS[language]
-    if not least <= len(text) <= most or "\n\n" in text or _NO_PROSE.search(text):
+    shortest, longest = CHARS[language]
+    if not shortest <= len(text) <= longest or "\n\n" in text or _NOT_PROSE.search(text):
         return False
-    if not _END[language].search(text) or _LEANING[language].search(text):
+    if not _END[language].search(text) or _DEPENDENT[language].search(text):
         return False
-    if has_cjk(text) != (language == "zh") or _unpaired(text):
+    if has_cjk(text) != (language == "zh") or _is_unpaired(text):
         return False
     if language == "en" and (_OPEN_PRONOUN.search(text) or not _FUNCTION_WORD.search(text)):
         return False
-    return len(read(text).content) >= FEWEST_CONTENT[language]
+    return len(read(text).content) >= MIN_CONTENT[language]
 
 
-def _unpaired(text: str) -> bool:
-    """Tell whether a bracket or quotation mark lacks its other half: the sentence is a piece."""
+def _is_unpaired(text: str) -> bool:
+    """Tell whether a bracket or quotation mark has no counterpart, as in a fragment."""
     return any(
         text.count(pair[0]) != text.count(pair[1]) for pair in ("()", "（）", "“”", "「」", "《》")
     )

@@ -1,6 +1,6 @@
-"""What a language model is asked when it writes questions, in English and Chinese.
+"""Prompts for a language model that writes questions, in English and Chinese.
 
-Documents are untrusted: what they say stands between tags that nothing in them can close.
+Documents are untrusted: their text stands between tags that it cannot close.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ CHECK_SCHEMA: Final = _schema(reason="string", answered="boolean")
 
 
 def to_write(passage: Hit, language: PromptLanguage) -> list[Message]:
-    """Ask for a question that a passage answers, with its answer and the sentence."""
+    """Prompt for a question that a passage answers, with its answer and the sentence."""
     rules = _WRITE[language] + _ALONE[language] + "\n" + _DATA[language]
     return [Message("system", rules), Message("user", source_block(1, passage))]
 
 
 def to_write_unanswerable(passage: Hit, language: PromptLanguage) -> list[Message]:
-    """Ask for a question about a passage's subject that it does not answer."""
+    """Prompt for a question about a passage's subject that it does not answer."""
     rules = _UNANSWERABLE[language] + _ALONE[language] + "\n" + _DATA[language]
     return [Message("system", rules), Message("user", source_block(1, passage))]
 
 
 def to_check(question: str, passages: Sequence[Hit], language: PromptLanguage) -> list[Message]:
-    """Ask whether passages answer a question."""
+    """Prompt for a verdict whether passages answer a question."""
     blocks = [source_block(number, hit) for number, hit in enumerate(passages, 1)]
     blocks.append(_QUESTION[language] + neutralise(question))
     rules = _CHECK[language] + _DATA[language]
@@ -94,6 +94,6 @@ def to_check(question: str, passages: Sequence[Hit], language: PromptLanguage) -
 
 
 def version() -> str:
-    """Return a hash of everything that is asked, 12 hexadecimal digits."""
+    """Return a hash of all prompts, 12 hexadecimal digits."""
     texts = (_WRITE, _UNANSWERABLE, _CHECK, _ALONE, _DATA, WRITE_SCHEMA, CHECK_SCHEMA)
     return hashlib.sha256(repr(texts).encode()).hexdigest()[:12]

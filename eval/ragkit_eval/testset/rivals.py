@@ -1,7 +1,7 @@
-"""Whether a sentence with a gap could be completed from elsewhere in the collection.
+"""Check whether another sentence of the collection could complete a sentence with a gap.
 
-It compares words by their weight in the collection; that another sentence says the same in other
-words, or in another language, it cannot see.
+It compares words by their weight in the collection; it does not see the same fact in other words or
+in another language.
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ if TYPE_CHECKING:
     from ragkit.types import Hit
     from ragkit_eval.testset.places import Place
 
-# A sentence with this share of the words, by weight, might be meant as well. Arbitrary.
+# A sentence with this share of the words, by weight, might be the source as well. Arbitrary.
 ALIKE: Final = 0.7
-MOST_LOOKED_AT: Final = 50  # passages; arbitrary
+MAX_PASSAGES: Final = 50  # passages; arbitrary
 
 
 class Words:
-    """A sentence's terms: in which of the collection's passages they stand, and how rare they are.
-
-    `places` are its passages, where its own words do not count as another's.
-    """
+    """A sentence's terms: the passages of the collection that hold them, and their rarity."""
 
     def __init__(self, store: Store, collection: str, terms: Collection[str]) -> None:
         self._store = store
@@ -51,34 +48,35 @@ class Words:
         }
 
     def weight(self, term: str) -> float:
-        """Return one term's idf; 0.0 for one that is not of these."""
+        """Return a term's idf; 0.0 for a term of another sentence."""
         return self.weights.get(term, 0.0)
 
     def in_passages(self, terms: Collection[str], share: float) -> list[Hit]:
-        """Return the passages that hold this share of the terms, by weight, fullest first."""
-        held: dict[int, float] = {}
+        """Return the passages that hold this share of the terms, by weight, largest first."""
+        weight_of: dict[int, float] = {}
         for term in terms:
             for chunk in occurrences(self._postings, term)[0]:
-                held[int(chunk)] = held.get(int(chunk), 0.0) + self.weight(term)
-        least = share * sum(map(self.weight, terms)) - 1e-9
-        full = sorted(
-            (chunk for chunk in held if held[chunk] >= least), key=lambda c: (-held[c], c)
+                weight_of[int(chunk)] = weight_of.get(int(chunk), 0.0) + self.weight(term)
+        required = share * sum(map(self.weight, terms)) - 1e-9
+        chunks = sorted(
+            (chunk for chunk in weight_of if weight_of[chunk] >= required),
+            key=lambda c: (-weight_of[c], c),
         )
         with self._store.snapshot() as reader:
-            return list(reader.hits(full[:MOST_LOOKED_AT]))
+            return list(reader.hits(chunks[:MAX_PASSAGES]))
 
 
-def has_rival(words: Words, place: Place, rest: str) -> bool:
-    """Tell whether another sentence has most of the words of `rest`, a sentence with a gap."""
-    wanted = frozenset(analyse(rest))
-    enough = ALIKE * sum(map(words.weight, wanted))
-    for hit in words.in_passages(wanted, ALIKE):
+def has_rival(words: Words, place: Place, sentence: str) -> bool:
+    """Tell whether another sentence has most of the words of `sentence`, which has a gap."""
+    terms = frozenset(analyse(sentence))
+    required = ALIKE * sum(map(words.weight, terms))
+    for hit in words.in_passages(terms, ALIKE):
         for span in sentences(hit.text):
             start, end = hit.start + span.start, hit.start + span.end
-            own = hit.document == place.source.document.id
-            if own and start < place.end and place.start < end:
+            same_document = hit.document == place.source.document.id
+            if same_document and start < place.end and place.start < end:
                 continue
-            said = wanted.intersection(analyse(hit.text[span.start : span.end]))
-            if sum(map(words.weight, said)) >= enough:
+            shared_terms = terms.intersection(analyse(hit.text[span.start : span.end]))
+            if sum(map(words.weight, shared_terms)) >= required:
                 return True
     return False

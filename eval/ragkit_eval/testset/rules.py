@@ -1,6 +1,6 @@
-"""Questions without a language model: which kinds there are, and how many of each a set has.
+"""Make questions by rules: choose the kinds, and how many of each a set has.
 
-Kinds that ask in other words than the source come first; cloze makes up what they do not give.
+Kinds that use other words than the source come first; cloze fills up the number.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 Offer = Callable[["Collected", Source, int], Iterator[Question | str]]
 
-CLOZE_SHARE: Final = 0.2  # of the answerable ones, where the others are enough; arbitrary
-EASY_SHARE: Final = 0.3  # of the unanswerable ones: terms that are nowhere; arbitrary
+CLOZE_SHARE: Final = 0.2  # of the answerable ones, if the other kinds give enough; arbitrary
+EASY_SHARE: Final = 0.3  # of the unanswerable ones: unknown terms; arbitrary
 
-_OWN_WORDS: Final[tuple[Offer, ...]] = (
+_REWORDED: Final[tuple[Offer, ...]] = (
     table_questions,
     number_questions,
     definition_questions,
@@ -38,32 +38,32 @@ _OWN_WORDS: Final[tuple[Offer, ...]] = (
 _NEARLY_RIGHT: Final[tuple[Offer, ...]] = (other_thing_questions, other_property_questions)
 
 
-def answerable_steps(wanted: int) -> list[tuple[Offer, int]]:
-    """Return what to offer in turn, and how many questions of each step are taken at most."""
-    cloze = math.ceil(wanted * CLOZE_SHARE)
-    return [(in_other_words, wanted - cloze), (cloze_questions, wanted), (in_other_words, wanted)]
+def answerable_steps(count: int) -> list[tuple[Offer, int]]:
+    """Return the offers in turn, and the maximum number of questions of each step."""
+    cloze = math.ceil(count * CLOZE_SHARE)
+    return [(in_other_words, count - cloze), (cloze_questions, count), (in_other_words, count)]
 
 
-def unanswerable_steps(wanted: int) -> list[tuple[Offer, int]]:
-    """Return the same for questions that no document answers: those that are nearly right first."""
-    easy = math.floor(wanted * EASY_SHARE)
-    return [(nearly_right, wanted - easy), (unknown_term_questions, wanted)]
+def unanswerable_steps(count: int) -> list[tuple[Offer, int]]:
+    """Return the same for unanswerable questions: nearly answerable ones first."""
+    easy = math.floor(count * EASY_SHARE)
+    return [(nearly_right, count - easy), (unknown_term_questions, count)]
 
 
 def in_other_words(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
     """Yield a document's questions from tables, numbers, definitions and headings, in turn."""
-    return _in_turn(_OWN_WORDS, collected, source, seed)
+    return _take_turns(_REWORDED, collected, source, seed)
 
 
 def nearly_right(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
-    """Yield a document's questions that all but one word of is there."""
-    return _in_turn(_NEARLY_RIGHT, collected, source, seed)
+    """Yield a document's unanswerable questions that have all but one word from it."""
+    return _take_turns(_NEARLY_RIGHT, collected, source, seed)
 
 
-def _in_turn(
+def _take_turns(
     offers: tuple[Offer, ...], collected: Collected, source: Source, seed: int
 ) -> Iterator[Question | str]:
-    """Take one question of each kind after the other; a document's first kind is drawn."""
+    """Take one question of each kind in turn; a document's first kind is drawn."""
     first = int(drawn(seed, "kind", source.text[:1000])[:8], 16) % len(offers)
     waiting = deque(offer(collected, source, seed) for offer in offers[first:] + offers[:first])
     while waiting:

@@ -1,7 +1,4 @@
-"""The documents that questions are made of, as the store keeps them, in an order a seed decides.
-
-It reads what is stored and knows nothing of questions.
-"""
+"""Read the documents for questions from the store, in an order that a seed decides."""
 
 from __future__ import annotations
 
@@ -22,23 +19,23 @@ LANGUAGES: tuple[PromptLanguage, ...] = ("en", "zh")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document with its text and its passages, in the order in which they stand."""
+    """A document with its text and its passages, in their order."""
 
     document: Document
     text: str
     passages: tuple[Hit, ...]
 
     def passage_at(self, offset: int) -> Hit | None:
-        """Return the last passage that begins at or before an offset; None before the first."""
-        before = bisect_right(self.passages, offset, key=lambda passage: passage.start)
-        return self.passages[before - 1] if before else None
+        """Return the last passage that begins at or before an offset; None if there is none."""
+        count = bisect_right(self.passages, offset, key=lambda passage: passage.start)
+        return self.passages[count - 1] if count else None
 
 
 def read_source(store: Store, document: Document) -> Source:
     """Read one document's text and passages."""
-    this = Comparison("eq", "document", (document.id,))
+    document_filter = Comparison("eq", "document", (document.id,))
     with store.snapshot() as reader:
-        passages = reader.hits(reader.matching(document.collection, this))
+        passages = reader.hits(reader.matching(document.collection, document_filter))
     ordered = sorted(passages, key=lambda passage: (passage.start, passage.end))
     return Source(document, store.text(document.id), tuple(ordered))
 
@@ -46,17 +43,17 @@ def read_source(store: Store, document: Document) -> Source:
 def in_drawn_order(
     documents: Sequence[Document], seed: int, names: Mapping[str, str]
 ) -> list[Document]:
-    """Put documents into an order that depends on the seed and each one's name alone.
+    """Sort documents by the seed and each document's name.
 
-    A document that is added or removed leaves the order of the others as it was.
+    Adding or removing a document does not change the order of the others.
     """
     return sorted(documents, key=lambda document: drawn(seed, names[document.uri]))
 
 
 def short_names(uris: Sequence[str]) -> dict[str, str]:
-    """Map each URI to what follows the folder that they share, where no other URI ends like it.
+    """Map each URI to its part below the common folder, unless another URI has the same end.
 
-    A set that names documents so is right wherever they are ingested from.
+    A set with these names does not depend on the folder that is ingested.
 
     >>> short_names(["/home/me/handbook/en/leave.md", "/home/me/handbook/zh/leave.md"])
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -77,11 +74,11 @@ def _split(uri: str) -> list[str]:
 
 
 def drawn(seed: int, *names: object) -> str:
-    """Return what to sort by for an order that looks like chance and is the same everywhere."""
+    """Return a sort key for an order that looks random and is the same everywhere."""
     return hashlib.sha256("\0".join(map(str, (seed, *names))).encode()).hexdigest()
 
 
 def language_of(text: str, document: Document) -> PromptLanguage | None:
-    """Name a text's language, or else its document's; None for any but English and Chinese."""
-    named = language(text) or document.language
-    return next((known for known in LANGUAGES if known == named), None)
+    """Return the language of a text, else of its document; None unless English or Chinese."""
+    detected = language(text) or document.language
+    return next((supported for supported in LANGUAGES if supported == detected), None)

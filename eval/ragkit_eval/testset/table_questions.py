@@ -1,4 +1,4 @@
-"""Questions for the cells of a document's tables: what somebody would look up in them."""
+"""Make questions for the cells of a document's tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a document's table, the table's language, topic, and whether it lists persons."""
+    """A cell with its table's language and topic; `people` says that the table lists persons."""
 
     source: Source
     table: Table
@@ -44,11 +44,11 @@ class Cell:
 
     @property
     def value(self) -> str:
-        """Return what stands in the cell."""
+        """Return the text of the cell."""
         return self.row.cells[self.column]
 
-    def asked(self, *, key: str = "", header: str = "") -> str:
-        """Word the question for it, or for another row or column; "" where that fails."""
+    def word_question(self, *, key: str = "", header: str = "") -> str:
+        """Word the question for the cell, or for another row or column; "" if that fails."""
         key = key or mid_sentence(self.row.key, self.source.text)
         header = header or self.header
         question = cell_question(
@@ -66,10 +66,10 @@ def cells(source: Source) -> Iterator[Cell]:
         first = table.rows[0].start
         text = source.text[first : table.rows[-1].end]
         language = language_of(" ".join((*table.header, text)), source.document)
-        language = language or _by_script(source, text)
+        language = language or _detect_script(source, text)
         if language is None:
             continue
-        topic = mid_sentence(_topic(source, table, first), source.text)
+        topic = mid_sentence(_choose_topic(source, table, first), source.text)
         people = is_people(table.header[0], [row.key for row in table.rows])
         for row in rows:
             for column in range(1, len(table.header)):
@@ -78,8 +78,8 @@ def cells(source: Source) -> Iterator[Cell]:
                     yield cell
 
 
-def _by_script(source: Source, text: str) -> PromptLanguage | None:
-    """Name the language of a table in a document of unknown language: most have no sentence."""
+def _detect_script(source: Source, text: str) -> PromptLanguage | None:
+    """Return the language of a table in a document of unknown language, by its script."""
     if source.document.language:
         return None
     if has_cjk(text):
@@ -87,12 +87,12 @@ def _by_script(source: Source, text: str) -> PromptLanguage | None:
     return "en" if all(letter.isascii() for letter in text if letter.isalpha()) else None
 
 
-def _topic(source: Source, table: Table, start: int) -> str:
-    """Return the heading above a table, or the title where that is about the same as its rows."""
+def _choose_topic(source: Source, table: Table, start: int) -> str:
+    """Return the heading above a table, or the title if that repeats the first column's header."""
     title = title_of(source)
     heading = topic_at(source, start)
-    same = set(analyse(table.header[0])) & set(analyse(title))
-    return title if title and (same or INTERROGATIVE.match(heading)) else heading
+    shared = set(analyse(table.header[0])) & set(analyse(title))
+    return title if title and (shared or INTERROGATIVE.match(heading)) else heading
 
 
 def table_questions(collected: Collected, source: Source, seed: int) -> Iterator[Question | str]:
@@ -102,19 +102,19 @@ def table_questions(collected: Collected, source: Source, seed: int) -> Iterator
         return drawn(seed, "cell", cell.row.key, cell.header, cell.value)
 
     for number, cell in enumerate(sorted(cells(source), key=order)):
-        # Every fourth person's cell is asked the other way round.
-        back = cell.people and number % 4 == 3 and _is_only(cell)
-        yield _question(collected, cell, back=back)
+        # Every fourth question about a person asks for the person.
+        reverse = cell.people and number % 4 == 3 and _is_only(cell)
+        yield _make_question(collected, cell, reverse=reverse)
 
 
 def _is_only(cell: Cell) -> bool:
     return [row.cells[cell.column] for row in cell.table.rows].count(cell.value) == 1
 
 
-def _question(collected: Collected, cell: Cell, *, back: bool) -> Question | str:
-    text = whose_question(cell.header, cell.value, language=cell.language) if back else ""
+def _make_question(collected: Collected, cell: Cell, *, reverse: bool) -> Question | str:
+    text = whose_question(cell.header, cell.value, language=cell.language) if reverse else ""
     answer = cell.row.key if text else cell.value
-    text = text or cell.asked()
+    text = text or cell.word_question()
     if not text:
         return "a table's column that cannot be asked for well"
     if set(analyse(answer)) <= set(analyse(text)):
@@ -122,9 +122,11 @@ def _question(collected: Collected, cell: Cell, *, back: bool) -> Question | str
     row = Place(
         cell.source, cell.row.start, cell.row.end, cell.language, headings_at(cell.source, 0)
     )
-    named = f"{cell.row.key} {cell.header}" if answer == cell.value else f"{cell.header} {answer}"
-    words = Words(collected.store, collected.name, analyse(named))
-    if has_rival(words, row, named):
+    row_terms = (
+        f"{cell.row.key} {cell.header}" if answer == cell.value else f"{cell.header} {answer}"
+    )
+    words = Words(collected.store, collected.name, analyse(row_terms))
+    if has_rival(words, row, row_terms):
         return "another place says nearly the same"
     return made.answerable(
         cell.source.document.uri,

@@ -1,7 +1,7 @@
-"""Questions for terms that a collection does not have: the easiest to refuse, and always at hand.
+"""Make unanswerable questions for terms that a collection does not have: the easiest to refuse.
 
-The terms are of working life and technology, so that somebody might look for them. One that any
-passage has, in whole, is not asked for.
+The terms are of working life and technology, as users might look them up. A term that any passage
+has, in all its words, is not used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragkit_eval.testset.sources import Source, drawn, language_of
 if TYPE_CHECKING:
     from ragkit_eval.testset.absent import Collected
 
-# Each with the words besides the term itself that would speak of the same.
+# Each with the words that would mention it.
 ENGLISH: Final = {
     "a sabbatical": ("sabbatical",),
     "garden leave": ("garden leave", "gardening leave"),
@@ -87,7 +87,7 @@ CHINESE: Final = {
 def unknown_term_questions(
     collected: Collected, source: Source, seed: int
 ) -> Iterator[Question | str]:
-    """Yield what somebody would ask about terms that no passage has, in a drawn order."""
+    """Yield questions about terms that no passage has, in a drawn order."""
     language = language_of(source.text, source.document)
     if language is None:
         yield "a document neither English nor Chinese"
@@ -101,9 +101,12 @@ def unknown_term_questions(
             yield "unanswerable: the collection has the term"
             continue
         yield made.unanswerable(
-            source.document.uri, _asked(term, language), language=language, kind="unknown-term"
+            source.document.uri,
+            _word_question(term, language),
+            language=language,
+            kind="unknown-term",
         )
 
 
-def _asked(term: str, language: PromptLanguage) -> str:
+def _word_question(term: str, language: PromptLanguage) -> str:
     return f"{term}是什么意思？" if language == "zh" else f"What is {term}?"

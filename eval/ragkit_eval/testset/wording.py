@@ -1,7 +1,4 @@
-"""How a made question is worded: without marks of search, in everyday words, with its topic.
-
-It knows nothing of where a question comes from.
-"""
+"""Word a made question: without search syntax, in everyday words, with its topic."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ragkit_eval.testset.places import flat
 MOST_TOPIC_CHARS: Final = 80  # arbitrary
 
 _EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`")
-# A search takes these for demands: a phrase, a word that must or must not be there.
+# Search syntax: a phrase, a required or excluded word.
 _QUOTES = re.compile('["＂“”「」『』]')
 _SIGN = re.compile(r"(?<!\S)[+＋\-－−](?=[^\W\d_])")
 _NUMBERING = re.compile(
@@ -25,8 +22,8 @@ _NUMBERING = re.compile(
     r"|[一二三四五六七八九十]{1,3}[、.．]|\d{1,2}(?:\.\d{1,2}){0,3}[.、)]?(?=\s|[^\W\d_]))\s?"
 )
 _COMMON = re.compile(r"(?:ing|ions?|ments?|ances?|ity|ness|age|[a-z]{3}s)$")
-# Words of rules and manuals, and what somebody would say instead. Only what keeps its meaning and
-# its place in the sentence wherever it stands; the list is short because few words do.
+# Words of rules and manuals with their everyday synonyms: only words whose synonym fits the same
+# position in every sentence, which few do.
 _EVERYDAY: Final[dict[PromptLanguage, tuple[tuple[re.Pattern[str], str], ...]]] = {
     "en": (
         (re.compile(r"\bpurchase\b"), "buy"),
@@ -58,14 +55,14 @@ _EVERYDAY: Final[dict[PromptLanguage, tuple[tuple[re.Pattern[str], str], ...]]] 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A question for an amount, and the answer as the sentence has it."""
+    """A question for an amount, and the answer as it stands in the sentence."""
 
     question: str
     answer: str
 
 
 def searchable(text: str) -> str:
-    """Write a text on one line without what a search reads as a demand, nor Markdown's emphasis.
+    """Write a text on one line, without search syntax and Markdown emphasis.
 
     >>> searchable('The “status page” is -on- call.')
     'The status page is on- call.'
@@ -74,7 +71,7 @@ def searchable(text: str) -> str:
 
 
 def everyday(question: str, language: PromptLanguage) -> str:
-    """Put everyday words in the place of those of rules and manuals.
+    """Replace words of rules and manuals by everyday words.
 
     >>> everyday("How many weeks of leave do parents receive?", "en")
     'How many weeks of leave do parents get?'
@@ -87,7 +84,7 @@ def everyday(question: str, language: PromptLanguage) -> str:
 
 
 def heading_text(heading: str) -> str:
-    """Return a heading without its marks and its number.
+    """Return a heading without its marks and number.
 
     >>> heading_text("## 二、供电"), heading_text("3.1 Mounting"), heading_text("24-hour service")
     ('供电', 'Mounting', '24-hour service')
@@ -97,17 +94,17 @@ def heading_text(heading: str) -> str:
 
 
 def mid_sentence(phrase: str, text: str) -> str:
-    """Begin a phrase small where its first word is no name, as far as a text shows.
+    """Lower a phrase's first letter unless the text shows that its first word is a name.
 
-    It is none where the text has it small, too, or where it is common by its shape and the text
-    never has it with a capital within a sentence.
+    A word is no name if the text has it in lower case, or if its form is that of a common noun
+    and the text never capitalises it within a sentence.
 
     >>> mid_sentence("Hotels", "Book hotels yourself."), mid_sentence("Dublin", "In Dublin.")
     ('hotels', 'Dublin')
     >>> mid_sentence("Opening hours", ""), mid_sentence("Lakeview service", "We run Lakeview.")
     ('opening hours', 'Lakeview service')
     """
-    first, _, rest = phrase.partition(" ")
+    first, _, other_words = phrase.partition(" ")
     if not first[:1].isupper() or not (first[1:].islower() or first == "A"):
         return phrase
     small = first.lower() + phrase[len(first) :]
@@ -115,12 +112,12 @@ def mid_sentence(phrase: str, text: str) -> str:
         return small
     if re.search(rf"[a-z,] {re.escape(first)}(?!\w)", text):
         return phrase
-    common = rest.islower() or _COMMON.search(first) is not None
+    common = other_words.islower() or _COMMON.search(first) is not None
     return small if common else phrase
 
 
 def with_topic(question: str, topic: str, language: PromptLanguage) -> str:
-    """Put before a question what it is about, unless the question says it already.
+    """Prefix a question with its topic, unless the question names it already.
 
     >>> with_topic("What is the limit for Dublin?", "hotels", "en")
     'Regarding hotels, what is the limit for Dublin?'
@@ -136,5 +133,5 @@ def with_topic(question: str, topic: str, language: PromptLanguage) -> str:
 
 
 def is_in(language: PromptLanguage, *parts: str) -> bool:
-    """Tell whether parts can stand in a question of a language: no Chinese in an English one."""
+    """Tell whether parts suit a question's language: no Chinese in an English question."""
     return language == "zh" or not any(map(has_cjk, parts))

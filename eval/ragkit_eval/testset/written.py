@@ -1,4 +1,4 @@
-"""Questions that a language model writes about a passage, kept only when they can be checked."""
+"""Let a language model write questions about passages, and reject those that fail a check."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ragkit_eval.sets import Question
 from ragkit_eval.testset import made, prompts
 from ragkit_eval.testset.checks import answer_fault, question_fault, quoted_span
 
-# Arbitrary: a question with its sentence takes some 150 tokens; the rest is for a thinking model.
+# Arbitrary: a question with its sentence takes about 150 tokens; a reasoning model needs more.
 MAX_TOKENS: Final = 1024
-CHECKED_PASSAGES: Final = 8  # that a question without an answer is held against; arbitrary
+CHECKED_PASSAGES: Final = 8  # that an unanswerable question is checked against; arbitrary
 
 Search = Callable[[str], Sequence[Hit]]
 
@@ -30,20 +30,20 @@ class Writer:
     seed: int
 
     def answerable(self, passage: Hit, language: PromptLanguage) -> Question | str:
-        """Write a question that a passage answers, or say why what came cannot be used."""
-        asked = prompts.to_write(passage, language)
-        reply = bound_reply(self.model, asked, prompts.WRITE_SCHEMA, decoding=self._decoding())
+        """Write a question that a passage answers, or return why the reply is unusable."""
+        prompt = prompts.to_write(passage, language)
+        reply = bound_reply(self.model, prompt, prompts.WRITE_SCHEMA, decoding=self._decoding())
         if isinstance(reply, ParseFailure):
             return "the reply is not the JSON that was asked for"
         question, answer = reply["question"].strip(), reply["answer"].strip()
-        found = quoted_span(reply["quote"], passage.text)
-        if found is None:
+        quoted = quoted_span(reply["quote"], passage.text)
+        if quoted is None:
             return "the quotation is not in the passage"
-        quote = passage.text[found.start : found.end]
+        quote = passage.text[quoted.start : quoted.end]
         fault = question_fault(question, language) or answer_fault(question, answer, quote)
         if fault:
             return fault
-        span = Span(passage.start + found.start, passage.start + found.end)
+        span = Span(passage.start + quoted.start, passage.start + quoted.end)
         return made.answerable(
             passage.uri,
             question,
@@ -55,10 +55,10 @@ class Writer:
         )
 
     def unanswerable(self, passage: Hit, language: PromptLanguage) -> Question | str:
-        """Write a question that no passage answers, as far as the model itself can tell."""
-        asked = prompts.to_write_unanswerable(passage, language)
+        """Write a question that no passage answers, as far as the model can tell."""
+        prompt = prompts.to_write_unanswerable(passage, language)
         schema = prompts.UNANSWERABLE_SCHEMA
-        reply = bound_reply(self.model, asked, schema, decoding=self._decoding())
+        reply = bound_reply(self.model, prompt, schema, decoding=self._decoding())
         if isinstance(reply, ParseFailure):
             return "the reply is not the JSON that was asked for"
         question = reply["question"].strip()
@@ -66,16 +66,16 @@ class Writer:
         if fault:
             return fault
         near = self.search(question)[:CHECKED_PASSAGES]
-        shown = [passage, *(hit for hit in near if hit.chunk != passage.chunk)]
-        checked = bound_reply(
+        passages = [passage, *(hit for hit in near if hit.chunk != passage.chunk)]
+        verdict = bound_reply(
             self.model,
-            prompts.to_check(question, shown, language),
+            prompts.to_check(question, passages, language),
             prompts.CHECK_SCHEMA,
             decoding=self._decoding(),
         )
-        if isinstance(checked, ParseFailure):
+        if isinstance(verdict, ParseFailure):
             return "the reply is not the JSON that was asked for"
-        if checked["answered"]:
+        if verdict["answered"]:
             return "the documents answer it after all"
         return made.unanswerable(passage.uri, question, language=language, kind="written")
 

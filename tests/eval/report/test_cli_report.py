@@ -86,14 +86,14 @@ def test_json_holds_the_numbers_unrounded(choice_paths: Sequence[Path], tmp_path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--items", "many"], "--items many: neither a number nor 'all'"),
+        (["--items", "many"], "--items many: not a number and not 'all'"),
         (["--items", "-1"], "--items -1"),
         (["--items", "٣"], "--items"),
         (["--price", "cheap"], "--price cheap: not the prices of a million tokens"),
         (["--price", "1/2/3"], "--price 1/2/3"),
         (["--price=-1/2"], "the prompt price is -1.0: it must be 0 or more"),
         (["--price", "nan/2"], "the prompt price is nan: it must be 0 or more"),
-        (["--out", "report.pdf"], "report.pdf: what to write is told by its ending: .html"),
+        (["--out", "report.pdf"], "report.pdf: the ending decides the format: use one of .html"),
         (["--out", "there/is/none.html"], "none.html cannot be written"),
     ],
 )

@@ -65,8 +65,8 @@ def test_error_counts_nothing_in_every_metric_and_absent_values_do_not() -> None
     a, b = cell(records, "a"), cell(records, "b")
     assert a is not None
     assert b is not None
-    assert (round(a.interval.mean, 6), a.told) == (0.666667, 3)
-    assert (b.interval.mean, b.told) == (0.25, 2)
+    assert (round(a.interval.mean, 6), a.items) == (0.666667, 3)
+    assert (b.interval.mean, b.items) == (0.25, 2)
     assert cell(records[1:2], "b") is None
 
 
@@ -153,7 +153,7 @@ def test_last_record_of_an_item_counts(tmp_path: Path) -> None:
         runs.graded("mmlu", "1", 1.0, output="n"),
     ]
     made = report(slim(runs.write(tmp_path / "r.jsonl", runs.header(items=1), records)), None)
-    assert made.extracts[0].shown["mmlu", "1"].record.output == "n"
+    assert made.extracts[0].records["mmlu", "1"].record.output == "n"
 
 
 def test_numbers_are_written_for_people() -> None:

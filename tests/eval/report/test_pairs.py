@@ -9,7 +9,7 @@ from ragkit_eval.report.pairs import Pair, choose, pairs
 from tests.eval.report import runs
 
 
-def made(*values: float | None, prediction: str = "") -> Run:
+def page(*values: float | None, prediction: str = "") -> Run:
     """A run of one item per value; None is an error."""
     records = tuple(
         Record(task="mmlu", id=str(n), key="", status="error")
@@ -20,12 +20,12 @@ def made(*values: float | None, prediction: str = "") -> Run:
     return Run(runs.header(items=len(values)), records, Path("unused"))
 
 
-def kinds(found: list[Pair]) -> list[str]:
-    return [pair.kind for pair in found]
+def kinds(paired: list[Pair]) -> list[str]:
+    return [pair.kind for pair in paired]
 
 
 def test_change_is_told_against_the_first_run() -> None:
-    first, second = made(1, 0, 1, 0, None, 0.2), made(0, 1, 1, 0, 1, 0.4)
+    first, second = page(1, 0, 1, 0, None, 0.2), page(0, 1, 1, 0, 1, 0.4)
     assert kinds(pairs([first, second])) == [
         "broken",
         "fixed",
@@ -37,18 +37,18 @@ def test_change_is_told_against_the_first_run() -> None:
 
 
 def test_other_words_are_a_difference_only_where_they_are_wrong() -> None:
-    first, second = made(1, 0, prediction="a"), made(1, 0, prediction="b")
+    first, second = page(1, 0, prediction="a"), page(1, 0, prediction="b")
     assert kinds(pairs([first, second])) == ["right", "differs"]
 
 
 def test_item_that_a_run_has_not_come_to_is_held_against_nothing() -> None:
-    found = pairs([made(1, 0), made(1)])
-    assert kinds(found) == ["right", "wrong"]
-    assert found[1].records[1] is None
+    paired = pairs([page(1, 0), page(1)])
+    assert kinds(paired) == ["right", "wrong"]
+    assert paired[1].records[1] is None
 
 
 def test_disagreements_come_first_then_errors_and_the_order_is_the_runs() -> None:
-    first, second = made(1, 1, None, 0, 1, 0), made(1, 0, None, 0, 1, 1)
+    first, second = page(1, 1, None, 0, 1, 0), page(1, 0, None, 0, 1, 1)
     chosen = choose(pairs([first, second]), 3)
     assert [pair.key[1] for pair in chosen.pairs] == ["1", "5", "2"]
     assert dict(chosen.all) == {"right": 2, "broken": 1, "error": 1, "wrong": 1, "fixed": 1}
@@ -56,7 +56,7 @@ def test_disagreements_come_first_then_errors_and_the_order_is_the_runs() -> Non
 
 
 def test_sample_of_disagreements_does_not_depend_on_the_order_of_the_items() -> None:
-    first, second = made(*[1] * 50), made(*[0] * 50)
+    first, second = page(*[1] * 50), page(*[0] * 50)
     one = choose(pairs([first, second]), 10).pairs
     turned = [Run(run.header, run.records[::-1], run.path) for run in (first, second)]
     other = choose(pairs(turned), 10).pairs
@@ -65,6 +65,6 @@ def test_sample_of_disagreements_does_not_depend_on_the_order_of_the_items() -> 
 
 
 def test_no_limit_takes_all_and_zero_none() -> None:
-    found = pairs([made(1, 0), made(0, 0)])
-    assert len(choose(found, None).pairs) == 2
-    assert choose(found, 0).pairs == ()
+    paired = pairs([page(1, 0), page(0, 0)])
+    assert len(choose(paired, None).pairs) == 2
+    assert choose(paired, 0).pairs == ()

@@ -23,7 +23,7 @@ from ragkit_eval.endpoint import ServerGoneError
 from ragkit_eval.item import Item
 from ragkit_eval.record import read_run
 from ragkit_eval.run import evaluate
-from ragkit_eval.run.progress import said, shown_progress
+from ragkit_eval.run.progress import describe_counts, shown_progress
 from ragkit_eval.run.runner import Counts
 from tests import commands
 from tests.eval.endpoint.scripted import (
@@ -223,10 +223,10 @@ def test_a_signal_stops_it_cleanly_and_it_goes_on(
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             process.send_signal(number)
-            _, said = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
         assert process.returncode == code
-        assert f"stopped; the same command goes on from what is in {out}" in said
-        assert "Traceback" not in said
+        assert f"stopped; the same command goes on from what is in {out}" in errors
+        assert "Traceback" not in errors
         stuck.clear()
         call(task, out, url=server.url)
         assert server.count == 13
@@ -309,7 +309,7 @@ def test_other_runs_answers_are_taken(server: ScriptedServer, tmp_path: Path) ->
     ],
 )
 def test_progress_in_words(counts: Counts, elapsed_s: float, words: str) -> None:
-    assert said(counts, elapsed_s) == words
+    assert describe_counts(counts, elapsed_s) == words
 
 
 def test_progress_in_a_pipe_ends_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:

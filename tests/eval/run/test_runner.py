@@ -129,7 +129,7 @@ def raising(item: Item, response: Response) -> Scored:
 @pytest.mark.parametrize(
     ("scorer", "error"),
     [
-        (lambda item, response: Scored("A", {"acc": math.nan}), "acc is nan, no number"),
+        (lambda item, response: Scored("A", {"acc": math.nan}), "acc is nan, not a number"),
         (raising, "no verdict in this output"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_torn_header_is_begun_again(tmp_path: Path, kept: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (
             replace(header(), model={"name": "tiny", "revision": "2"}),
@@ -281,13 +281,15 @@ def test_a_torn_header_is_begun_again(tmp_path: Path, kept: int) -> None:
         (header(TASK, FakeTask(items(1), name="b")), 'tasks was ["fake"] and is ["fake", "b"]'),
     ],
 )
-def test_another_run_is_refused_with_what_differs(tmp_path: Path, other: Header, said: str) -> None:
+def test_another_run_is_refused_with_what_differs(
+    tmp_path: Path, other: Header, message: str
+) -> None:
     out = tmp_path / "run.jsonl"
     run(right, out)
     before = out.read_bytes()
     with pytest.raises(UsageError) as caught:
         run(right, out, header=other)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "--overwrite" in str(caught.value)
     assert out.read_bytes() == before
     counts = run(right, out, header=other, overwrite=True)
@@ -305,7 +307,7 @@ def test_another_day_or_label_is_the_same_run(tmp_path: Path) -> None:
 def test_a_file_that_is_no_run_is_left_alone(tmp_path: Path, content: str) -> None:
     out = tmp_path / "notes.txt"
     out.write_text(content)
-    with pytest.raises(UsageError, match=r"notes\.txt is there and is no run"):
+    with pytest.raises(UsageError, match=r"notes\.txt exists and is not a run"):
         run(right, out)
     assert out.read_text() == content
 
@@ -327,7 +329,7 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_device_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="it is no ordinary file"):
+    with pytest.raises(UsageError, match="it is not a regular file"):
         run(right, Path("/dev/full"))
 
 
@@ -337,7 +339,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_later(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (out.stat().st_size - 20, before[1]))
     out.unlink()
     try:
-        with pytest.raises(RagkitError, match=r"File too large.*run the same again"):
+        with pytest.raises(RagkitError, match=r"File too large.*run the same command again"):
             run(right, out)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -416,6 +418,6 @@ def test_a_key_holds_all_that_may_change_an_outcome() -> None:
 def test_what_is_no_run_is_never_written_over(tmp_path: Path, overwrite: bool) -> None:
     mine = tmp_path / "exam.toml"
     mine.write_text("title = 'mine'")
-    with pytest.raises(UsageError, match=r"is there and is no run: name another file$"):
+    with pytest.raises(UsageError, match=r"exists and is not a run: name another file$"):
         RunFile.open(mine, Header((), {"name": "m"}), overwrite=overwrite)
     assert mine.read_text() == "title = 'mine'"

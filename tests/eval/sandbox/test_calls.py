@@ -10,7 +10,7 @@ import pytest
 from ragkit.errors import ModelError, UsageError
 from ragkit_eval.sandbox import Limits, Outcome, Sandbox
 from ragkit_eval.sandbox import run as module
-from ragkit_eval.sandbox.calls import allowed, filter_for
+from ragkit_eval.sandbox.calls import allowed_calls, filter_for
 
 LIMITS = Limits(cpu_s=5, wall_s=60.0)
 TESTS = "def check(f):\n    assert f() == 1\n"
@@ -115,7 +115,7 @@ def test_every_call_that_is_not_named_is_refused() -> None:
         pytest.skip(str(error))
     closer = {53, 56}  # by their arguments
     probes = {335, 336}  # the kernel ends whoever calls these by himself, before any filter
-    others = sorted({*range(600)} - allowed("x86_64") - closer - probes)
+    others = sorted({*range(600)} - allowed_calls("x86_64") - closer - probes)
     lines = (
         f"others = {others!r}",
         "through = [n for n in others if not refused(n, 0, 0, 0, 0, 0, 0)]",
@@ -179,8 +179,8 @@ def test_the_numbers_are_those_of_the_headers(machine: str) -> None:
         pytest.skip(f"there is no {header}: apt-get install linux-libc-dev")
     rows = re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)$", header.read_text(), re.MULTILINE)
     numbers = {int(number): name for name, number in rows}
-    assert allowed(machine) <= numbers.keys()
-    names = {numbers[number] for number in allowed(machine)}
+    assert allowed_calls(machine) <= numbers.keys()
+    names = {numbers[number] for number in allowed_calls(machine)}
     assert {"read", "openat", "mmap", "futex", "exit_group", "getrandom"} <= names
     dangerous = {name.split()[0] for name in REFUSED} | {"fstatat64"}
     assert not names & dangerous

@@ -233,7 +233,7 @@ def test_nothing_is_left(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_machine_that_cannot_confine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_problem", lambda: "unshare: Operation not permitted")
+    monkeypatch.setattr(module, "_find_problem", lambda: "unshare: Operation not permitted")
     with pytest.raises(UsageError) as caught:
         Sandbox.open()
     assert str(caught.value) == (

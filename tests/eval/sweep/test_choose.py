@@ -8,7 +8,7 @@ import pytest
 from ragkit.errors import UsageError
 from ragkit_eval.record import Run
 from ragkit_eval.sweep import choose_text
-from ragkit_eval.sweep.choose import Outcome, choose
+from ragkit_eval.sweep.choose import SweepOutcome, choose
 from ragkit_eval.sweep.grid import Cell
 from tests.eval.runs import records, write_run
 
@@ -17,7 +17,7 @@ NAMES = ("plain", "good", "lucky")
 
 def outcome(
     tmp_path: Path, scores: Mapping[tuple[str, str], Sequence[float | None]]
-) -> tuple[Outcome, list[tuple[str, str]]]:
+) -> tuple[SweepOutcome, list[tuple[str, str]]]:
     """Choose among cells of these names, whose scores stand for (cell, half)."""
     from ragkit_eval.record import read_run
 
@@ -38,7 +38,7 @@ def right(share: int) -> list[float]:
 
 
 def test_a_cell_that_is_better_on_both_halves_wins(tmp_path: Path) -> None:
-    found, asked = outcome(
+    swept, asked = outcome(
         tmp_path,
         {
             ("plain", "choose"): right(10),
@@ -48,16 +48,16 @@ def test_a_cell_that_is_better_on_both_halves_wins(tmp_path: Path) -> None:
             ("good", "confirm"): right(28),
         },
     )
-    assert found.verdict == "winner"
-    assert found.chosen is not None
-    assert found.chosen.cell.label == "good"
+    assert swept.verdict == "winner"
+    assert swept.chosen is not None
+    assert swept.chosen.cell.label == "good"
     # The other cells are never shown the half that confirms.
     assert asked[3:] == [("plain", "confirm"), ("good", "confirm")]
-    said = list(choose_text.verdict(found))
+    said = list(choose_text.verdict(swept))
     assert said[0] == "Chosen on the first half: good"
     assert said[1].startswith("On the other half: good is better by 0.400 (95% 0.2")
     assert said[2] == "Winner: good"
-    assert [row[:2] for row in choose_text.rows(found)] == [
+    assert [row[:2] for row in choose_text.rows(swept)] == [
         ["chosen", "good"],
         ["", "lucky"],
         ["baseline", "plain"],
@@ -65,7 +65,7 @@ def test_a_cell_that_is_better_on_both_halves_wins(tmp_path: Path) -> None:
 
 
 def test_one_that_was_lucky_does_not(tmp_path: Path) -> None:
-    found, _ = outcome(
+    swept, _ = outcome(
         tmp_path,
         {
             ("plain", "choose"): right(10),
@@ -74,8 +74,8 @@ def test_one_that_was_lucky_does_not(tmp_path: Path) -> None:
             ("lucky", "confirm"): right(21),
         },
     )
-    assert found.verdict == "no significant winner"
-    values = choose_text.as_json(found, (40, 40))
+    assert swept.verdict == "no significant winner"
+    values = choose_text.as_json(swept, (40, 40))
     assert (values["winner"], values["chosen"]) == (None, {"name": "lucky"})
     assert values["says"][-1] == (
         "No significant winner: this data does not show that it is better than plain."
@@ -84,13 +84,13 @@ def test_one_that_was_lucky_does_not(tmp_path: Path) -> None:
 
 
 def test_nothing_is_confirmed_where_the_baseline_is_best(tmp_path: Path) -> None:
-    found, asked = outcome(
+    swept, asked = outcome(
         tmp_path, {("plain", "choose"): right(10), ("good", "choose"): right(10)}
     )
-    assert (found.verdict, found.chosen) == ("no significant winner", None)
+    assert (swept.verdict, swept.chosen) == ("no significant winner", None)
     assert [stage for _, stage in asked] == ["choose", "choose"]
-    assert "no cell had a higher acc than the baseline, plain" in next(choose_text.verdict(found))
-    written = choose_text.markdown(found, (40, 40))
+    assert "no cell had a higher acc than the baseline, plain" in next(choose_text.verdict(swept))
+    written = choose_text.markdown(swept, (40, 40))
     assert "| baseline | plain | 0.250 (" in written
 
 
@@ -113,6 +113,6 @@ def test_choosing_among_equals_seldom_finds_a_winner(tmp_path: Path) -> None:
             for stage in ("choose", "confirm")
             for cell in range(5)
         }
-        found, _ = outcome(folder, scores)
-        winners += found.verdict == "winner"
+        swept, _ = outcome(folder, scores)
+        winners += swept.verdict == "winner"
     assert winners <= 3  # 5% of 20 is 1, and a winner must also be on the right side

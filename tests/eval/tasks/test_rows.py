@@ -51,7 +51,7 @@ def test_a_first_row_that_repeats_the_columns_is_a_header(path: Path) -> None:
         ('{"row": []}', "json", ": no list under 'rows': correct it"),
         ('{\n"rows": [\n}', "json", ":3: not JSON: "),
         (b'{"a": "b"}\n{"a": "\xff"}\n', "jsonl", ":2: not UTF-8: save it as UTF-8"),
-        ('{"a": 1}\n{"a": NaN}\n', "jsonl", ":2: not JSON: NaN is no number of JSON"),
+        ('{"a": 1}\n{"a": NaN}\n', "jsonl", ":2: not JSON: NaN is not a JSON number"),
         ('{"a": 1}\n{"a": ' + "9" * 5000 + "}\n", "jsonl", ":2: not JSON: Exceeds the limit"),
         ("[" * 100_000, "jsonl", ":1: not JSON: maximum recursion depth"),
         ("q,a,q\n1,2,3\n", "csv", ":1: two columns have the same name: give each its own"),

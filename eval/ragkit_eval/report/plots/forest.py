@@ -1,4 +1,4 @@
-"""Differences and means as points with their intervals: a whole forest plot, and one row of one."""
+"""Draw differences and means with their intervals: a forest plot, and a table's strips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a forest plot: what differs, by how much, and whose mark it bears."""
+    """A row of a forest plot: its label, its difference, and the run of its mark."""
 
     label: str
     estimate: Interval
@@ -49,27 +49,27 @@ def forest(ident: str, title: str, rows: Sequence[Row]) -> Markup:
     for n, row in enumerate(rows):
         y = _TOP + _ROW * n
         parts.append(text(row.label, 8, y + 12, kind="label halo"))
-        told = signed(row.estimate.mean)
-        parts.append(text(told, _WIDTH - 8, y + 12, anchor="end", kind="value halo"))
-        parts.append(_interval(scale, row.estimate, row.run, y + 23))
+        value = signed(row.estimate.mean)
+        parts.append(text(value, _WIDTH - 8, y + 12, anchor="end", kind="value halo"))
+        parts.append(_draw_interval(scale, row.estimate, row.run, y + 23))
     label = "worse ← difference → better"
     parts.append(text(label, _WIDTH / 2, bottom + 31, anchor="middle", kind="label"))
-    told = "; ".join(
+    description = "; ".join(
         f"{row.label} {signed(row.estimate.mean)} {signed_interval(row.estimate)}" for row in rows
     )
-    return picture(ident, title, told, _WIDTH, bottom + 38, *parts)
+    return picture(ident, title, description, _WIDTH, bottom + 38, *parts)
 
 
 STRIP_WIDTH, STRIP_HEIGHT = 190, 20
-_STRIP_TICKS = 4  # as many as have room for what they say
+_STRIP_TICKS = 4  # as many as have room for their labels
 
 
 def strip(
     scale: Scale, estimates: Sequence[Interval | None], *, zero: bool, run: int = 0
 ) -> Markup:
-    """Draw one row's estimates on a scale that all rows of a table share; the numbers stand beside.
+    """Draw a row's estimates on the scale that all rows of a table share.
 
-    With `zero` they are differences, the first of them that of run number `run`.
+    With `zero` they are differences; `run` is the number of the first estimate's run.
     """
     middle = STRIP_HEIGHT / 2
     parts = [
@@ -78,11 +78,11 @@ def strip(
     ]
     if zero:
         parts.append(rule(scale(0), 0, scale(0), STRIP_HEIGHT, "zero"))
-    apart = min(6.0, 8.0 / max(1, len(estimates) - 1)) if len(estimates) > 1 else 0.0
+    distance = min(6.0, 8.0 / max(1, len(estimates) - 1)) if len(estimates) > 1 else 0.0
     for n, estimate in enumerate(estimates):
         if estimate is not None:
-            y = middle + (n - (len(estimates) - 1) / 2) * apart
-            parts.append(_interval(scale, estimate, run + n, y, size=3.5))
+            y = middle + (n - (len(estimates) - 1) / 2) * distance
+            parts.append(_draw_interval(scale, estimate, run + n, y, size=3.5))
     return element(
         "svg",
         *parts,
@@ -95,7 +95,7 @@ def strip(
 
 
 def strip_axis(scale: Scale, *, zero: bool) -> Markup:
-    """Draw the axis that stands over a table's strips."""
+    """Draw the axis above a table's strips."""
     parts = [
         text(
             signed(value, 2) if zero else f"{value:g}",
@@ -117,7 +117,9 @@ def strip_axis(scale: Scale, *, zero: bool) -> Markup:
     )
 
 
-def _interval(scale: Scale, estimate: Interval, run: int, y: float, size: float = 4.5) -> Markup:
+def _draw_interval(
+    scale: Scale, estimate: Interval, run: int, y: float, size: float = 4.5
+) -> Markup:
     low, high = scale(estimate.low), scale(estimate.high)
     kind = f"interval {colour(run)}"
     return Markup("").join(

@@ -1,4 +1,4 @@
-"""Quality against what it costs: one mark per run."""
+"""Plot quality against cost, one mark per run."""
 
 from __future__ import annotations
 
@@ -40,25 +40,27 @@ def scatter(
     y_label: str,
     x_text: Callable[[float], str],
 ) -> Markup:
-    """Draw runs by cost from left to right and by quality upwards, each with its interval."""
+    """Plot runs by cost, left to right, and by quality, upwards, each with its interval."""
     x = linear([0.0, *(point.x for point in points)], 44, _WIDTH - 24)
     ends = [end for point in points for end in (point.y.low, point.y.high)]
     y = linear(ends, _HEIGHT - 42, 26, at_most=1.0)
     parts = [axes(x, y, x_label, y_label, x_text=x_text, y_text=lambda value: f"{value:g}")]
     for point in points:
-        left = x(point.x)
+        centre = x(point.x)
         kind = f"interval {colour(point.run)}"
-        parts.append(rule(left, y(point.y.low), left, y(point.y.high), kind))
-        parts.append(mark(point.run, left, y(point.y.mean), 5.5))
-        near_edge = left > _WIDTH - 40
+        parts.append(rule(centre, y(point.y.low), centre, y(point.y.high), kind))
+        parts.append(mark(point.run, centre, y(point.y.mean), 5.5))
+        near_edge = centre > _WIDTH - 40
         parts.append(
             text(
                 letter(point.run),
-                left + (-10 if near_edge else 10),
+                centre + (-10 if near_edge else 10),
                 y(point.y.mean) + 4,
                 anchor="end" if near_edge else "start",
                 kind="value halo",
             )
         )
-    told = "; ".join(f"{letter(p.run)} {p.name}: {p.y.mean:.3f} at {x_text(p.x)}" for p in points)
-    return picture(ident, title, f"{y_label} by {x_label}: {told}", _WIDTH, _HEIGHT, *parts)
+    points_text = "; ".join(
+        f"{letter(p.run)} {p.name}: {p.y.mean:.3f} at {x_text(p.x)}" for p in points
+    )
+    return picture(ident, title, f"{y_label} by {x_label}: {points_text}", _WIDTH, _HEIGHT, *parts)
