@@ -30,8 +30,8 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
     """Make the class of a group that has these commands."""
 
     class LazyGroup(TyperGroup):
-        def __init__(self, *args: Any, **more: Any) -> None:
-            super().__init__(*args, **more)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
             _localise(self)
 
         def list_commands(self, ctx: Any) -> list[str]:
@@ -105,7 +105,7 @@ def _tell_of_dashes(error: Any) -> None:
     """Add to what is said of an unknown option how a word that begins with a dash is given."""
     if type(error).__name__ != "NoSuchOption" or error.possibilities or error.ctx is None:
         return
-    words = [one for one in error.ctx.command.params if one.param_type_name == "argument"]
+    words = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
     if words:
         place = f"{error.ctx.command_path} -- {words[0].name.upper()}"
         error.message += f". A word that begins with a dash comes after two: {place}"

@@ -12,6 +12,6 @@ class Clock:
 
     def stop(self, stage: str) -> None:
         """Give the time since the last stop, or the beginning, to a stage."""
-        now = perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
+        stopped_at = perf_counter()
+        self.seconds[stage] = stopped_at - self._last
+        self._last = stopped_at

@@ -96,11 +96,11 @@ class SearchRequest:
         from ragkit.render import hit_json
 
         kb = kb.adapted(where=self.where, as_of=moment(self.as_of))
-        found = kb.find(self.query, k=self.k, mode=self.mode)
+        traced = kb.find(self.query, k=self.k, mode=self.mode)
         if self.as_json:
-            yield Output("json", {"hits": [hit_json(hit) for hit in found.hits]})
+            yield Output("json", {"hits": [hit_json(hit) for hit in traced.hits]})
         else:
-            yield Output("out", hits_text(self.query, found.hits, found.stages))
+            yield Output("out", hits_text(self.query, traced.hits, traced.stages))
 
 
 Request = AskRequest | SearchRequest

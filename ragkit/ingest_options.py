@@ -46,13 +46,13 @@ class IngestOptions:
 NAMES: Final = tuple(field.name for field in fields(IngestOptions))
 
 
-def options_of(settings: Settings, own: Mapping[str, Any]) -> IngestOptions:
+def options_of(settings: Settings, collection_options: Mapping[str, Any]) -> IngestOptions:
     """Put together a collection's options; `own` are those that it keeps.
 
     Raises SettingsError for a kept value that cannot be used.
     """
-    if own:
-        settings = type(settings)(**{**dict(settings), **own})
+    if collection_options:
+        settings = type(settings)(**{**dict(settings), **collection_options})
     return IngestOptions(**{name: getattr(settings, name) for name in NAMES})
 
 
@@ -82,5 +82,5 @@ def check_splitter(name: str) -> str:
         )
     near = get_close_matches(name, SPLITTERS, n=2)
     hint = f"did you mean {' or '.join(near)}?" if near else "there are "
-    known = "" if near else f"{', '.join(SPLITTERS)} and {LANGCHAIN}:CLASS."
-    raise SettingsError(f"There is no splitter {name!r}: {hint}{known}")
+    choices = "" if near else f"{', '.join(SPLITTERS)} and {LANGCHAIN}:CLASS."
+    raise SettingsError(f"There is no splitter {name!r}: {hint}{choices}")

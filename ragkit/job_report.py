@@ -45,8 +45,8 @@ class FileFigures:
         return sum(count for kind, count in self.notes.items() if kind.startswith(MASKED))
 
     @property
-    def others(self) -> dict[str, int]:
-        """Return the notes that count something else."""
+    def other_notes(self) -> dict[str, int]:
+        """Return the notes that do not count masked places."""
         return {kind: count for kind, count in self.notes.items() if not kind.startswith(MASKED)}
 
 
@@ -117,15 +117,15 @@ def report(run: Run, jobs: Iterable[LedgerJob]) -> JobReport:
 
 
 def _file(job: LedgerJob) -> FileFigures:
-    told = job.figures
+    figures = job.figures
     return FileFigures(
         job=job.id,
         uri=job.uri,
         state=job.state,
-        bytes=int(told.get("bytes", 0)),
-        chunks=int(told.get("chunks", 0)),
-        seconds=dict(told.get("seconds", {})),
-        notes=dict(told.get("notes", {})),
+        bytes=int(figures.get("bytes", 0)),
+        chunks=int(figures.get("chunks", 0)),
+        seconds=dict(figures.get("seconds", {})),
+        notes=dict(figures.get("notes", {})),
         stage=job.stage,
         reason=job.reason,
         host=job.host,
@@ -142,10 +142,10 @@ def _throughput(start: datetime, jobs: Sequence[LedgerJob]) -> list[tuple[float,
         for job in jobs
         if job.state == "done" and job.finished_at is not None
     ]
-    whole = max((at for at, _ in done), default=0.0)
-    if whole <= 0:
+    duration = max((at for at, _ in done), default=0.0)
+    if duration <= 0:
         return []
-    step = whole / _POINTS
+    step = duration / _POINTS
     counts = [0] * _POINTS
     for at, chunks in done:
         counts[min(_POINTS - 1, max(0, int(at / step)))] += chunks
@@ -158,10 +158,10 @@ def of_run(ledger: Ledger, run: int | None, collection: str | None = None) -> Jo
         latest = ledger.runs(collection=collection, limit=1)
         if not latest:
             raise NotFoundError(NOTHING_INGESTED)
-        found = latest[0]
+        run_row = latest[0]
     else:
-        found = ledger.run(run)
+        run_row = ledger.run(run)
     jobs: list[LedgerJob] = []
-    while page := ledger.jobs(run=found.id, before=jobs[-1].id if jobs else None, limit=_PAGE):
+    while page := ledger.jobs(run=run_row.id, before=jobs[-1].id if jobs else None, limit=_PAGE):
         jobs += page
-    return report(found, jobs)
+    return report(run_row, jobs)

@@ -218,8 +218,8 @@ class Settings(BaseSettings):
     def _check_llm_url(cls, url: str | None) -> str | None:
         if url is None or re.fullmatch(r"(local|provider):\S.*", url):
             return url
-        for one in url.split():
-            if not _is_http(one):
+        for address in url.split():
+            if not _is_http(address):
                 raise ValueError("write it as http://host:8000/v1, local:MODEL or provider:NAME")
         return url
 
@@ -232,14 +232,14 @@ class Settings(BaseSettings):
             )
         # local: names its model itself, and a server is asked for its only one.
         if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
-            there, missing = "llm_url", "llm_model"
+            present, missing = "llm_url", "llm_model"
         elif self.llm_model is not None and self.llm_url is None:
-            there, missing = "llm_model", "llm_url"
+            present, missing = "llm_model", "llm_url"
         else:
-            there = missing = ""
+            present = missing = ""
         if missing:
             raise SettingsError(
-                f"{_named(there)} is set but {_named(missing)} is not: set both or neither."
+                f"{_named(present)} is set but {_named(missing)} is not: set both or neither."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:

@@ -77,19 +77,19 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
 
 def _unknown_variables() -> Mapping[str, str]:
     """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
-    known = [name.upper() for name in Settings.model_fields]
+    names = [name.upper() for name in Settings.model_fields]
     placed = {"_".join(place(name)).upper(): name.upper() for name in Settings.model_fields}
-    known += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
-    known.append(EVAL_DATA.removeprefix(PREFIX))
-    found = {}
+    names += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
+    names.append(EVAL_DATA.removeprefix(PREFIX))
+    unknown = {}
     for variable in sorted(os.environ):
         name = variable.upper().removeprefix(PREFIX)  # case does not matter here
-        if name != variable.upper() and name not in known:
+        if name != variable.upper() and name not in names:
             # RAGKIT_SEARCH_TOP_K, say, for what stands in [search].
             exact = [placed[name]] if name in placed else []
-            close = exact or get_close_matches(name, known, n=1, cutoff=0.75)
-            found[variable] = PREFIX + close[0] if close else ""
-    return found
+            close = exact or get_close_matches(name, names, n=1, cutoff=0.75)
+            unknown[variable] = PREFIX + close[0] if close else ""
+    return unknown
 
 
 def secrets() -> list[str]:
@@ -107,37 +107,37 @@ def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[st
 
     Container engines mount secrets readable by all inside; systemd's are its service's alone.
     """
-    given = {variable.upper(): value for variable, value in os.environ.items()}
-    found = {}
+    environment = {variable.upper(): value for variable, value in os.environ.items()}
+    secrets_read = {}
     for name in secrets():
         variable = _file_variable(name)
-        path = given.get(variable, "").strip()
+        path = environment.get(variable, "").strip()
         if not path:
             continue
         if name in variables:
             raise SettingsError(
                 f"{PREFIX}{name.upper()} and {variable} are both set: take one of them away."
             )
-        found[name] = _read_secret(variable, folder / os.path.expanduser(path))
-    return found
+        secrets_read[name] = _read_secret(variable, folder / os.path.expanduser(path))
+    return secrets_read
 
 
 def _read_secret(variable: str, path: Path) -> str:
-    shown = short_path(str(path))
+    path_text = short_path(str(path))
     try:
         secret = path.read_bytes().decode("utf-8-sig").strip()
     except OSError as error:
         raise SettingsError(
-            f"{variable} = {shown} cannot be read: {error.strerror}. Make it readable, or name"
+            f"{variable} = {path_text} cannot be read: {error.strerror}. Make it readable, or name"
             " another file."
         ) from error
     except UnicodeDecodeError:
         # The cause would quote what stands in the file.
-        raise SettingsError(f"{variable} = {shown} is not UTF-8: save it as UTF-8.") from None
+        raise SettingsError(f"{variable} = {path_text} is not UTF-8: save it as UTF-8.") from None
     except ValueError as error:  # a NUL in the path
-        raise SettingsError(f"{variable} = {shown} is no path: {error}. Correct it.") from error
+        raise SettingsError(f"{variable} = {path_text} is no path: {error}. Correct it.") from error
     if not secret:
-        raise SettingsError(f"{variable} = {shown} is empty: write the secret into it.")
+        raise SettingsError(f"{variable} = {path_text} is empty: write the secret into it.")
     return secret
 
 
