@@ -1,6 +1,6 @@
 """The `ragkit` command: a table of commands, each imported when it is called.
 
-Help must answer at once, so this file knows one line about each command and nothing more.
+Help must answer at once, so this file holds one line about each command and imports none of them.
 """
 
 import typer

@@ -1,4 +1,4 @@
-"""`ragkit eval calibrate`: fit when to refuse, show what was fitted, or forget it."""
+"""`ragkit eval calibrate`: fit the cut-off of refusals, show it, or reset it."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _lines(chatting: _Chat) -> Iterator[str]:
 
 
 class _Chat:
-    """One run of the command: the conversation it is in, and what a line does to it."""
+    """One run of the command: its conversation, and the commands that a line may name."""
 
     def __init__(self, talk: Conversation, *, show_reasoning: bool) -> None:
         self.talk = talk
@@ -138,7 +138,7 @@ class _Chat:
         typer.echo(say(text, name=self.talk.kb.collection))
 
     def _beginning(self) -> str:
-        """Say whether this conversation is a new one, and how to have the other."""
+        """Return the first line: whether the conversation is new, and how to open the other."""
         turns = self.talk.turns()
         if turns:
             text = "Continuing “{title}” ({turns}, last on {date})."
@@ -163,7 +163,7 @@ class _Chat:
             readline.add_history(" ".join(turn.question.split()))
 
     def take(self, line: str) -> bool:
-        """Do what a line says; False ends the chat. An error is one line, and the chat goes on."""
+        """Run a command or ask a question; return False to end. Errors are printed, not raised."""
         from ragkit.errors import RagkitError
 
         typed = line.strip()

@@ -1,4 +1,4 @@
-"""`ragkit db`: the database's state, tables and roles, backups. Knows nothing of what is in it."""
+"""`ragkit db`: the database's state, tables and roles, backups."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def restore(
 
 @contextmanager
 def _address() -> Iterator[str]:
-    """Lend the address of the settings' database, as the role that owns its tables."""
+    """Yield the address of the settings' database, as the role that owns its tables."""
     settings = load_settings()
     url = settings.database_owner_url or settings.database_url
     if url is not None:

@@ -23,7 +23,7 @@ _EXTRAS: Final = {"required": "必填", "default: ": "默认："}
 
 
 def localise(command: Any) -> None:
-    """Have a command and those in it write their help in the user's language."""
+    """Make a command and its subcommands write their help in the user's language."""
     command.context_class = _context_class(command.context_class)
     for inner in getattr(command, "commands", {}).values():
         localise(inner)
@@ -121,7 +121,7 @@ def _chinese_class(base: Any) -> Any:
 
 
 def _extras(text: str) -> str:
-    """Write what stands in brackets behind an explanation in Chinese."""
+    """Translate the default and range that Typer appends in brackets."""
     match = _EXTRA.search(text)
     if match is None:
         return text

@@ -136,7 +136,7 @@ def _print(
 
 
 def _state_json(state: State) -> dict[str, Any]:
-    """Write a state, its vectors the tenant's and its bytes the whole table's."""
+    """Return a state as JSON: the tenant's vectors, the whole table's bytes."""
     table = state.table
     return {
         "dimensions": table.dimension,
@@ -166,7 +166,7 @@ def build_display() -> Iterator[Callable[[BuildProgress], None]]:
 def build_shown(display: Progress) -> Callable[[BuildProgress], None]:
     """Give a display a bar that appears with a build; lines, where the display is disabled.
 
-    A terminal holds one display at a time, so whoever shows more than a build has but one as well.
+    A terminal holds one display at a time, so callers that show more share theirs.
     """
     last = time.monotonic()
     task = display.add_task("Building", total=None, visible=False)

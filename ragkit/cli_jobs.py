@@ -1,4 +1,4 @@
-"""`ragkit jobs`: list what is being taken in and what failed, try it again, cancel it."""
+"""`ragkit jobs`: list, retry and cancel jobs; report runs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`ragkit index recall`: what the vector index finds of the truth, and how hard to search it."""
+"""`ragkit index recall`: measure the vector index, and choose how hard to search it."""
 
 from __future__ import annotations
 

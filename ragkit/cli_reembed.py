@@ -221,7 +221,7 @@ class _Command:
         return candidates[0]
 
     def _compare(self, active: KeptSpace, target: KeptSpace, labels: Any) -> Comparison | None:
-        """Compare both; None when the old model is gone, which is then the reason to move."""
+        """Compare both models; return None when the active model cannot be loaded."""
         from ragkit.compare_spaces import compare, sampled
         from ragkit.errors import RagkitError
 

@@ -1,7 +1,4 @@
-"""What `ragkit index reembed` says: its results for people and as JSON, and its progress.
-
-It decides and changes nothing.
-"""
+"""Results of `ragkit index reembed` for people and as JSON, and its progress."""
 
 from __future__ import annotations
 

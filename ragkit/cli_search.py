@@ -72,7 +72,7 @@ def _print_traced(kb: KnowledgeBase, request: SearchRequest) -> None:
 
 
 def _changed(settings: Settings, expand: str | None, rerank: bool | None) -> Settings:
-    """Let options take the place of settings, for one search."""
+    """Replace settings by options, for one search."""
     from ragkit.errors import SettingsError
 
     if rerank and settings.reranker is None:

@@ -1,4 +1,4 @@
-"""`ragkit ask --why DOCUMENT`: what became of a document on the way to an answer, by stage."""
+"""`ragkit ask --why DOCUMENT`: trace a document on the way to an answer, by stage."""
 
 from __future__ import annotations
 

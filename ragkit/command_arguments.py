@@ -1,7 +1,7 @@
 """A request read from the arguments of `ragkit ask` or `ragkit search`, as the command reads them.
 
-Arguments that a request does not hold are left to the command itself: wrong ones, `--help`, and
-options that take the place of settings.
+The command itself handles all other arguments: wrong ones, `--help`, and options that replace
+settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIELDS: Final = {"json": "as_json"}  # what an option's field is called where i
 
 
 def read_arguments(arguments: Sequence[str]) -> Request | None:
-    """Read a command's name and arguments; None for what a request does not hold.
+    """Read a command's name and arguments; return None for those that no request holds.
 
     >>> read_arguments(["ask", "-k", "3", "When", "is", "lunch?"]).question
     'When is lunch?'
@@ -49,7 +49,7 @@ def _is_written(context: Any, option: str) -> bool:
 
 
 def _request(name: str, params: Mapping[str, Any], written: Sequence[str]) -> Request | None:
-    """Make the request; None where an option is written that it has no field for."""
+    """Return the request, or None for an option that it has no field for."""
     values = {_FIELDS.get(option, option): value for option, value in params.items()}
     if name == "ask":
         values["question"] = " ".join(values.pop("words"))

@@ -1,6 +1,6 @@
-"""What `ragkit ask` and `ragkit search` print, made from a knowledge base and a request.
+"""The output of `ragkit ask` and `ragkit search`, made from a knowledge base and a request.
 
-The command makes it itself, or a running `ragkit serve` does (`ragkit.local_server`).
+The command makes it, or a running `ragkit serve` does (`ragkit.local_server`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hash that a document keeps of what it was made of: its file, and what the user said of it."""
+"""The hash of what a document was made of: its bytes, and title and metadata from the user."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _encode(title: str, metadata: Mapping[str, Any]) -> bytes:
 
 
 def _possible(title: str, metadata: Mapping[str, Any]) -> Iterator[bytes]:
-    """List what the user may have given: at most 64 choices."""
+    """Yield each title and metadata that the user may have given: at most 64."""
     added = [name for name in _NOT_GIVEN if name in metadata]
     choices = chain.from_iterable(combinations(added, n) for n in range(len(added) + 1))
     for absent in choices:

@@ -1,7 +1,4 @@
-"""Ending a process within two seconds of SIGTERM or Ctrl-C, whatever its threads are doing.
-
-It knows nothing of what the process does, nor of what is to be cleaned up.
-"""
+"""End a process within two seconds of SIGTERM or Ctrl-C, whatever its threads are doing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A job report as one page of HTML: figures, a plot, tables of files. It loads nothing.
-
-It knows nothing of where the figures come from.
-"""
+"""A job report as one page of HTML: figures, a plot, tables of files. It loads nothing."""
 
 from __future__ import annotations
 

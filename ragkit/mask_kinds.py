@@ -1,7 +1,4 @@
-"""The kinds of private data that ragkit can mask, by the names that the setting `mask` takes.
-
-It knows nothing of how they are found.
-"""
+"""The kinds of private data that ragkit can mask, by the names that the setting `mask` takes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The settings: frozen values, what each may be and what it is when nobody sets it.
+"""The settings: frozen values with their bounds and defaults.
 
 `Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value;
-`load_settings` reads them once at the edge. Knows nothing of what the settings are used for.
+`load_settings` reads them once at the edge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Seconds = Annotated[int, Field(ge=1, le=86_400)]
 
 
 class Settings(BaseSettings):
-    """Everything that a user can set; raises SettingsError for what cannot be used.
+    """Every setting; raises SettingsError for a value that cannot be used.
 
     >>> Settings(top_k=5).top_k
     5

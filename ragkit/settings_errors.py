@@ -1,6 +1,6 @@
-"""What is said of a setting that cannot be used: where it stands, its value and the remedy.
+"""Messages about settings that cannot be used: where the setting stands, its value, the remedy.
 
-Knows neither the settings nor where they come from; values that may hold secrets are masked.
+Values that may hold secrets are masked.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def explained(
     values: Mapping[str, object] | None = None,
     origins: Mapping[str, str] | None = None,
 ) -> str:
-    """Make one line of the first thing that pydantic finds wrong.
+    """Return the first error that pydantic reports as one line.
 
-    `known` names the settings that there are; `values` are those given, and `origins` tells where.
+    `names` are the settings that exist, `values` those that were set, `origins` where.
     """
     values, origins = values or {}, origins or {}
     first = error.errors(include_url=False, include_input=False)[0]
@@ -50,7 +50,7 @@ def short(value: str) -> str:
 
 
 def short_path(path: str) -> str:
-    """Write a path in a message; of a very long one its end, which tells more."""
+    """Write a path in a message; a very long one is cut to its end, which tells more."""
     text = repr(path)
     return text if len(text) <= 300 else "'..." + text[-296:]
 

@@ -1,7 +1,6 @@
 """Where settings come from: ragkit.toml, RAGKIT_* variables, which win, and files with secrets.
 
 A secret's variable may name a file in its place: RAGKIT_LLM_API_KEY_FILE for RAGKIT_LLM_API_KEY.
-Knows nothing of what a setting means: `Settings` says what it may be.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ _PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python"})
 class TracedSettings:
     """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
 
-    `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
-    `notice` says in one line what ragkit.toml decides of where data goes, what is run and who is
-    let in; it is "" where that is nothing.
+    `unknown` maps an unknown RAGKIT_* variable to the closest known one, or "". `notice` lists in
+    one line what ragkit.toml decides about where data goes, what is run and who has access, or "".
     """
 
     settings: Settings
@@ -47,7 +45,7 @@ class TracedSettings:
 
 
 def trace_settings(cwd: Path | None = None) -> TracedSettings:
-    """Do what `ragkit.settings.load_settings` does, and tell where each value came from."""
+    """Load the settings as `ragkit.settings.load_settings` does, with the origin of each value."""
     folder = Path.cwd() if cwd is None else cwd.absolute()
     in_file, written = _read_file(folder / FILE)
     variables = EnvSettingsSource(Settings)()
@@ -76,7 +74,7 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
 
 
 def _unknown_variables() -> Mapping[str, str]:
-    """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
+    """Return RAGKIT_* variables that set nothing, each with the closest known name."""
     names = [name.upper() for name in Settings.model_fields]
     placed = {"_".join(place(name)).upper(): name.upper() for name in Settings.model_fields}
     names += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
@@ -103,7 +101,7 @@ def _file_variable(name: str) -> str:
 
 
 def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[str, str]:
-    """Read the secrets whose variables name files; who else may read a file is not ours to judge.
+    """Read the secrets whose variables name files, whoever else may read those files.
 
     Container engines mount secrets readable by all inside; systemd's are its service's alone.
     """
@@ -147,7 +145,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], os.stat_result | None]:
-    """Read a file's settings and what the system says of it; nothing where there is none."""
+    """Return a file's settings and its status; nothing where there is no file."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             written = os.fstat(file.fileno())

@@ -41,7 +41,7 @@ def written(name: str) -> str:
 def names_of(values: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Return the values of a file's tables by the settings' names.
 
-    Raises SettingsError for a key or a table that there is not, with the close match.
+    Raises SettingsError for an unknown key or table, with the closest match.
     """
     by_place = {place(name): name for name in _TABLE_OF}
     named = {}

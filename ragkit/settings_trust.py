@@ -1,7 +1,7 @@
 """Which settings may stand in the working folder's file only if the folder is the user's.
 
-A folder may be a stranger's: what would send data elsewhere, run what lies there or let others in
-is taken from files that the user or root alone can have written. Knows nothing of what is read.
+A folder may belong to a stranger. Settings that send data elsewhere, run programs or grant access
+are accepted only from files that nobody but the user or root can have written.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HARMLESS: Final = frozenset(
 def check_trust(file: Path, written: os.stat_result, names: Iterable[str], value: object) -> None:
     """Raise SettingsError where `names`, with the first one's value, may not come from a file.
 
-    `written` is what the system says of the file as it was read.
+    `written` is the status of the file when it was read.
     """
     name = next(iter(names), None)
     if name is None:
@@ -65,7 +65,7 @@ def check_trust(file: Path, written: os.stat_result, names: Iterable[str], value
 
 
 def notice(file: Path, values: Iterable[tuple[str, object]]) -> str:
-    """Write the line that says what a file decides; "" where that is nothing."""
+    """Return the line that lists what a file decides, or ""."""
     assignments = ", ".join(
         f"{in_file(name)} = {short(masked(name, value))}" for name, value in values
     )
@@ -73,7 +73,7 @@ def notice(file: Path, values: Iterable[tuple[str, object]]) -> str:
 
 
 def _fault(place: Path, status: os.stat_result) -> str:
-    """Say who else could have written a file or folder, and the remedy; "" for nobody."""
+    """Return who else could have written a file or folder, with the remedy, or ""."""
     path_text = short_path(str(place))
     if status.st_uid not in {0, os.geteuid()}:
         return f"{path_text} belongs to user {status.st_uid}: make it your own if you trust it"

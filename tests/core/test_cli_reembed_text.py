@@ -24,7 +24,7 @@ def test_what_was_built_and_what_comes_next(capsys: pytest.CaptureFixture[str]) 
         "60 passages embedded with b in 3.0 s, 20 passages/s; every passage has its vector.",
         "2 of them are longer than it reads: their vectors are the means of their windows'."
         " Ingesting anew cuts them for it.",
-        "Collection 'c' is searched with a, 32 dimensions, as before: the same command with"
+        "Collection 'c' is still searched with a, 32 dimensions: the same command with"
         " --switch changes that, with --drop it deletes the new vectors.",
         "Collection 'c' is searched with b from now on, 24 dimensions. --rollback undoes it,"
         " --drop ends that.",
