@@ -1,7 +1,7 @@
 """Let a package name what it exports without importing it (PEP 562).
 
 A package repeats the names as imports under TYPE_CHECKING, which is where type checkers read
-them; a test holds the two lists together. Knows nothing of what is exported.
+them; a test holds the two lists together.
 """
 
 import sys

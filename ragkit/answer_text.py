@@ -76,9 +76,9 @@ def _hit(n: int, hit: Hit, words: Mapping[str, str]) -> str:
 
 
 def _nothing(stages: Sequence[Stage], words: Mapping[str, str]) -> str:
-    for before, stage in pairwise(stages):
-        if stage.name == "cut-off" and before.ranked and not stage.ranked:
-            return words["below cut-off"].format(count=len(before.ranked))
+    for previous, stage in pairwise(stages):
+        if stage.name == "cut-off" and previous.ranked and not stage.ranked:
+            return words["below cut-off"].format(count=len(previous.ranked))
     return words["nothing"]
 
 

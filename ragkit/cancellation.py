@@ -1,7 +1,7 @@
 """Cancellation of work in threads: set by whoever no longer wants it, checked by the work.
 
 A thread cannot be stopped from outside. Work that takes long calls `check_cancelled` between its
-steps, and what waits registers to be woken. It knows nothing of what the work is.
+steps, and what waits registers to be woken.
 """
 
 from __future__ import annotations

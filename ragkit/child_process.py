@@ -1,4 +1,4 @@
-"""Processes that answer over pipes: started in their own session, ended with all they began."""
+"""Start and end child processes that answer over pipes, each in a session of its own."""
 
 from __future__ import annotations
 

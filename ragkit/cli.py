@@ -1,6 +1,6 @@
 """The `ragkit` command: a table of commands, each imported when it is called.
 
-Help must answer at once, so this file knows one line about each command and nothing more.
+Help must answer at once, so this file holds one line about each command and imports none of them.
 """
 
 import typer
@@ -86,8 +86,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"ragkit {__version__}")
         raise typer.Exit
 

@@ -42,7 +42,7 @@ def agent(
     settings = load_settings()
     chats = chat_models(settings)
     with KnowledgeBase.open(settings, collection=collection) as kb:
-        asked = Agent(
+        agent_run = Agent(
             kb.adapted(where=where),
             chats,
             templates=Templates(settings.prompts, kb.collection),
@@ -50,7 +50,7 @@ def agent(
             max_tokens=max_tokens,
         )
         steps: list[Step] = []
-        for piece in asked.stream(question):
+        for piece in agent_run.stream(question):
             if isinstance(piece, Step):
                 steps.append(piece)
                 if not as_json:
@@ -67,9 +67,9 @@ def _line(number: int, step: Step) -> str:
     from ragkit.render import printable
 
     cost = f"{step.seconds:.1f} s" + (f", {step.tokens} tokens" if step.tokens else "")
-    found = f": {len(step.found)} passages" if step.kind == "search" else ""
-    said = " ".join(printable(step.text).split())
-    return f"{number}. {step.kind} {said[:100]!r}{found} ({cost})"
+    passages = f": {len(step.found)} passages" if step.kind == "search" else ""
+    text = " ".join(printable(step.text).split())
+    return f"{number}. {step.kind} {text[:100]!r}{passages} ({cost})"
 
 
 def _step_json(step: Step) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`ragkit eval calibrate`: fit when to refuse, show what was fitted, or forget it."""
+"""`ragkit eval calibrate`: fit the cut-off of refusals, show it, or reset it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def calibrate(
     settings = load_settings()
     with KnowledgeBase.open(settings, collection=collection) as kb:
         assert kb.database is not None
-        kept = Calibrations(kb.database.pool, settings.tenant)
-        known = kept.of(kb.collection)
+        calibrations = Calibrations(kb.database.pool, settings.tenant)
+        stored = calibrations.of(kb.collection)
         if labelled is None:
-            _show(kb, known, json=json) if show else _reset(kb, kept, json=json)
+            _show(kb, stored, json=json) if show else _reset(kb, calibrations, json=json)
             return
         questions = read_labelled(labelled)
         if note := language_note(kb, questions, mode):
@@ -79,61 +79,63 @@ def calibrate(
         if plot is not None:
             _draw(fitted, plot)
         if not dry_run:
-            kept.save(kb.collection, calibration(kb, fitted, questions, mode))
+            calibrations.save(kb.collection, calibration(kb, fitted, questions, mode))
     if json:
         render.print_json(_fit_json(fitted) | {"collection": kb.collection, "kept": not dry_run})
     else:
-        _print_fit(fitted, kb.collection, kept=not dry_run)
+        _print_fit(fitted, kb.collection, stored=not dry_run)
 
 
-def _show(kb: KnowledgeBase, known: Sequence[Calibration], *, json: bool) -> None:
+def _show(kb: KnowledgeBase, calibrations: Sequence[Calibration], *, json: bool) -> None:
     from ragkit import render
     from ragkit.calibrate import chunks_in
 
     chunks = chunks_in(kb)
     if json:
-        rows = [_calibration_json(kb, one) for one in known]
+        rows = [_calibration_json(kb, calibration) for calibration in calibrations]
         render.print_json({"collection": kb.collection, "chunks": chunks, "calibrations": rows})
         return
     table = [
         [
-            one.mode,
-            one.space.model if one.space else "words alone",
-            one.reranker or "none",
-            f"{one.cutoff.threshold:.3f}",
-            f"{one.answerable} + {one.unanswerable}",
-            f"{one.auc:.3f}",
-            f"{one.fitted_at:%Y-%m-%d}",
-            f"{one.chunks}, now {chunks}",
-            "in use" if _is_current(kb, one) else "not used: fitted with another model or reranker",
+            calibration.mode,
+            calibration.space.model if calibration.space else "words alone",
+            calibration.reranker or "none",
+            f"{calibration.cutoff.threshold:.3f}",
+            f"{calibration.answerable} + {calibration.unanswerable}",
+            f"{calibration.auc:.3f}",
+            f"{calibration.fitted_at:%Y-%m-%d}",
+            f"{calibration.chunks}, now {chunks}",
+            "in use"
+            if _is_current(kb, calibration)
+            else "not used: fitted with another model or reranker",
         ]
-        for one in known
+        for calibration in calibrations
     ]
     columns = ["mode", "model", "reranker", "cut-off", "questions", "AUC", "fitted", "passages", ""]
     empty = f"Nothing is fitted for collection {kb.collection!r}."
     render.print_table(columns, table, empty=empty)
 
 
-def _reset(kb: KnowledgeBase, kept: Calibrations, *, json: bool) -> None:
+def _reset(kb: KnowledgeBase, calibrations: Calibrations, *, json: bool) -> None:
     from ragkit import render
 
-    forgotten = kept.reset(kb.collection)
+    forgotten = calibrations.reset(kb.collection)
     if json:
         render.print_json({"collection": kb.collection, "forgotten": forgotten})
     else:
         typer.echo(f"Forgot {forgotten} cut-offs of collection {kb.collection!r}.")
 
 
-def _is_current(kb: KnowledgeBase, one: Calibration) -> bool:
+def _is_current(kb: KnowledgeBase, calibration: Calibration) -> bool:
     from ragkit.store.calibration import name_of, space_of
 
-    return one.fits(space_of(kb.embedder, one.mode), name_of(kb.reranker))
+    return calibration.fits(space_of(kb.embedder, calibration.mode), name_of(kb.reranker))
 
 
-def _calibration_json(kb: KnowledgeBase, one: Calibration) -> dict[str, Any]:
-    return asdict(one) | {
-        "fitted_at": one.fitted_at.isoformat() if one.fitted_at else None,
-        "in_use": _is_current(kb, one),
+def _calibration_json(kb: KnowledgeBase, calibration: Calibration) -> dict[str, Any]:
+    return asdict(calibration) | {
+        "fitted_at": calibration.fitted_at.isoformat() if calibration.fitted_at else None,
+        "in_use": _is_current(kb, calibration),
     }
 
 
@@ -160,7 +162,7 @@ def _rounded(point: Point) -> dict[str, float]:
     return {name: round(value, 4) for name, value in asdict(point).items()}
 
 
-def _print_fit(fitted: Fit, collection: str, *, kept: bool) -> None:
+def _print_fit(fitted: Fit, collection: str, *, stored: bool) -> None:
     from ragkit import render
 
     answerable = sum(fitted.answerable)
@@ -179,7 +181,7 @@ def _print_fit(fitted: Fit, collection: str, *, kept: bool) -> None:
     least = fitted.cutoff.least
     if least is not None:
         typer.echo(f"\nPassages that the reranker scores below {least:.4g} are dropped.")
-    done = "From now on it decides here" if kept else "Nothing was kept"
+    done = "From now on it decides here" if stored else "Nothing was kept"
     typer.echo(f"\n{done}: collection {collection!r}.")
 
 

@@ -55,13 +55,13 @@ def chat(
 
     if conversation is not None and resume:
         raise UsageError("give --continue or --conversation ID, not both")
-    then = moment(as_of)
+    as_of_moment = moment(as_of)
     settings = load_settings()
     with Conversation.open(settings, id=conversation, collection=collection) as opened:
         talk = _latest(opened) if resume else opened
-        if where is not None or then is not None:
+        if where is not None or as_of_moment is not None:
             talk = copy(talk)  # the one that was opened closes its database
-            talk.kb = talk.kb.adapted(where=where, as_of=then)
+            talk.kb = talk.kb.adapted(where=where, as_of=as_of_moment)
         if where is not None:
             check_where(talk.kb, where)
         talk.kb.load_entailment()  # or every answer would end in the same error
@@ -113,7 +113,7 @@ def _lines(chatting: _Chat) -> Iterator[str]:
 
 
 class _Chat:
-    """One run of the command: the conversation it is in, and what a line does to it."""
+    """One run of the command: its conversation, and the commands that a line may name."""
 
     def __init__(self, talk: Conversation, *, show_reasoning: bool) -> None:
         self.talk = talk
@@ -121,8 +121,8 @@ class _Chat:
         self.failed = 0
         self._show_reasoning = show_reasoning
         self._commands: dict[str, Callable[[str], None]] = {
-            "/again": self._again,
-            "/new": self._new,
+            "/again": self._repeat_question,
+            "/new": self._begin_conversation,
             "/history": self._history,
             "/sources": self._sources,
             "/export": self._export,
@@ -138,20 +138,20 @@ class _Chat:
         typer.echo(say(text, name=self.talk.kb.collection))
 
     def _beginning(self) -> str:
-        """Say whether this conversation is a new one, and how to have the other."""
+        """Return the first line: whether the conversation is new, and how to open the other."""
         turns = self.talk.turns()
         if turns:
             text = "Continuing “{title}” ({turns}, last on {date})."
             stored = self.talk.conversations.get(self.talk.id)
-            shown = {"turns": counted(len(turns), "question")}
+            counts = {"turns": counted(len(turns), "question")}
         else:
             latest = _latest_stored(self.talk)
             if latest is None:
                 return say("A new conversation.")
             text = "A new conversation. `ragkit chat --continue` resumes “{title}” of {date}."
-            stored, shown = latest, {}
+            stored, counts = latest, {}
         title = _printable(" ".join(stored.title.split()))[:60]
-        return say(text, title=title, date=f"{stored.updated_at:%Y-%m-%d}", **shown)
+        return say(text, title=title, date=f"{stored.updated_at:%Y-%m-%d}", **counts)
 
     def remember(self) -> None:
         """Let the arrow keys bring back the conversation's questions."""
@@ -163,7 +163,7 @@ class _Chat:
             readline.add_history(" ".join(turn.question.split()))
 
     def take(self, line: str) -> bool:
-        """Do what a line says; False ends the chat. An error is one line, and the chat goes on."""
+        """Run a command or ask a question; return False to end. Errors are printed, not raised."""
         from ragkit.errors import RagkitError
 
         typed = line.strip()
@@ -209,23 +209,23 @@ class _Chat:
             typer.echo(_printable(note))
         typer.echo("")
 
-    def _command(self, command: str, rest: str) -> None:
+    def _command(self, command: str, argument: str) -> None:
         from ragkit.errors import UsageError
 
-        known = [*self._commands, "/quit"]
-        if command not in known:
-            close = get_close_matches(command, known, n=1)
+        names = [*self._commands, "/quit"]
+        if command not in names:
+            close = get_close_matches(command, names, n=1)
             remedy = f"did you mean {close[0]}?" if close else "/help lists them"
             raise UsageError(f"there is no command {command[:40]!r}: {remedy}")
-        if rest and command not in {"/export", "/again"}:
+        if argument and command not in {"/export", "/again"}:
             raise UsageError(f"{command} takes no arguments: type it alone")
-        self._commands[command](rest.strip())
+        self._commands[command](argument.strip())
 
-    def _again(self, question: str) -> None:
+    def _repeat_question(self, question: str) -> None:
         turns = self.talk.turns()
         self._ask(question or (turns[-1].question if turns else ""), replace_last=True)
 
-    def _new(self, _: str) -> None:
+    def _begin_conversation(self, _: str) -> None:
         self.talk = self.talk.another()
         typer.echo(say("A new conversation."))
 

@@ -7,7 +7,7 @@ import typer
 
 from ragkit import render
 from ragkit.cli_confirm import YesOption, confirm
-from ragkit.cli_sharing import sharing_json, shown
+from ragkit.cli_sharing import sharing_cells, sharing_json
 from ragkit.errors import NOTHING_INGESTED
 from ragkit.settings import load_settings
 from ragkit.words import counted, say, sentence
@@ -35,16 +35,24 @@ def list_(json: JsonOption = False) -> None:
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = database.store(settings.tenant).collections()
+        collections = database.store(settings.tenant).collections()
         shared = Shares(database.pool, settings.tenant).collections()
-    sharing = [shared.get(one.name, Sharing()) for one in found]
+    sharing = [shared.get(collection.name, Sharing()) for collection in collections]
     if json:
-        listed = [asdict(one) | sharing_json(its) for one, its in zip(found, sharing, strict=True)]
+        listed = [
+            asdict(collection) | sharing_json(collection_sharing)
+            for collection, collection_sharing in zip(collections, sharing, strict=True)
+        ]
         render.print_json({"collections": listed})
         return
     rows = [
-        [one.name, str(one.documents), str(one.chunks), *shown(its)]
-        for one, its in zip(found, sharing, strict=True)
+        [
+            collection.name,
+            str(collection.documents),
+            str(collection.chunks),
+            *sharing_cells(collection_sharing),
+        ]
+        for collection, collection_sharing in zip(collections, sharing, strict=True)
     ]
     columns = [say(column) for column in ("name", "documents", "passages", "owner", "readers")]
     render.print_table(columns, rows, empty=sentence(NOTHING_INGESTED))
@@ -69,7 +77,7 @@ def create(name: NameArgument, json: JsonOption = False) -> None:
 @app.command()
 def rename(
     name: NameArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="New name.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="New name.")],
     json: JsonOption = False,
 ) -> None:
     """Rename a collection; documents, conversations and access keys keep referring to it."""
@@ -77,11 +85,11 @@ def rename(
 
     settings = load_settings()
     with open_database(settings) as database:
-        database.store(settings.tenant).rename_collection(name, new)
+        database.store(settings.tenant).rename_collection(name, new_name)
     if json:
-        render.print_json({"renamed": name, "name": new})
+        render.print_json({"renamed": name, "name": new_name})
     else:
-        typer.echo(say("Collection {name!r} is now called {new!r}.", name=name, new=new))
+        typer.echo(say("Collection {name!r} is now called {new!r}.", name=name, new=new_name))
 
 
 @app.command()
@@ -96,8 +104,8 @@ def delete(
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found = {collection.name: collection for collection in store.collections()}
-        documents = found[name].documents if name in found else 0
+        collections = {collection.name: collection for collection in store.collections()}
+        documents = collections[name].documents if name in collections else 0
         if documents and not yes:
             number = counted(documents, "document")
             text = "Delete collection {name!r} with its {documents}?"
@@ -129,22 +137,27 @@ def declare(
     from ragkit.store.metadata import MetadataKeys
     from ragkit.store.open import open_database
 
-    wanted = dict(_declared(text) for text in keys or ())
+    declarations = dict(_declared(text) for text in keys or ())
     settings = load_settings()
     with open_database(settings) as database:
         declaring = MetadataKeys(database.pool, settings.tenant)
         forgotten = declaring.forget(name, forget) if forget else []
-        if wanted:
-            declaring.declare(name, wanted)
-        found = declaring.declared(name)
+        if declarations:
+            declaring.declare(name, declarations)
+        keys_declared = declaring.declared(name)
     for key in forget or ():
         if key not in forgotten:
-            said = f"ragkit: {key!r} is no declared key of {name!r}: there was nothing to forget"
-            typer.echo(said, err=True)
+            message = f"ragkit: {key!r} is no declared key of {name!r}: there was nothing to forget"
+            typer.echo(message, err=True)
     if json:
-        render.print_json({"collection": name, "keys": [asdict(one) for one in found]})
+        render.print_json(
+            {"collection": name, "keys": [asdict(key_row) for key_row in keys_declared]}
+        )
         return
-    rows = [[one.key, one.type, str(one.documents), str(one.others)] for one in found]
+    rows = [
+        [key_row.key, key_row.type, str(key_row.documents), str(key_row.others)]
+        for key_row in keys_declared
+    ]
     columns = [say(column) for column in ("key", "type", "documents", "of another type")]
     empty = say("Collection {name!r} has no declared keys.", name=name)
     render.print_table(columns, rows, empty=empty)
@@ -172,21 +185,23 @@ def options(
     from ragkit.store.open import open_database
 
     settings = load_settings()
-    wanted = dict(_option(text) for text in changes or ())
-    new = {key: ingest_options.checked(key, value, settings) for key, value in wanted.items()}
-    _check_unset(unset or (), new)
+    values = dict(_option(text) for text in changes or ())
+    options_set = {
+        key: ingest_options.checked(key, value, settings) for key, value in values.items()
+    }
+    _check_unset(unset or (), options_set)
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        if new or unset:
-            own = store.set_ingest_options(name, new, unset=unset or ())
+        if options_set or unset:
+            options_stored = store.set_ingest_options(name, options_set, unset=unset or ())
         else:
-            own = store.ingest_options(name)
-    every = ingest_options.options_of(settings, own).as_json()
+            options_stored = store.ingest_options(name)
+    every = ingest_options.options_of(settings, options_stored).as_json()
     if json:
-        render.print_json({"collection": name, "own": own, "options": every})
+        render.print_json({"collection": name, "own": options_stored, "options": every})
         return
     rows = [
-        [key, "" if value is None else str(value), say("set here") if key in own else ""]
+        [key, "" if value is None else str(value), say("set here") if key in options_stored else ""]
         for key, value in every.items()
     ]
     render.print_table([say("option"), say("value"), ""], rows, empty="")
@@ -202,14 +217,14 @@ def _option(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _check_unset(unset: "Sequence[str]", new: "Mapping[str, object]") -> None:
+def _check_unset(unset: "Sequence[str]", options_set: "Mapping[str, object]") -> None:
     from ragkit.errors import UsageError
     from ragkit.ingest_options import NAMES
 
     for key in unset:
         if key not in NAMES:
             raise UsageError(f"There is no option {key!r}: these are {', '.join(NAMES)}.")
-        if key in new:
+        if key in options_set:
             raise UsageError(f"{key!r} is set and unset at once: give one of both")
 
 

@@ -34,15 +34,15 @@ def config(
             json.dumps({"settings": settings, "unknown": dict(traced.unknown)}, ensure_ascii=False)
         )
         return
-    shown = [row for row in rows if all or row[2] != "default" or row[0] in USUAL]
-    _print_tables(shown)
-    if len(shown) < len(rows):
+    rows_shown = [row for row in rows if all or row[2] != "default" or row[0] in USUAL]
+    _print_tables(rows_shown)
+    if len(rows_shown) < len(rows):
         text = "{number} more settings have their default values: `ragkit config --all` shows them."
-        typer.echo("\n" + say(text, number=len(rows) - len(shown)))
+        typer.echo("\n" + say(text, number=len(rows) - len(rows_shown)))
     for variable, close in traced.unknown.items():
         text = "Warning: {variable} is not a setting of ragkit."
-        meant = " " + say("Did you mean {name}?", name=close) if close else ""
-        typer.echo(say(text, variable=variable) + meant, err=True)
+        suggestion = " " + say("Did you mean {name}?", name=close) if close else ""
+        typer.echo(say(text, variable=variable) + suggestion, err=True)
 
 
 def describe(traced: TracedSettings) -> list[Row]:

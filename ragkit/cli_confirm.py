@@ -1,4 +1,4 @@
-"""Ask before something is deleted for good; where nobody can be asked, name the option instead."""
+"""Ask for confirmation before a deletion; without a terminal, name the option that confirms."""
 
 import sys
 from typing import Annotated
@@ -12,7 +12,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for con
 
 
 def confirm(question: str) -> None:
-    """Go on only after a yes. Raises UsageError without a terminal; --yes is the caller's."""
+    """Return after a yes, exit otherwise. Raises UsageError without a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
         text = "{question} There is no terminal to ask at: nothing was done; add --yes."
         raise UsageError(say(text, question=question))

@@ -36,14 +36,14 @@ def list_(json: JsonOption = False) -> None:
     """List your conversations, newest first."""
     from ragkit.conversation.export import listed
 
-    with _mine() as mine:
-        found = [listed(stored) for stored in mine.all()]
+    with _open_conversations() as conversations:
+        stored = [listed(row) for row in conversations.all()]
     if json:
-        render.print_json({"conversations": found})
+        render.print_json({"conversations": stored})
         return
     columns = {"id": "id", "title": "title", "collection": "collection", "questions": "turns"}
     columns["last used"] = "updated_at"
-    rows = [[str(item[field]) for field in columns.values()] for item in found]
+    rows = [[str(item[field]) for field in columns.values()] for item in stored]
     heads = [say(column) for column in columns]
     render.print_table(heads, rows, empty=say("There are no conversations yet."))
 
@@ -63,9 +63,9 @@ def show(
 
     if markdown and json:
         raise UsageError("give --json or --markdown, not both")
-    with _mine() as mine:
-        stored = mine.get(mine.find(id))
-        turns = mine.turns(stored.id)
+    with _open_conversations() as conversations:
+        stored = conversations.get(conversations.find(id))
+        turns = conversations.turns(stored.id)
     if json:
         render.print_json(to_json(stored, turns))
         return
@@ -86,10 +86,10 @@ def rename(
     """Change the title of a conversation."""
     from ragkit.conversation.export import listed
 
-    with _mine() as mine:
-        number = mine.find(id)
-        mine.rename(number, title)
-        stored = mine.get(number)
+    with _open_conversations() as conversations:
+        number = conversations.find(id)
+        conversations.rename(number, title)
+        stored = conversations.get(number)
     if json:
         render.print_json(listed(stored))
     else:
@@ -115,26 +115,28 @@ def delete(
 
     if bool(ids) == all_:
         raise UsageError("name the conversations to delete by their ids, or give --all")
-    with _mine() as mine:
-        found = (
-            [stored.id for stored in mine.all()] if all_ else [mine.find(id) for id in ids or ()]
+    with _open_conversations() as conversations:
+        selected = (
+            [stored.id for stored in conversations.all()]
+            if all_
+            else [conversations.find(id) for id in ids or ()]
         )
-        found = list(dict.fromkeys(found))
-        if all_ and found and not yes:
+        selected = list(dict.fromkeys(selected))
+        if all_ and selected and not yes:
             question = "Delete all your conversations ({number})?"
-            confirm(say(question, number=counted(len(found), "conversation")))
+            confirm(say(question, number=counted(len(selected), "conversation")))
         if all_:
-            mine.delete_all()
-        for number in () if all_ else found:
-            mine.delete(number)
+            conversations.delete_all()
+        for number in () if all_ else selected:
+            conversations.delete(number)
     if json:
-        render.print_json({"deleted": [str(number) for number in found]})
+        render.print_json({"deleted": [str(number) for number in selected]})
     else:
-        typer.echo(say("Deleted: {documents}", documents=counted(len(found), "conversation")))
+        typer.echo(say("Deleted: {documents}", documents=counted(len(selected), "conversation")))
 
 
 @contextmanager
-def _mine() -> Iterator[Conversations]:
+def _open_conversations() -> Iterator[Conversations]:
     """Open the conversations of the settings' principal."""
     from ragkit.store.conversations import Conversations
     from ragkit.store.open import open_database

@@ -1,4 +1,4 @@
-"""`ragkit db`: the database's state, tables and roles, backups. Knows nothing of what is in it."""
+"""`ragkit db`: the database's state, tables and roles, backups."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def start(json: JsonOption = False) -> None:
     """Start the embedded database; it runs until `ragkit db stop`."""
     from ragkit.store import embedded
 
-    _print(_shape(embedded.start(_own(load_settings()).home)), json)
+    _print(_shape(embedded.start(_without_server(load_settings()).home)), json)
 
 
 @app.command()
@@ -55,16 +55,16 @@ def stop(json: JsonOption = False) -> None:
     """Stop the embedded database and close its connections."""
     from ragkit.store import embedded
 
-    before = embedded.stop(_own(load_settings()).home)
+    stopped = embedded.stop(_without_server(load_settings()).home)
     if json:
-        cut = before.connections or 0
-        render.print_json({"stopped": before.running, "connections_cut": cut})
-    elif not before.running:
-        typer.echo(say("The embedded database in {folder} is not running.", folder=before.folder))
+        cut = stopped.connections or 0
+        render.print_json({"stopped": stopped.running, "connections_cut": cut})
+    elif not stopped.running:
+        typer.echo(say("The embedded database in {folder} is not running.", folder=stopped.folder))
     else:
-        typer.echo(say("Stopped the embedded database in {folder}.", folder=before.folder))
-        if before.connections:
-            typer.echo(say("Closed connections: {number}", number=before.connections))
+        typer.echo(say("Stopped the embedded database in {folder}.", folder=stopped.folder))
+        if stopped.connections:
+            typer.echo(say("Closed connections: {number}", number=stopped.connections))
 
 
 @app.command()
@@ -97,9 +97,9 @@ def backup(
     from ragkit.store import backup as backups
 
     with _address() as url:
-        found = backups.back_up(url, folder)
+        content = backups.back_up(url, folder)
     done = say("Saved: {folder}", folder=folder)
-    _print_content(found, done, len(found.searches), folder=folder, json=json)
+    _print_content(content, done, len(content.searches), folder=folder, json=json)
 
 
 @app.command()
@@ -120,19 +120,19 @@ def restore(
 
     saved = backups.read_content(folder)  # before a database is made for it
     with _address() as url:
-        found = backups.restore(url, folder, keep=keep)
-    both = len(saved.searches.keys() & found.searches.keys())
+        content = backups.restore(url, folder, keep=keep)
+    same_searches = len(saved.searches.keys() & content.searches.keys())
     done = say("Restored: {folder}", folder=folder)
-    _print_content(found, done, both, folder=folder, json=json)
+    _print_content(content, done, same_searches, folder=folder, json=json)
 
 
 @contextmanager
 def _address() -> Iterator[str]:
-    """Lend the address of the settings' database, as the role that owns its tables."""
+    """Yield the address of the settings' database, as the role that owns its tables."""
     settings = load_settings()
-    given = settings.database_owner_url or settings.database_url
-    if given is not None:
-        yield given.get_secret_value()
+    url = settings.database_owner_url or settings.database_url
+    if url is not None:
+        yield url.get_secret_value()
         return
     from ragkit.store.embedded import EmbeddedServer
 
@@ -140,11 +140,11 @@ def _address() -> Iterator[str]:
         yield server.url
 
 
-def _print_content(found: Content, done: str, searches: int, *, folder: Path, json: bool) -> None:
-    rows = {name: rows for name, (rows, _) in found.tables.items()}
+def _print_content(content: Content, done: str, searches: int, *, folder: Path, json: bool) -> None:
+    rows = {name: rows for name, (rows, _) in content.tables.items()}
     if json:
-        shown = {"folder": str(folder), "tables": rows, "searches": searches}
-        render.print_json(shown)
+        summary = {"folder": str(folder), "tables": rows, "searches": searches}
+        render.print_json(summary)
         return
     documents = counted(rows.get("document", 0), "document")
     passages = counted(rows.get("chunk", 0), "passage")
@@ -153,7 +153,7 @@ def _print_content(found: Content, done: str, searches: int, *, folder: Path, js
     typer.echo(f"{done}\n" + say(text, documents=documents, passages=passages, **numbers))
 
 
-def _own(settings: Settings) -> Settings:
+def _without_server(settings: Settings) -> Settings:
     if settings.database_url is not None:
         raise UsageError(
             "RAGKIT_DATABASE_URL names a server, which ragkit neither starts nor stops: use"
@@ -162,8 +162,8 @@ def _own(settings: Settings) -> Settings:
     return settings
 
 
-def _shape(found: ServerStatus) -> dict[str, Any]:
-    return {"kind": "embedded"} | asdict(found) | {"folder": str(found.folder)}
+def _shape(status: ServerStatus) -> dict[str, Any]:
+    return {"kind": "embedded"} | asdict(status) | {"folder": str(status.folder)}
 
 
 def _server_by_url(settings: Settings) -> dict[str, Any]:
@@ -200,19 +200,19 @@ def _replica(settings: Settings, primary: Connection[Any]) -> dict[str, Any] | N
         return None
     url = settings.database_replica_url.get_secret_value()
     pooler, tenants = settings.database_pooler == "transaction", settings.tenants == "on"
-    found = look(url, primary, pooler=pooler, tenants=tenants)
-    return {"readable": not found.problem, **asdict(found), "said": str(found)}
+    status = look(url, primary, pooler=pooler, tenants=tenants)
+    return {"readable": not status.problem, **asdict(status), "said": str(status)}
 
 
-def _print(found: dict[str, Any], json: bool) -> None:
+def _print(values: dict[str, Any], json: bool) -> None:
     if json:
-        render.print_json(found)
+        render.print_json(values)
         return
-    shown = {name: value for name, value in found.items() if value is not None}
-    shown["started"] = shown.pop("running")
-    shown["size"] = f"{shown.pop('size_bytes') / 1e6:.1f} MB"
-    shown["kind"] = say(shown["kind"])
-    rows = [[say(name.replace("_", " ")), _text(value)] for name, value in shown.items()]
+    present = {name: value for name, value in values.items() if value is not None}
+    present["started"] = present.pop("running")
+    present["size"] = f"{present.pop('size_bytes') / 1e6:.1f} MB"
+    present["kind"] = say(present["kind"])
+    rows = [[say(name.replace("_", " ")), _text(value)] for name, value in present.items()]
     render.print_table([say("database"), ""], rows, empty="")
 
 

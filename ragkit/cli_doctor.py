@@ -32,8 +32,8 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 
 def _print(check: "Check") -> None:
     state = "FAIL" if not check.ok else "warn" if check.warning else "ok  "
-    name, found = sentence(check.name), sentence(check.found)
-    typer.echo(say("{state}  {name}: {text}", state=say(state), name=name, text=found))
+    name, result = sentence(check.name), sentence(check.found)
+    typer.echo(say("{state}  {name}: {text}", state=say(state), name=name, text=result))
     if check.remedy:
         kind = say("note" if check.ok and not check.warning else "remedy")
         typer.echo(say("      {name}: {text}", name=kind, text=sentence(check.remedy)))

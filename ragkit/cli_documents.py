@@ -8,7 +8,7 @@ import typer
 
 from ragkit import render
 from ragkit.cli_confirm import YesOption, confirm
-from ragkit.cli_sharing import sharing_json, shown
+from ragkit.cli_sharing import sharing_cells, sharing_json
 from ragkit.settings import load_settings
 from ragkit.words import counted, say
 
@@ -54,28 +54,33 @@ def list_(collection: CollectionOption = None, json: JsonOption = False) -> None
     name = collection or settings.collection
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found, copies = store.documents(name), store.copies(name)
+        documents, copies = store.documents(name), store.copies(name)
         shared = Shares(database.pool, settings.tenant).documents(name)
-    sharing = [shared.get(one.id, Sharing()) for one in found]
+    sharing = [shared.get(document.id, Sharing()) for document in documents]
     if json:
         listed = [
-            asdict(one) | sharing_json(its) | {"copies": _copies(copies.get(one.id, ()))}
-            for one, its in zip(found, sharing, strict=True)
+            asdict(document)
+            | sharing_json(document_sharing)
+            | {"copies": _copies(copies.get(document.id, ()))}
+            for document, document_sharing in zip(documents, sharing, strict=True)
         ]
         render.print_json({"documents": listed})
         return
     rows = [
-        [*(str(getattr(one, field)) for field in _COLUMNS.values()), *shown(its)]
-        for one, its in zip(found, sharing, strict=True)
+        [
+            *(str(getattr(document, field)) for field in _COLUMNS.values()),
+            *sharing_cells(document_sharing),
+        ]
+        for document, document_sharing in zip(documents, sharing, strict=True)
     ]
     columns = [say(column) for column in (*_COLUMNS, "owner", "readers")]
     render.print_table(columns, rows, empty=say("The collection is empty."))
     if copies:
         typer.echo("\n" + say("These files have the content of a document that is stored already:"))
         table = [
-            [str(one.document), f"{one.similarity:.2f}", one.uri]
-            for some in copies.values()
-            for one in some
+            [str(copy.document), f"{copy.similarity:.2f}", copy.uri]
+            for document_copies in copies.values()
+            for copy in document_copies
         ]
         columns = [say(column) for column in ("document", "similarity", "file")]
         render.print_table(columns, table, empty="")
@@ -92,16 +97,16 @@ def show(
     settings = load_settings()
     with open_database(settings) as database:
         store = database.store(settings.tenant)
-        found = document_named(store, collection, document)
-        text = store.text(found.id)
-        copies = store.copies(found.collection, found.id).get(found.id, ())
-        pages, metadata = store.pages(found.id), store.metadata(found.id)
+        stored = document_named(store, collection, document)
+        text = store.text(stored.id)
+        copies = store.copies(stored.collection, stored.id).get(stored.id, ())
+        pages, metadata = store.pages(stored.id), store.metadata(stored.id)
     if json:
         paged = [
             {"start": page.start, "page": page.number, "page_label": page.label} for page in pages
         ]
-        more = {"text": text, "pages": paged, "copies": _copies(copies)}
-        render.print_json(asdict(found) | {"metadata": dict(metadata)} | more)
+        content = {"text": text, "pages": paged, "copies": _copies(copies)}
+        render.print_json(asdict(stored) | {"metadata": dict(metadata)} | content)
     else:
         typer.echo(render.printable(text) if sys.stdout.isatty() else text)
 
@@ -118,12 +123,13 @@ def versions(
     settings = load_settings()
     with open_database(settings) as database:
         number = document_named(database.store(settings.tenant), collection, document).id
-        found = History(database.pool, settings.tenant).of(number)
+        stored = History(database.pool, settings.tenant).of(number)
     if json:
         times = [
-            {"since": one.since.isoformat(), "to": one.to and one.to.isoformat()} for one in found
+            {"since": version.since.isoformat(), "to": version.to and version.to.isoformat()}
+            for version in stored
         ]
-        listed = [asdict(one) | its for one, its in zip(found, times, strict=True)]
+        listed = [asdict(version) | dates for version, dates in zip(stored, times, strict=True)]
         render.print_json({"document": number, "versions": listed})
         return
     columns = [
@@ -131,11 +137,11 @@ def versions(
     ]
     rows = [
         [
-            *(str(one.version), str(one.id), one.since.isoformat(timespec="seconds")),
-            one.to.isoformat(timespec="seconds") if one.to else "",
-            *(str(one.chars), one.title),
+            *(str(version.version), str(version.id), version.since.isoformat(timespec="seconds")),
+            version.to.isoformat(timespec="seconds") if version.to else "",
+            *(str(version.chars), version.title),
         ]
-        for one in found
+        for version in stored
     ]
     render.print_table(columns, rows, empty=say("It has none."))
 
@@ -157,12 +163,12 @@ def restore(
     settings = load_settings()
     with open_database(settings) as database:
         number = document_named(database.store(settings.tenant), collection, document).id
-        made = History(database.pool, settings.tenant).restore(number, version)
+        restored = History(database.pool, settings.tenant).restore(number, version)
     if json:
-        render.print_json(asdict(made))
+        render.print_json(asdict(restored))
     else:
         text = "Document {number}: version {old} is restored, as version {new}."
-        typer.echo(say(text, number=number, old=version, new=made.version))
+        typer.echo(say(text, number=number, old=version, new=restored.version))
 
 
 @app.command()
@@ -190,33 +196,33 @@ def delete(
     with open_database(settings) as database:
         store = database.store(settings.tenant)
         named = [document_named(store, collection, name) for name in documents]
-        found = list({document.id: document for document in named}.values())
+        selected = list({document.id: document for document in named}.values())
         if not yes:
-            _confirm(found)
+            _confirm(selected)
         heirs = {
-            one.id: store.remove_document(one.collection, one.id, with_copies=copies)
-            for one in found
+            document.id: store.remove_document(document.collection, document.id, with_copies=copies)
+            for document in selected
         }
-    kept = {number: uri for number, uri in heirs.items() if uri is not None}
+    inherited = {number: uri for number, uri in heirs.items() if uri is not None}
     if json:
-        kept_for = {str(number): uri for number, uri in kept.items()}
+        kept_for = {str(number): uri for number, uri in inherited.items()}
         render.print_json({"deleted": list(heirs), "kept_for": kept_for})
         return
-    typer.echo(say("Deleted: {documents}", documents=counted(len(found), "document")))
-    for number, uri in kept.items():
+    typer.echo(say("Deleted: {documents}", documents=counted(len(selected), "document")))
+    for number, uri in inherited.items():
         text = "Its content stays as document {number}: {uri} has the same (--copies deletes it)."
         typer.echo(render.printable_line(say(text, number=number, uri=uri)))
 
 
 def _confirm(documents: "Sequence[Document]") -> None:
     names = ", ".join(f"{document.id} ({document.uri})" for document in documents[:_MAX_ASKED])
-    more = len(documents) - _MAX_ASKED
-    if more > 0:
-        names += " " + say("and {number} more", number=more)
+    unnamed = len(documents) - _MAX_ASKED
+    if unnamed > 0:
+        names += " " + say("and {number} more", number=unnamed)
     number = counted(len(documents), "document")
     question = say("Delete {documents}: {names}?", documents=number, names=names)
     confirm(render.printable_line(question))
 
 
 def _copies(copies: "Sequence[FileCopy]") -> list[dict[str, object]]:
-    return [{"uri": one.uri, "similarity": round(one.similarity, 4)} for one in copies]
+    return [{"uri": copy.uri, "similarity": round(copy.similarity, 4)} for copy in copies]

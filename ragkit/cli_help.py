@@ -23,7 +23,7 @@ _EXTRAS: Final = {"required": "必填", "default: ": "默认："}
 
 
 def localise(command: Any) -> None:
-    """Have a command and those in it write their help in the user's language."""
+    """Make a command and its subcommands write their help in the user's language."""
     command.context_class = _context_class(command.context_class)
     for inner in getattr(command, "commands", {}).values():
         localise(inner)
@@ -60,8 +60,8 @@ def _formatter_class(base: Any) -> Any:
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
             super().write_usage(prog, re.sub(r"{(\w+)}", r"\1", args), prefix)
 
-        def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **more: Any) -> None:
-            super().write_dl([(plain_types(name), text) for name, text in rows], *args, **more)
+        def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **options: Any) -> None:
+            super().write_dl([(plain_types(name), text) for name, text in rows], *args, **options)
 
     return PlainFormatter
 
@@ -101,7 +101,7 @@ def _chinese_class(base: Any) -> Any:
                 for line in wrapped(paragraph, self.width - self.current_indent) or [""]:
                     self.write(f"{indent}{line}".rstrip() + "\n")
 
-        def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **more: Any) -> None:
+        def write_dl(self, rows: Sequence[tuple[str, str]], *args: Any, **options: Any) -> None:
             rows = [(plain_types(name), text) for name, text in rows]
             widths = [columns(first) for first, _ in rows if columns(first) <= _MAX_FIRST]
             second = self.current_indent + max(widths, default=0) + 2
@@ -121,7 +121,7 @@ def _chinese_class(base: Any) -> Any:
 
 
 def _extras(text: str) -> str:
-    """Write what stands in brackets behind an explanation in Chinese."""
+    """Translate the default and range that Typer appends in brackets."""
     match = _EXTRA.search(text)
     if match is None:
         return text

@@ -135,9 +135,9 @@ def _print(
     render.print_table([say("vector index"), ""], rows, empty="")
 
 
-def _state_json(found: State) -> dict[str, Any]:
-    """Write a state, its vectors the tenant's and its bytes the whole table's."""
-    table = found.table
+def _state_json(state: State) -> dict[str, Any]:
+    """Return a state as JSON: the tenant's vectors, the whole table's bytes."""
+    table = state.table
     return {
         "dimensions": table.dimension,
         "type": table.layout.type,
@@ -145,10 +145,10 @@ def _state_json(found: State) -> dict[str, Any]:
         "index": table.layout.kind if table.indexed else "none",
         "over": table.form if table.indexed else "",
         "effort": table.effort,
-        "vectors": found.vectors,
-        "indexed": found.vectors - found.recent,
-        "table_bytes": found.table_bytes,
-        "index_bytes": found.index_bytes,
+        "vectors": state.vectors,
+        "indexed": state.vectors - state.recent,
+        "table_bytes": state.table_bytes,
+        "index_bytes": state.index_bytes,
     }
 
 
@@ -166,7 +166,7 @@ def build_display() -> Iterator[Callable[[BuildProgress], None]]:
 def build_shown(display: Progress) -> Callable[[BuildProgress], None]:
     """Give a display a bar that appears with a build; lines, where the display is disabled.
 
-    A terminal holds one display at a time, so whoever shows more than a build has but one as well.
+    A terminal holds one display at a time, so callers that show more share theirs.
     """
     last = time.monotonic()
     task = display.add_task("Building", total=None, visible=False)
@@ -177,8 +177,8 @@ def build_shown(display: Progress) -> Callable[[BuildProgress], None]:
             print(f"ragkit: {progress.notice}", file=sys.stderr)  # noqa: T201
             return
         total = progress.total or None
-        done, what = progress.done, progress.phase
-        display.update(task, description=what, completed=done, total=total, visible=True)
+        done, phase = progress.done, progress.phase
+        display.update(task, description=phase, completed=done, total=total, visible=True)
         if display.disable and time.monotonic() - last >= _LINE_EVERY_S:
             last = time.monotonic()
             counts = f": {progress.done:,} / {progress.total:,}" if progress.total else ""

@@ -1,4 +1,4 @@
-"""`ragkit jobs`: list what is being taken in and what failed, try it again, cancel it."""
+"""`ragkit jobs`: list, retry and cancel jobs; report runs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -43,8 +43,8 @@ def list_(
     limit: Annotated[
         int, typer.Option(min=1, max=10_000, help="Maximum number of jobs to list.")
     ] = 50,
-    before: Annotated[
-        int | None, typer.Option(help="Only jobs with a lower number than this.")
+    before_id: Annotated[
+        int | None, typer.Option("--before", help="Only jobs with a lower number than this.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,11 +53,11 @@ def list_(
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = database.store(settings.tenant).job_ledger.jobs(
-            collection=collection, state=state, run=run, before=before, limit=limit
+        jobs = database.store(settings.tenant).job_ledger.jobs(
+            collection=collection, state=state, run=run, before=before_id, limit=limit
         )
     if json:
-        render.print_json({"jobs": [_as_json(job) for job in found]})
+        render.print_json({"jobs": [_as_json(job) for job in jobs]})
         return
     names = ("job", "collection", "state", "attempts", "stage", "reason", "host", "file")
     columns = [say(name) for name in names]
@@ -66,7 +66,7 @@ def list_(
             *(str(job.id), job.collection, say(job.state), str(job.attempts)),
             *(say(job.stage), sentence(job.reason), job.host, job.uri),
         ]
-        for job in found
+        for job in jobs
     ]
     render.print_table(columns, rows, empty=say("There are no jobs."))
 
@@ -81,13 +81,13 @@ def show(
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = database.store(settings.tenant).job_ledger.job(job)
+        stored = database.store(settings.tenant).job_ledger.job(job)
     if json:
-        render.print_json(_as_json(found))
+        render.print_json(_as_json(stored))
         return
-    told = _as_json(found)
-    figures = told.pop("figures")
-    for name, value in (told | figures).items():
+    values = _as_json(stored)
+    figures = values.pop("figures")
+    for name, value in (values | figures).items():
         if value not in (None, "", {}):
             line = say(
                 "{name}: {value}", name=say(name.replace("_", " ")), value=_plain(name, value)
@@ -156,16 +156,16 @@ def report(
 
     settings = load_settings()
     with open_database(settings) as database:
-        found = of_run(database.store(settings.tenant).job_ledger, run, collection)
+        run_report = of_run(database.store(settings.tenant).job_ledger, run, collection)
     if html is not None:
-        _write(html, page(found))
+        _write(html, page(run_report))
     if json:
-        render.print_json(found.as_json())
+        render.print_json(run_report.as_json())
     elif html is not None:
-        files = counted(len(found.files), "file")
-        typer.echo(say("Run {run}, {files}: {path}", run=found.run, files=files, path=html))
+        files = counted(len(run_report.files), "file")
+        typer.echo(say("Run {run}, {files}: {path}", run=run_report.run, files=files, path=html))
     else:
-        _print_report(found)
+        _print_report(run_report)
 
 
 def _write(file: Path, text: str) -> None:
@@ -179,21 +179,21 @@ def _write(file: Path, text: str) -> None:
         raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
 
 
-def _print_report(found: "JobReport") -> None:
+def _print_report(report: "JobReport") -> None:
     rows = [
         [
             *(file.uri, say(file.state), f"{file.bytes / 1000:.1f}", str(file.chunks)),
             *(f"{file.seconds.get(stage, 0.0):.3f}" for stage in STAGES),
             sentence(file.reason) or "; ".join(note_lines(file.notes)),
         ]
-        for file in found.files
+        for file in report.files
     ]
     stages = [say("{stage} s", stage=say(stage)) for stage in STAGES]
     columns = [say("file"), say("state"), "KB", say("passages"), *stages, say("notes")]
     render.print_table(columns, rows, empty=say("No file had changed in this run."))
-    if skipped := found.figures.get("skipped"):
+    if skipped := report.figures.get("skipped"):
         typer.echo("\n" + say("Skipped: {files}", files=counted(skipped, "file")))
-    for file in found.figures.get("skipped_files", ()):
+    for file in report.figures.get("skipped_files", ()):
         typer.echo(render.printable_line(f"  {file['uri']}: {sentence(file['reason'])}"))
 
 

@@ -67,7 +67,7 @@ def create(
     settings = load_settings()
     expires_at = keys.expiry(expires) if expires is not None else None
     with open_database(settings) as database:
-        made = keys.create(
+        created = keys.create(
             database,
             name=name,
             tenant=settings.tenant if tenant is None else tenant,
@@ -78,12 +78,12 @@ def create(
             groups=group or (),
         )
     if json:
-        shown = asdict(made.access) | {"name": name, "expires_at": _time(expires_at)}
-        render.print_json({"key": made.secret} | shown)
+        values = asdict(created.access) | {"name": name, "expires_at": _time(expires_at)}
+        render.print_json({"key": created.secret} | values)
         return
-    typer.echo(made.secret)
+    typer.echo(created.secret)
     text = "Key {id}: save it now, it is not shown again. `ragkit keys revoke {id}` revokes it."
-    typer.echo(say(text, id=made.access.id), err=True)
+    typer.echo(say(text, id=created.access.id), err=True)
 
 
 @app.command("list")
@@ -96,12 +96,12 @@ def list_(
     from ragkit.store.open import open_database
 
     with open_database(load_settings()) as database:
-        found = keys.list_keys(database, tenant=tenant)
+        stored = keys.list_keys(database, tenant=tenant)
     if json:
-        render.print_json({"keys": [_key_json(key) for key in found]})
+        render.print_json({"keys": [_key_json(key) for key in stored]})
         return
     columns = [say(name) for name in _COLUMNS]
-    render.print_table(columns, [_row(key) for key in found], empty=say("There are no keys yet."))
+    render.print_table(columns, [_row(key) for key in stored], empty=say("There are no keys yet."))
 
 
 @app.command()

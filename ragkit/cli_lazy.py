@@ -1,4 +1,4 @@
-"""A command made of commands, each imported only when it is called: help answers at once."""
+"""A group of commands that imports each one only when it is called."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -30,8 +30,8 @@ def lazy_group(commands: Mapping[str, Entry]) -> type[TyperGroup]:
     """Make the class of a group that has these commands."""
 
     class LazyGroup(TyperGroup):
-        def __init__(self, *args: Any, **more: Any) -> None:
-            super().__init__(*args, **more)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
             _localise(self)
 
         def list_commands(self, ctx: Any) -> list[str]:
@@ -90,7 +90,7 @@ def _localise(command: Any) -> None:
 
 
 def _explained(error: Any) -> str:
-    """Say in the user's language what is wrong with a command, and how to see its help."""
+    """Return a usage error in the user's language, with the help command."""
     message = sentence(error.format_message())
     if error.ctx is None:
         return message
@@ -102,10 +102,10 @@ def _explained(error: Any) -> str:
 
 
 def _tell_of_dashes(error: Any) -> None:
-    """Add to what is said of an unknown option how a word that begins with a dash is given."""
+    """Add to an unknown-option error how to pass an argument that begins with a dash."""
     if type(error).__name__ != "NoSuchOption" or error.possibilities or error.ctx is None:
         return
-    words = [one for one in error.ctx.command.params if one.param_type_name == "argument"]
+    words = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
     if words:
         place = f"{error.ctx.command_path} -- {words[0].name.upper()}"
         error.message += f". A word that begins with a dash comes after two: {place}"

@@ -1,4 +1,4 @@
-"""`ragkit index recall`: what the vector index finds of the truth, and how hard to search it."""
+"""`ragkit index recall`: measure the vector index, and choose how hard to search it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def recall(
     from ragkit.recall import chosen, embedded, measure_recall, read_questions, set_effort
     from ragkit.settings import load_settings
 
-    asked = None if questions is None else read_questions(questions)
+    queries = None if questions is None else read_questions(questions)
     settings = load_settings()
     with KnowledgeBase.open(settings, collection=collection) as kb:
         assert kb.database is not None
@@ -58,7 +58,7 @@ def recall(
                 store,
                 kb.collection,
                 k=k,
-                queries=None if asked is None else embedded(kb.embedder, asked),
+                queries=None if queries is None else embedded(kb.embedder, queries),
                 sampled=sample,
                 where=None if where is None else parse(where),
                 on_progress=progress,
@@ -67,10 +67,12 @@ def recall(
         if keep and least is not None:
             set_effort(store, kb.collection, least.effort)
     if json:
-        kept = keep and least is not None
-        render.print_json(_trial_json(tried, least) | {"collection": kb.collection, "set": kept})
+        is_stored = keep and least is not None
+        render.print_json(
+            _trial_json(tried, least) | {"collection": kb.collection, "set": is_stored}
+        )
     else:
-        _print(tried, least, target, kept=keep)
+        _print(tried, least, target, stored=keep)
 
 
 def _trial_json(tried: Trial, least: Effort | None) -> dict[str, Any]:
@@ -78,16 +80,16 @@ def _trial_json(tried: Trial, least: Effort | None) -> dict[str, Any]:
     return {
         **rounded,
         "exact_p50_ms": round(tried.exact_p50_ms, 3),
-        "efforts": [_effort_json(one) for one in tried.efforts],
+        "efforts": [_effort_json(effort) for effort in tried.efforts],
         "chosen": None if least is None else least.effort,
     }
 
 
-def _effort_json(one: Effort) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in asdict(one).items()}
+def _effort_json(effort: Effort) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in asdict(effort).items()}
 
 
-def _print(tried: Trial, least: Effort | None, target: float | None, *, kept: bool) -> None:
+def _print(tried: Trial, least: Effort | None, target: float | None, *, stored: bool) -> None:
     from ragkit import render
 
     typer.echo(
@@ -95,23 +97,23 @@ def _print(tried: Trial, least: Effort | None, target: float | None, *, kept: bo
         f" {tried.exact_p50_ms:.2f} ms."
     )
     if not tried.efforts:
-        nothing = " There is nothing to set." if kept else ""
+        nothing = " There is nothing to set." if stored else ""
         typer.echo(f"Every search here compares all passages: recall is 1.{nothing}")
         return
     name = "probes" if tried.index == "ivfflat" else "ef_search"
     rows = [
         [
-            f"{one.effort}{' (now)' if one.effort == tried.now else ''}",
-            f"{one.recall:.3f}",
-            f"{one.p50_ms:.2f}",
-            f"{one.p95_ms:.2f}",
+            f"{effort.effort}{' (now)' if effort.effort == tried.now else ''}",
+            f"{effort.recall:.3f}",
+            f"{effort.p50_ms:.2f}",
+            f"{effort.p95_ms:.2f}",
         ]
-        for one in tried.efforts
+        for effort in tried.efforts
     ]
     columns = [name, f"recall@{tried.k}", "p50 ms", "p95 ms"]
     render.print_table(columns, rows, empty="")
     if least is not None:
-        done = "; searches use it from now on." if kept else "; --set keeps it."
+        done = "; searches use it from now on." if stored else "; --set keeps it."
         typer.echo(f"Recall {target:g} needs {name} {least.effort}{done}")
 
 

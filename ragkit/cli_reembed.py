@@ -99,20 +99,20 @@ class _Command:
     def status(self) -> None:
         from ragkit import render
 
-        rows = [self._status_json(kept) for kept in self.store.spaces.of(self.collection)]
+        rows = [self._status_json(space) for space in self.store.spaces.of(self.collection)]
         if self.json:
             render.print_json({"collection": self.collection, "spaces": rows})
         else:
             text.print_status(self.collection, rows)
 
-    def _status_json(self, kept: KeptSpace) -> dict[str, Any]:
+    def _status_json(self, space: KeptSpace) -> dict[str, Any]:
         vectors = size = missing = 0
-        if kept.state != "dropped":
-            vectors, size = self.store.spaces.size(self.collection, kept.id)
-            missing = self.store.spaces.gaps(self.collection, kept.id).missing()
-        times = {"started_at": kept.started_at, "complete_at": kept.complete_at}
+        if space.state != "dropped":
+            vectors, size = self.store.spaces.size(self.collection, space.id)
+            missing = self.store.spaces.gaps(self.collection, space.id).missing()
+        times = {"started_at": space.started_at, "complete_at": space.complete_at}
         return {
-            **text.space_json(kept.space), "state": kept.state, "source": kept.source,
+            **text.space_json(space.space), "state": space.state, "source": space.source,
             "vectors": vectors, "missing": missing, "bytes": size,
             **{name: at.isoformat() if at else None for name, at in times.items()},
         }  # fmt: skip
@@ -122,28 +122,28 @@ class _Command:
         from ragkit.compare_spaces import labelled
         from ragkit.errors import UsageError
 
-        asked = labelled(questions) if questions is not None else None
-        old = self.store.spaces.active(self.collection)
-        if old is None:
+        labels = labelled(questions) if questions is not None else None
+        active = self.store.spaces.active(self.collection)
+        if active is None:
             raise UsageError(
                 f"collection {self.collection!r} has no passages: set RAGKIT_EMBED_MODEL and ingest"
             )
         built = self._build(to, dimension)
-        other = built.space.id != old.id
-        compared = self._compare(old, built.space, asked) if other else None
+        differs = built.space.id != active.id
+        compared = self._compare(active, built.space, labels) if differs else None
         if not self.json:
-            text.print_built(self.collection, built, old.space)
+            text.print_built(self.collection, built, active.space)
             text.print_comparison(compared)
-        switched = other and (switch or (not self.json and _wants_to_switch(built.space.space)))
+        switched = differs and (switch or (not self.json and _wants_to_switch(built.space.space)))
         if switched:
             self._switch(built.space)
         if self.json:
-            shown = text.built_json(self.collection, built, old.space, compared)
-            render.print_json(shown | {"switched": switched})
+            values = text.built_json(self.collection, built, active.space, compared)
+            render.print_json(values | {"switched": switched})
         elif switched:
             text.print_switched(self.collection, built.space, self.embedders.settings)
-        elif other:
-            text.print_not_switched(self.collection, old.space)
+        elif differs:
+            text.print_not_switched(self.collection, active.space)
 
     def _build(self, to: str, dimension: int | None) -> Built:
         from ragkit.embedders import source_of
@@ -157,13 +157,13 @@ class _Command:
                 on_progress=on_progress,
             )  # fmt: skip
 
-    def _switch(self, kept: KeptSpace) -> None:
+    def _switch(self, space: KeptSpace) -> None:
         from ragkit.reembed import switch
 
         with text.progress_display() as on_progress:
-            embedder = self.embedders.made_for(kept, self.collection)
+            embedder = self.embedders.made_for(space, self.collection)
             options = self._options()
-            switch(self.store, self.collection, kept, embedder, on_progress, options=options)
+            switch(self.store, self.collection, space, embedder, on_progress, options=options)
 
     def _options(self) -> IngestOptions:
         from ragkit.ingest_options import options_of
@@ -175,69 +175,74 @@ class _Command:
         from ragkit.reembed import roll_back
 
         with text.progress_display() as on_progress:
-            kept = roll_back(self.store, self.collection, self.embedders, on_progress)
+            space = roll_back(self.store, self.collection, self.embedders, on_progress)
         if self.json:
-            render.print_json({"collection": self.collection, **text.space_json(kept.space)})
+            render.print_json({"collection": self.collection, **text.space_json(space.space)})
         else:
-            text.print_switched(self.collection, kept, self.embedders.settings)
+            text.print_switched(self.collection, space, self.embedders.settings)
 
     def drop(self, model: str | None, dimension: int | None, *, yes: bool) -> None:
         from ragkit import render
         from ragkit.reembed import drop
 
-        kept = self._to_drop(model, dimension)
-        if kept.state == "previous" and not yes:
+        space = self._to_drop(model, dimension)
+        if space.state == "previous" and not yes:
             confirm(
-                f"There is no going back without the vectors of {kept.space.model}. Delete them?"
+                f"There is no going back without the vectors of {space.space.model}. Delete them?"
             )
-        gone, table = drop(self.store, self.collection, kept)
+        gone, table = drop(self.store, self.collection, space)
         if self.json:
-            described = {**text.space_json(kept.space), "vectors": gone, "table_dropped": table}
+            described = {**text.space_json(space.space), "vectors": gone, "table_dropped": table}
             render.print_json({"collection": self.collection, **described})
         else:
-            text.print_dropped(kept.space, gone, others=not table)
+            text.print_dropped(space.space, gone, shared=not table)
 
     def _to_drop(self, model: str | None, dimension: int | None) -> KeptSpace:
         from ragkit.errors import NotFoundError, UsageError
         from ragkit.reembed import named
 
         if model is None:
-            known = self.store.spaces.of(self.collection)
-            found = [kept for kept in known if kept.state == "previous"]
+            spaces = self.store.spaces.of(self.collection)
+            candidates = [space for space in spaces if space.state == "previous"]
         else:
-            known = named(self.store, self.collection, model, dimension)
-            found = [kept for kept in known if kept.state != "active"]
-            if known and not found:
+            spaces = named(self.store, self.collection, model, dimension)
+            candidates = [space for space in spaces if space.state != "active"]
+            if spaces and not candidates:
                 raise UsageError(
                     f"collection {self.collection!r} is searched with {model}: move it to another"
                     " model first"
                 )
-        if len(found) != 1:
-            what = "several" if found else "no"
+        if len(candidates) != 1:
+            number = "several" if candidates else "no"
             raise NotFoundError(
-                f"collection {self.collection!r} has {what} vectors that these could be:"
+                f"collection {self.collection!r} has {number} vectors that these could be:"
                 " `ragkit index reembed --status` shows them, --to MODEL and --dimension name one"
             )
-        return found[0]
+        return candidates[0]
 
-    def _compare(self, old: KeptSpace, new: KeptSpace, asked: Any) -> Comparison | None:
-        """Compare both; None when the old model is gone, which is then the reason to move."""
+    def _compare(self, active: KeptSpace, target: KeptSpace, labels: Any) -> Comparison | None:
+        """Compare both models; return None when the active model cannot be loaded."""
         from ragkit.compare_spaces import compare, sampled
         from ragkit.errors import RagkitError
 
         try:
-            before = self.embedders.made_for(old, self.collection)
+            active_embedder = self.embedders.made_for(active, self.collection)
         except RagkitError as error:
             typer.echo(f"Not compared: {error}", err=True)
             return None
-        after = self.embedders.made_for(new, self.collection)
-        kind = "sampled" if asked is None else "labelled"
-        questions = asked or sampled(self.store, self.collection, new.id)
+        target_embedder = self.embedders.made_for(target, self.collection)
+        kind = "sampled" if labels is None else "labelled"
+        questions = labels or sampled(self.store, self.collection, target.id)
         if not questions:
             typer.echo("Not compared: there is no sentence to ask half of.", err=True)
             return None
         return compare(
-            self.store, self.collection, (old, before), (new, after), questions, kind=kind
+            self.store,
+            self.collection,
+            (active, active_embedder),
+            (target, target_embedder),
+            questions,
+            kind=kind,
         )
 
 

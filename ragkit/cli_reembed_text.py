@@ -1,7 +1,4 @@
-"""What `ragkit index reembed` says: its results for people and as JSON, and its progress.
-
-It decides and changes nothing.
-"""
+"""Results of `ragkit index reembed` for people and as JSON, and its progress."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def print_status(collection: str, rows: Sequence[Mapping[str, Any]]) -> None:
     render.print_table(columns, table, empty=f"Collection {collection!r} has no vectors yet.")
 
 
-def print_built(collection: str, built: Built, old: EmbeddingSpace) -> None:
+def print_built(collection: str, built: Built, active: EmbeddingSpace) -> None:
     """Print what was embedded, and how fast."""
     rate = f", {built.embedded / built.seconds:.0f} passages/s" if built.embedded else ""
     typer.echo(
@@ -50,17 +47,17 @@ def print_built(collection: str, built: Built, old: EmbeddingSpace) -> None:
             f"{built.long} of them are longer than it reads: their vectors are the means of"
             " their windows'. Ingesting anew cuts them for it."
         )
-    if built.space.space == old:
+    if built.space.space == active:
         typer.echo(f"Collection {collection!r} is searched with it already.")
 
 
 def built_json(
-    collection: str, built: Built, old: EmbeddingSpace, compared: Comparison | None
+    collection: str, built: Built, active: EmbeddingSpace, compared: Comparison | None
 ) -> dict[str, Any]:
     """Write what was embedded, and how it compares where it was compared."""
     return {
         "collection": collection,
-        "from": space_json(old),
+        "from": space_json(active),
         "to": space_json(built.space.space),
         "embedded": built.embedded,
         "long": built.long,
@@ -69,39 +66,39 @@ def built_json(
     }
 
 
-def print_switched(collection: str, kept: KeptSpace, settings: Settings) -> None:
+def print_switched(collection: str, space: KeptSpace, settings: Settings) -> None:
     """Print which model is searched with from now on, and a setting that says otherwise."""
     typer.echo(
-        f"Collection {collection!r} is searched with {kept.space.model} from now on,"
-        f" {kept.space.dimension} dimensions. --rollback undoes it, --drop ends that."
+        f"Collection {collection!r} is searched with {space.space.model} from now on,"
+        f" {space.space.dimension} dimensions. --rollback undoes it, --drop ends that."
     )
-    if "embed_model" in settings.model_fields_set and kept.source != settings.embed_model:
+    if "embed_model" in settings.model_fields_set and space.source != settings.embed_model:
         typer.echo(
             f"RAGKIT_EMBED_MODEL is still {settings.embed_model}: `ragkit ingest` refuses until"
             " it is unset or changed."
         )
 
 
-def print_not_switched(collection: str, old: EmbeddingSpace) -> None:
+def print_not_switched(collection: str, active: EmbeddingSpace) -> None:
     typer.echo(
-        f"Collection {collection!r} is searched with {old.model}, {old.dimension} dimensions, as"
-        " before: the same command with --switch changes that, with --drop it deletes the new"
+        f"Collection {collection!r} is still searched with {active.model}, {active.dimension}"
+        " dimensions: the same command with --switch changes that, with --drop it deletes the new"
         " vectors."
     )
 
 
-def print_dropped(space: EmbeddingSpace, vectors: int, *, others: bool) -> None:
-    left = "; other collections have vectors of that model" if others else ""
-    typer.echo(f"Deleted {vectors} vectors of {space.model}{left}.")
+def print_dropped(space: EmbeddingSpace, vectors: int, *, shared: bool) -> None:
+    remark = "; other collections have vectors of that model" if shared else ""
+    typer.echo(f"Deleted {vectors} vectors of {space.model}{remark}.")
 
 
 def print_comparison(compared: Comparison | None) -> None:
     if compared is None:
         return
-    what = (
+    subject = (
         "your questions" if compared.kind == "labelled" else "halves of the collection's sentences"
     )
-    typer.echo(f"\nBoth models on {compared.questions} of {what}, by vectors alone:")
+    typer.echo(f"\nBoth models on {compared.questions} of {subject}, by vectors alone:")
     rows = [_side_row(side) for side in (compared.old, compared.new)]
     columns = ["model", "found in 10", "MRR@10", "p50", "size"]
     render.print_table(columns, rows, empty="")
@@ -174,10 +171,10 @@ def _lines() -> Callable[[Progress], None]:
         if progress.embedded and time.perf_counter() - last >= _LINE_EVERY_S:
             last = time.perf_counter()
             rate = progress.embedded / max(progress.seconds, 1e-9)
-            left = (progress.total - progress.done) / rate if rate else 0
+            seconds_left = (progress.total - progress.done) / rate if rate else 0
             typer.echo(
                 f"{progress.done} of {progress.total} passages, {rate:.0f} a second, about"
-                f" {left:.0f} s left",
+                f" {seconds_left:.0f} s left",
                 err=True,
             )
 

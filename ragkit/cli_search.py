@@ -62,17 +62,17 @@ def _print_traced(kb: KnowledgeBase, request: SearchRequest) -> None:
     from ragkit.answer_text import hits_text
 
     kb = kb.adapted(where=request.where, as_of=moment(request.as_of))
-    found = kb.find(request.query, k=request.k, mode=request.mode)
+    traced = kb.find(request.query, k=request.k, mode=request.mode)
     if request.as_json:
-        trace = [render.stage_json(stage) for stage in found.stages]
-        render.print_json({"hits": [render.hit_json(hit) for hit in found.hits], "trace": trace})
+        trace = [render.stage_json(stage) for stage in traced.stages]
+        render.print_json({"hits": [render.hit_json(hit) for hit in traced.hits], "trace": trace})
         return
-    typer.echo(hits_text(request.query, found.hits, found.stages), nl=False)
-    render.print_stages(found.stages)
+    typer.echo(hits_text(request.query, traced.hits, traced.stages), nl=False)
+    render.print_stages(traced.stages)
 
 
 def _changed(settings: Settings, expand: str | None, rerank: bool | None) -> Settings:
-    """Let options take the place of settings, for one search."""
+    """Replace settings by options, for one search."""
     from ragkit.errors import SettingsError
 
     if rerank and settings.reranker is None:

@@ -70,7 +70,7 @@ def share(
 def _change(
     principals: tuple[str, ...], remove: bool, everybody: bool, private: bool, owner: str | None
 ) -> Change | None:
-    """Return the change that the options describe; None where they only ask. Raises UsageError."""
+    """Return the change that the options describe, or None for a query. Raises UsageError."""
     from ragkit.store.sharing import Change
 
     if everybody + private + bool(principals) > 1:

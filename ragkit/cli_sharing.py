@@ -20,14 +20,14 @@ def sharing_json(sharing: Sharing) -> dict[str, Any]:
     }
 
 
-def shown(sharing: Sharing) -> list[str]:
+def sharing_cells(sharing: Sharing) -> list[str]:
     """Return the cells of a table: the owner, and the readers."""
     readers = say("everybody") if sharing.readers is None else ", ".join(sharing.readers)
     return [sharing.owner or "", readers or say("the owner alone")]
 
 
-def tell(what: str, key: dict[str, Any], sharing: Sharing, *, json: bool) -> None:
-    """Print what has become of a sharing."""
+def tell(subject: str, key: dict[str, Any], sharing: Sharing, *, json: bool) -> None:
+    """Print who owns a collection or document and who may read it."""
     if json:
         render.print_json(key | sharing_json(sharing))
         return
@@ -39,7 +39,7 @@ def tell(what: str, key: dict[str, Any], sharing: Sharing, *, json: bool) -> Non
         readers = say("only operators may read it.")
     else:
         readers = say("only its owner may read it.")
-    line = say("{name}: {text}", name=what, text=readers)
+    line = say("{name}: {text}", name=subject, text=readers)
     if sharing.owner:
         line += say(" Owner: {owner}.", owner=sharing.owner)
     typer.echo(line)

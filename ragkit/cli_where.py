@@ -1,4 +1,4 @@
-"""The `--where` option that commands share: only documents that a filter is true of."""
+"""The `--where` option: restrict a search to documents that match a filter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Where = Annotated[
 
 
 def check_where(kb: KnowledgeBase, where: str) -> None:
-    """Raise QueryError now for a filter that every search of the collection would refuse."""
+    """Raise QueryError for a filter that every search of the collection would refuse."""
     from ragkit.filters import parse
 
     with kb.store.snapshot() as reader:

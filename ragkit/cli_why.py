@@ -1,4 +1,4 @@
-"""`ragkit ask --why DOCUMENT`: what became of a document on the way to an answer, by stage."""
+"""`ragkit ask --why DOCUMENT`: trace a document on the way to an answer, by stage."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def why(
     from ragkit import render
     from ragkit.knowledge import KnowledgeBase
 
-    then = moment(as_of)
+    as_of_moment = moment(as_of)
     with KnowledgeBase.open(collection=collection) as kb:
-        asked = kb.adapted(where=where, as_of=then)
-        found = asked.why(question, document, k=k, mode=mode, answer=answer)
+        kb_as_of = kb.adapted(where=where, as_of=as_of_moment)
+        explanation = kb_as_of.why(question, document, k=k, mode=mode, answer=answer)
     if json:
-        render.print_json(why_json(found))
+        render.print_json(why_json(explanation))
     else:
-        _print(found)
+        _print(explanation)
 
 
-def why_json(found: Why) -> dict[str, Any]:
+def why_json(explanation: Why) -> dict[str, Any]:
     """Write an explanation as JSON."""
     from dataclasses import asdict
 
     return {
-        "question": found.question,
-        "document": None if found.document is None else asdict(found.document),
-        "lost": found.lost or None,
-        "remedy": found.remedy,
-        "steps": [_step_json(step) for step in found.steps],
+        "question": explanation.question,
+        "document": None if explanation.document is None else asdict(explanation.document),
+        "lost": explanation.lost or None,
+        "remedy": explanation.remedy,
+        "steps": [_step_json(step) for step in explanation.steps],
     }
 
 
@@ -67,12 +67,12 @@ def _step_json(step: Step) -> dict[str, Any]:
     return {"name": step.name, "kept": step.kept, "says": step.says, "numbers": numbers}
 
 
-def _print(found: Why) -> None:
+def _print(explanation: Why) -> None:
     from ragkit import render
 
-    rows = [(step.name, _MARKS[step.kept], step.says) for step in found.steps]
+    rows = [(step.name, _MARKS[step.kept], step.says) for step in explanation.steps]
     render.print_table(("stage", "", "what it says"), rows, empty="")
-    if found.lost:
-        typer.echo(render.printable(f"\nLost at: {found.lost}. {found.remedy}"))
+    if explanation.lost:
+        typer.echo(render.printable(f"\nLost at: {explanation.lost}. {explanation.remedy}"))
     else:
         typer.echo("\nNothing lost it.")

@@ -1,4 +1,4 @@
-"""Seconds per stage of a piece of work. Knows nothing of the work."""
+"""Seconds per stage of a piece of work."""
 
 from time import perf_counter
 
@@ -11,7 +11,7 @@ class Clock:
         self._last = perf_counter()
 
     def stop(self, stage: str) -> None:
-        """Give the time since the last stop, or the beginning, to a stage."""
-        now = perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
+        """Add the time since the last stop, or the start, to a stage."""
+        stopped_at = perf_counter()
+        self.seconds[stage] = stopped_at - self._last
+        self._last = stopped_at

@@ -1,15 +1,15 @@
-"""What can be closed can stand in a `with` statement. Knows nothing of what is closed."""
+"""A base class that makes objects with `close` usable in `with` statements."""
 
 from abc import ABC, abstractmethod
 from typing import Self
 
 
 class Closing(ABC):
-    """A base for what holds something open: leaving the `with` block calls `close`."""
+    """A base class: leaving the `with` block calls `close`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held; a second call does nothing."""
+        """Release resources; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

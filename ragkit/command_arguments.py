@@ -1,7 +1,7 @@
 """A request read from the arguments of `ragkit ask` or `ragkit search`, as the command reads them.
 
-Arguments that a request does not hold are left to the command itself: wrong ones, `--help`, and
-options that take the place of settings.
+The command itself handles all other arguments: wrong ones, `--help`, and options that replace
+settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIELDS: Final = {"json": "as_json"}  # what an option's field is called where i
 
 
 def read_arguments(arguments: Sequence[str]) -> Request | None:
-    """Read a command's name and arguments; None for what a request does not hold.
+    """Read a command's name and arguments; return None for those that no request holds.
 
     >>> read_arguments(["ask", "-k", "3", "When", "is", "lunch?"]).question
     'When is lunch?'
@@ -32,11 +32,11 @@ def read_arguments(arguments: Sequence[str]) -> Request | None:
 
     from ragkit.cli_lazy import CommandError
 
-    name, *rest = arguments
+    name, *options = arguments
     if name not in _REQUESTS:
         return None
     try:
-        context = _command(name).make_context(name, rest)
+        context = _command(name).make_context(name, options)
     except (CommandError, Exit):
         return None
     written = [option for option in context.params if _is_written(context, option)]
@@ -49,15 +49,15 @@ def _is_written(context: Any, option: str) -> bool:
 
 
 def _request(name: str, params: Mapping[str, Any], written: Sequence[str]) -> Request | None:
-    """Make the request; None where an option is written that it has no field for."""
-    given = {_FIELDS.get(option, option): value for option, value in params.items()}
+    """Return the request, or None for an option that it has no field for."""
+    values = {_FIELDS.get(option, option): value for option, value in params.items()}
     if name == "ask":
-        given["question"] = " ".join(given.pop("words"))
+        values["question"] = " ".join(values.pop("words"))
     kind = _REQUESTS[name]
-    fields = given.keys() & {field.name for field in dataclasses.fields(kind)}
+    fields = values.keys() & {field.name for field in dataclasses.fields(kind)}
     if {_FIELDS.get(option, option) for option in written} - fields - {"words"}:
         return None
-    request: Request = kind(**{option: given[option] for option in fields})
+    request: Request = kind(**{option: values[option] for option in fields})
     return request
 
 

@@ -1,6 +1,6 @@
-"""What `ragkit ask` and `ragkit search` print, made from a knowledge base and a request.
+"""The output of `ragkit ask` and `ragkit search`, made from a knowledge base and a request.
 
-The command makes it itself, or a running `ragkit serve` does (`ragkit.local_server`).
+The command makes it, or a running `ragkit serve` does (`ragkit.local_server`).
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ class SearchRequest:
         from ragkit.render import hit_json
 
         kb = kb.adapted(where=self.where, as_of=moment(self.as_of))
-        found = kb.find(self.query, k=self.k, mode=self.mode)
+        traced = kb.find(self.query, k=self.k, mode=self.mode)
         if self.as_json:
-            yield Output("json", {"hits": [hit_json(hit) for hit in found.hits]})
+            yield Output("json", {"hits": [hit_json(hit) for hit in traced.hits]})
         else:
-            yield Output("out", hits_text(self.query, found.hits, found.stages))
+            yield Output("out", hits_text(self.query, traced.hits, traced.stages))
 
 
 Request = AskRequest | SearchRequest

@@ -1,4 +1,4 @@
-"""The hash that a document keeps of what it was made of: its file, and what the user said of it."""
+"""The hash of what a document was made of: its bytes, and title and metadata from the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def content_hash(data: bytes, title: str = "", metadata: Mapping[str, Any] | Non
     """
     digest = hashlib.sha256(data)
     if title or metadata:
-        digest.update(_given(title, metadata or {}))
+        digest.update(_encode(title, metadata or {}))
     return digest.hexdigest()
 
 
@@ -36,23 +36,23 @@ def is_content(data: bytes, hashed: str, title: str, metadata: Mapping[str, Any]
     digest = hashlib.sha256(data)
     if digest.hexdigest() == hashed:
         return True
-    for given in _possible(title, metadata):
+    for metadata_given in _possible(title, metadata):
         tried = digest.copy()
-        tried.update(given)
+        tried.update(metadata_given)
         if tried.hexdigest() == hashed:
             return True
     return False
 
 
-def _given(title: str, metadata: Mapping[str, Any]) -> bytes:
+def _encode(title: str, metadata: Mapping[str, Any]) -> bytes:
     return json.dumps([title, sorted(metadata.items())], ensure_ascii=False).encode()
 
 
 def _possible(title: str, metadata: Mapping[str, Any]) -> Iterator[bytes]:
-    """List what the user may have given: at most 64 choices."""
+    """Yield each title and metadata that the user may have given: at most 64."""
     added = [name for name in _NOT_GIVEN if name in metadata]
     choices = chain.from_iterable(combinations(added, n) for n in range(len(added) + 1))
     for absent in choices:
-        given = {name: value for name, value in metadata.items() if name not in absent}
+        present = {name: value for name, value in metadata.items() if name not in absent}
         for named in {"", title}:
-            yield _given(named, given)
+            yield _encode(named, present)

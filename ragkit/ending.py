@@ -1,7 +1,4 @@
-"""Ending a process within two seconds of SIGTERM or Ctrl-C, whatever its threads are doing.
-
-It knows nothing of what the process does, nor of what is to be cleaned up.
-"""
+"""End a process within two seconds of SIGTERM or Ctrl-C, whatever its threads are doing."""
 
 from __future__ import annotations
 
@@ -53,8 +50,8 @@ def bounded_ending(message: str, code: int | None = None) -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal ending
         ending = True
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
+        for signal_number in _SIGNALS:
+            signal.signal(signal_number, signal.SIG_IGN)
         last = 128 + number if code is None else code
         exit_after(_CLEAN_UP_S, last, f"{message}\n")
         if code is None and number == signal.SIGINT:
@@ -62,12 +59,12 @@ def bounded_ending(message: str, code: int | None = None) -> Iterator[None]:
         raise SystemExit(last)
 
     guard = _Guard()
-    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    previous = {number: signal.signal(number, end) for number in _SIGNALS}
     try:
         yield
     finally:
         if not ending:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
             guard.close()
 

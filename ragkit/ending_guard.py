@@ -1,4 +1,4 @@
-"""A program that kills its parent a while after that was told to end; see `ragkit.ending`.
+"""Kill the parent process some time after a signal told it to end; see `ragkit.ending`.
 
 `ending_guard.py FD PARENT SECONDS` reads the numbers of the parent's signals from a pipe, and ends
 when the parent closes its end of it, or has ended. It imports nothing of ragkit.

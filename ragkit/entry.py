@@ -1,6 +1,7 @@
-"""Where the `ragkit` program begins: a running server makes the output, or the command line does.
+"""The entry point of the `ragkit` program.
 
-Nothing else is imported before that is known, so that an answer by a server comes at once.
+It asks a running server for the output before it imports the command line, so that an answer by a
+server comes at once.
 """
 
 import signal
@@ -45,7 +46,7 @@ def _run(arguments: Sequence[str]) -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """End on SIGTERM as on any exit, so that the last client stops the embedded database."""
+    """Exit in order on SIGTERM, so that the last client stops the embedded database."""
     sys.exit(128 + number)
 
 

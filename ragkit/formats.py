@@ -1,7 +1,6 @@
-"""Which formats there are: what each suffix means, which of them are read, what an upload takes.
+"""File formats: the media type of each suffix, which are read, which an upload accepts.
 
-The one list of suffixes. It knows nothing of parsers; `ragkit_ingest.parse.formats` says which one
-reads what.
+The one list of suffixes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""ragkit's home: where it is unless it is set, and how it is made.
-
-Knows nothing of what is kept there.
-"""
+"""ragkit's home: where it is unless it is set, and how it is made."""
 
 from __future__ import annotations
 

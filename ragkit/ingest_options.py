@@ -1,6 +1,6 @@
-"""How a collection's files become passages: the settings' choice, or the collection's own.
+"""Options that decide how files become passages, from the settings or the collection.
 
-What a collection keeps of its own wins over the settings. It knows nothing of what an option does.
+A collection's options win over the settings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEY: Final = "ingest"  # under which a collection's settings keep its own option
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Everything that decides what is made of a file's bytes; the names are the settings' own."""
+    """Every option that changes what a file's bytes become, by the settings' names."""
 
     splitter: str = "structural"
     chunk_tokens: int | None = None
@@ -46,13 +46,13 @@ class IngestOptions:
 NAMES: Final = tuple(field.name for field in fields(IngestOptions))
 
 
-def options_of(settings: Settings, own: Mapping[str, Any]) -> IngestOptions:
-    """Put together a collection's options; `own` are those that it keeps.
+def options_of(settings: Settings, collection_options: Mapping[str, Any]) -> IngestOptions:
+    """Combine the settings with a collection's stored options.
 
-    Raises SettingsError for a kept value that cannot be used.
+    Raises SettingsError for a stored value that cannot be used.
     """
-    if own:
-        settings = type(settings)(**{**dict(settings), **own})
+    if collection_options:
+        settings = type(settings)(**{**dict(settings), **collection_options})
     return IngestOptions(**{name: getattr(settings, name) for name in NAMES})
 
 
@@ -82,5 +82,5 @@ def check_splitter(name: str) -> str:
         )
     near = get_close_matches(name, SPLITTERS, n=2)
     hint = f"did you mean {' or '.join(near)}?" if near else "there are "
-    known = "" if near else f"{', '.join(SPLITTERS)} and {LANGCHAIN}:CLASS."
-    raise SettingsError(f"There is no splitter {name!r}: {hint}{known}")
+    choices = "" if near else f"{', '.join(SPLITTERS)} and {LANGCHAIN}:CLASS."
+    raise SettingsError(f"There is no splitter {name!r}: {hint}{choices}")

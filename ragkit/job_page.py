@@ -1,7 +1,4 @@
-"""A job report as one page of HTML: figures, a plot, tables of files. It loads nothing.
-
-It knows nothing of where the figures come from.
-"""
+"""A job report as one page of HTML: figures, a plot, tables of files. It loads nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ def page(report: JobReport) -> str:
 
     template = files("ragkit").joinpath("job_page.html.jinja").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, trim_blocks=True)
-    environment.filters["shown"] = _shown
+    environment.filters["shown"] = _printable
     top = _round_up(max((rate for _, rate in report.throughput), default=0.0))
     return environment.from_string(template).render(
         report=report,
@@ -59,7 +56,7 @@ def page(report: JobReport) -> str:
     )
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return _UNSEEN.sub("\ufffd", text)
 
 
@@ -69,8 +66,8 @@ def _sums(report: JobReport) -> Iterator[tuple[str, str]]:
     yield "files", str(len(states))
     for state in dict.fromkeys(("done", "failed", *sorted(states))):
         yield state, str(states.count(state))
-    told = report.figures.get("documents", {})
-    yield from ((name, str(told[name])) for name in _COUNTS if told.get(name))
+    counts = report.figures.get("documents", {})
+    yield from ((name, str(counts[name])) for name in _COUNTS if counts.get(name))
     if report.figures.get("skipped"):
         yield "skipped", str(report.figures["skipped"])
     yield "chunks", str(sum(file.chunks for file in report.files))

@@ -1,7 +1,4 @@
-"""What a run of ingestion did, file by file: a value, and a page of HTML that needs nothing else.
-
-It knows nothing of how the ledger keeps them.
-"""
+"""The report of an ingestion run, file by file."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _POINTS: Final = 60  # of the plot; arbitrary: as many as can be told apart
 
 @dataclass(frozen=True, slots=True)
 class FileFigures:
-    """One file's: bytes read, chunks, seconds by stage, what was left out or masked, by kind."""
+    """Figures of one file: bytes, chunks, seconds by stage, notes by kind."""
 
     job: int
     uri: str
@@ -41,18 +38,18 @@ class FileFigures:
 
     @property
     def masked(self) -> int:
-        """Count what was masked, of all kinds."""
+        """Count the masked places of all kinds."""
         return sum(count for kind, count in self.notes.items() if kind.startswith(MASKED))
 
     @property
-    def others(self) -> dict[str, int]:
-        """Return the notes that count something else."""
+    def other_notes(self) -> dict[str, int]:
+        """Return the notes that do not count masked places."""
         return {kind: count for kind, count in self.notes.items() if not kind.startswith(MASKED)}
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A run's files, what they add up to, and chunks finished in equal stretches of its time."""
+    """A run's files, their sums, and the throughput over its time."""
 
     run: int
     collection: str
@@ -65,7 +62,7 @@ class JobReport:
 
     @property
     def notes(self) -> dict[str, int]:
-        """Add up what was left out or masked, by kind."""
+        """Add up the notes of all files, by kind."""
         total: Counter[str] = Counter()
         for file in self.files:
             total.update(file.notes)
@@ -101,7 +98,7 @@ class JobReport:
 
 
 def report(run: Run, jobs: Iterable[LedgerJob]) -> JobReport:
-    """Put together what a run's jobs tell."""
+    """Make the report of a run from its jobs."""
     listed = list(jobs)
     files = tuple(sorted((_file(job) for job in listed), key=lambda file: file.uri))
     return JobReport(
@@ -117,15 +114,15 @@ def report(run: Run, jobs: Iterable[LedgerJob]) -> JobReport:
 
 
 def _file(job: LedgerJob) -> FileFigures:
-    told = job.figures
+    figures = job.figures
     return FileFigures(
         job=job.id,
         uri=job.uri,
         state=job.state,
-        bytes=int(told.get("bytes", 0)),
-        chunks=int(told.get("chunks", 0)),
-        seconds=dict(told.get("seconds", {})),
-        notes=dict(told.get("notes", {})),
+        bytes=int(figures.get("bytes", 0)),
+        chunks=int(figures.get("chunks", 0)),
+        seconds=dict(figures.get("seconds", {})),
+        notes=dict(figures.get("notes", {})),
         stage=job.stage,
         reason=job.reason,
         host=job.host,
@@ -133,7 +130,7 @@ def _file(job: LedgerJob) -> FileFigures:
 
 
 def _throughput(start: datetime, jobs: Sequence[LedgerJob]) -> list[tuple[float, float]]:
-    """Divide the time until the last file was done into equal stretches; chunks/s of each.
+    """Return chunks/s in equal stretches of the time until the last file was done.
 
     A file's chunks count when it is done.
     """
@@ -142,10 +139,10 @@ def _throughput(start: datetime, jobs: Sequence[LedgerJob]) -> list[tuple[float,
         for job in jobs
         if job.state == "done" and job.finished_at is not None
     ]
-    whole = max((at for at, _ in done), default=0.0)
-    if whole <= 0:
+    duration = max((at for at, _ in done), default=0.0)
+    if duration <= 0:
         return []
-    step = whole / _POINTS
+    step = duration / _POINTS
     counts = [0] * _POINTS
     for at, chunks in done:
         counts[min(_POINTS - 1, max(0, int(at / step)))] += chunks
@@ -153,15 +150,15 @@ def _throughput(start: datetime, jobs: Sequence[LedgerJob]) -> list[tuple[float,
 
 
 def of_run(ledger: Ledger, run: int | None, collection: str | None = None) -> JobReport:
-    """Read a run's report; None: the latest's. Raises NotFoundError where there is none."""
+    """Read the report of a run, or of the latest one. Raises NotFoundError without such a run."""
     if run is None:
         latest = ledger.runs(collection=collection, limit=1)
         if not latest:
             raise NotFoundError(NOTHING_INGESTED)
-        found = latest[0]
+        run_row = latest[0]
     else:
-        found = ledger.run(run)
+        run_row = ledger.run(run)
     jobs: list[LedgerJob] = []
-    while page := ledger.jobs(run=found.id, before=jobs[-1].id if jobs else None, limit=_PAGE):
+    while page := ledger.jobs(run=run_row.id, before=jobs[-1].id if jobs else None, limit=_PAGE):
         jobs += page
-    return report(found, jobs)
+    return report(run_row, jobs)

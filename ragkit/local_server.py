@@ -1,4 +1,4 @@
-"""Have a running `ragkit serve` of the same user make a command's output: its models are loaded.
+"""Get a command's output from a running `ragkit serve` of the same user, whose models are loaded.
 
 The server listens on a socket in a private folder of ragkit's home. Only the user may enter that
 folder, and both sides check that the other process is the user's. A server is asked only if it runs
@@ -51,10 +51,10 @@ class _OutputError(RagkitError):
 
 
 def output_of_server(arguments: Sequence[str]) -> Iterator[Output] | None:
-    """Return the output that a running server makes for a command line; None where none does.
+    """Return a running server's output for a command line, or None.
 
-    A server that does not take these arguments leaves them to the command. The iterator raises
-    RagkitError as the command itself would.
+    None says that the command has to do the work: no server runs, or it declines these arguments.
+    The iterator raises RagkitError as the command itself would.
     """
     connection = _connected()
     if connection is None:
@@ -76,7 +76,7 @@ def output_of_server(arguments: Sequence[str]) -> Iterator[Output] | None:
 
 
 def fingerprint() -> str:
-    """Return what is the same in two processes whose settings and programs are the same.
+    """Return a hash that is equal in two processes with the same settings and programs.
 
     Variables count as they are written, and files by their content; a relative path of something
     that exists counts as its absolute one.
@@ -192,7 +192,7 @@ def _has_file() -> bool:
 
 
 def _is_setting(name: str) -> bool:
-    """Tell whether a variable may change an answer: ours, models' places, keys and proxies."""
+    """Return whether a variable may change an answer: RAGKIT_*, model folders, keys, proxies."""
     if name.startswith(_PREFIX):
         return not name.startswith(_SERVERS_OWN)
     return name.startswith("HF_") or name.endswith(("_API_KEY", "_PROXY"))
@@ -211,7 +211,7 @@ def _exists(path: str) -> bool:
 
 
 def _content(path: str) -> str:
-    """Return what stands for a file's content; a pipe, which is read once, is equal to nothing."""
+    """Return a hash of a file's content; that of a pipe, which is read once, is unique."""
     try:
         file = Path(os.path.expanduser(path))
         if not stat.S_ISREG(file.stat().st_mode):

@@ -36,11 +36,11 @@ class PlainLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        known = {k: v for k, v in getattr(record, "fields", {}).items() if v is not None}
-        said = " ".join(
-            (record.getMessage(), *(f"{name}={value}" for name, value in known.items()))
+        fields = {k: v for k, v in getattr(record, "fields", {}).items() if v is not None}
+        text = " ".join(
+            (record.getMessage(), *(f"{name}={value}" for name, value in fields.items()))
         )
-        line = f"{when} {record.levelname.lower():7} {said}"
+        line = f"{when} {record.levelname.lower():7} {text}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 

@@ -1,7 +1,4 @@
-"""The kinds of private data that ragkit can mask, by the names that the setting `mask` takes.
-
-It knows nothing of how they are found.
-"""
+"""The kinds of private data that ragkit can mask, by the names that the setting `mask` takes."""
 
 from __future__ import annotations
 
@@ -28,11 +25,11 @@ def mask_kinds(text: str | None) -> frozenset[str]:
     >>> sorted(mask_kinds("email phone")), mask_kinds(None)
     (['email', 'phone'], frozenset())
     """
-    wanted = frozenset((text or "").split())
-    unknown = sorted(wanted - PLACEHOLDERS.keys() - {ALL})
+    requested = frozenset((text or "").split())
+    unknown = sorted(requested - PLACEHOLDERS.keys() - {ALL})
     if unknown:
         raise ValueError(
             f"there is no kind {unknown[0][:40]!r}: write {ALL}, or any of"
             f" {' '.join(PLACEHOLDERS)} with spaces between them"
         )
-    return frozenset(PLACEHOLDERS) if ALL in wanted else wanted
+    return frozenset(PLACEHOLDERS) if ALL in requested else requested

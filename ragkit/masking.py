@@ -1,7 +1,4 @@
-"""Write a setting's value for people to read, without the passwords and keys in it.
-
-Knows the settings by name only, and nothing of where their values come from.
-"""
+"""Write a setting's value for people to read, without the passwords and keys in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints, piece by piece: plain values that JSON can carry. Nothing is imported."""
+"""A command's output, piece by piece, as plain values that JSON can carry."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Folders and files that only their owner may read, whatever the umask.
-
-Knows nothing of what is in them.
-"""
+"""Folders and files that only their owner may read, whatever the umask."""
 
 from __future__ import annotations
 

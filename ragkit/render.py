@@ -1,4 +1,4 @@
-"""What the commands print: JSON shapes, and plain text that reads well in a terminal or a pipe."""
+"""Output of the commands: JSON shapes, and plain text for a terminal or a pipe."""
 
 import re
 import sys
@@ -19,12 +19,12 @@ _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def printable(text: str) -> str:
-    """Replace control characters: a document must not command the terminal that shows it."""
+    """Replace control characters, so that a document cannot control the terminal."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def printable_line(text: str) -> str:
-    """Replace line breaks, too: the name of a file must not look like a line of our own."""
+    """Replace line breaks, too, so that a file name cannot imitate a line of output."""
     return _NOT_IN_A_LINE.sub("\ufffd", text)
 
 
@@ -67,7 +67,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
 
 
 def stage_json(stage: Stage) -> dict[str, Any]:
-    """Write a step of a search: the chunks that it left, best first, each with its score."""
+    """Return a step of a search: its remaining chunks, best first, each with its score."""
     return {
         "name": stage.name,
         "seconds": round(stage.seconds, 6),
@@ -129,7 +129,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def incomplete_json(error: IncompleteAnswerError) -> dict[str, Any]:
-    """Write what had come of an answer that broke off: nothing in it has been checked."""
+    """Return the text of an answer that broke off; nothing in it has been checked."""
     return {
         "answer": error.received,
         "refused": False,
@@ -154,7 +154,7 @@ def print_stages(stages: Sequence[Stage]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
-    """Print aligned columns, or the sentence that says why there are none."""
+    """Print aligned columns, or a sentence where there are no rows."""
     if not rows:
         typer.echo(empty)
         return

@@ -1,7 +1,7 @@
-"""The settings: frozen values, what each may be and what it is when nobody sets it.
+"""The settings: frozen values with their bounds and defaults.
 
 `Settings(...)` itself reads nothing but its arguments, so that the core takes it as a plain value;
-`load_settings` reads them once at the edge. Knows nothing of what the settings are used for.
+`load_settings` reads them once at the edge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Seconds = Annotated[int, Field(ge=1, le=86_400)]
 
 
 class Settings(BaseSettings):
-    """Everything that a user can set; raises SettingsError for what cannot be used.
+    """Every setting; raises SettingsError for a value that cannot be used.
 
     >>> Settings(top_k=5).top_k
     5
@@ -218,8 +218,8 @@ class Settings(BaseSettings):
     def _check_llm_url(cls, url: str | None) -> str | None:
         if url is None or re.fullmatch(r"(local|provider):\S.*", url):
             return url
-        for one in url.split():
-            if not _is_http(one):
+        for address in url.split():
+            if not _is_http(address):
                 raise ValueError("write it as http://host:8000/v1, local:MODEL or provider:NAME")
         return url
 
@@ -232,14 +232,14 @@ class Settings(BaseSettings):
             )
         # local: names its model itself, and a server is asked for its only one.
         if self.llm_model is None and (self.llm_url or "").startswith("provider:"):
-            there, missing = "llm_url", "llm_model"
+            present, missing = "llm_url", "llm_model"
         elif self.llm_model is not None and self.llm_url is None:
-            there, missing = "llm_model", "llm_url"
+            present, missing = "llm_model", "llm_url"
         else:
-            there = missing = ""
+            present = missing = ""
         if missing:
             raise SettingsError(
-                f"{_named(there)} is set but {_named(missing)} is not: set both or neither."
+                f"{_named(present)} is set but {_named(missing)} is not: set both or neither."
             )
         overlap, size = self.chunk_overlap_tokens, self.chunk_tokens
         if overlap is not None and size is not None and overlap >= size:

@@ -1,6 +1,6 @@
-"""What is said of a setting that cannot be used: where it stands, its value and the remedy.
+"""Messages about settings that cannot be used: where the setting stands, its value, the remedy.
 
-Knows neither the settings nor where they come from; values that may hold secrets are masked.
+Values that may hold secrets are masked.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ PREFIX: Final = "RAGKIT_"  # of the variables
 
 def explained(
     error: ValidationError,
-    known: Collection[str],
+    names: Collection[str],
     values: Mapping[str, object] | None = None,
     origins: Mapping[str, str] | None = None,
 ) -> str:
-    """Make one line of the first thing that pydantic finds wrong.
+    """Return the first error that pydantic reports as one line.
 
-    `known` names the settings that there are; `values` are those given, and `origins` tells where.
+    `names` are the settings that exist, `values` those that were set, `origins` where.
     """
     values, origins = values or {}, origins or {}
     first = error.errors(include_url=False, include_input=False)[0]
     name = str(first["loc"][0])
     origin = origins.get(name, "")
     if first["type"] == "extra_forbidden":
-        return _unknown(name, origin, known)
+        return _unknown(name, origin, names)
     in_file = f"{origin}: {written(name)}" if origin else name
     where = origin if origin.startswith(PREFIX) else in_file
     if name in values:
-        shown = masked(name, values[name])
-        where += f" = {short(shown) if isinstance(values[name], str) else shown[:80]}"
+        value_text = masked(name, values[name])
+        where += f" = {short(value_text) if isinstance(values[name], str) else value_text[:80]}"
     reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
     return f"{where} cannot be used: {reason}. Correct it, or take it away for the default."
 
 
 def short(value: str) -> str:
     """Write a value in a message, at most 80 characters of it."""
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "...'"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "...'"
 
 
 def short_path(path: str) -> str:
-    """Write a path in a message; of a very long one its end, which tells more."""
-    shown = repr(path)
-    return shown if len(shown) <= 300 else "'..." + shown[-296:]
+    """Write a path in a message; a very long one is cut to its end, which tells more."""
+    text = repr(path)
+    return text if len(text) <= 300 else "'..." + text[-296:]
 
 
-def _unknown(name: str, origin: str, known: Collection[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    remedy = f"write {close[0]}" if close else f"use one of {', '.join(known)}"
+def _unknown(name: str, origin: str, names: Collection[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    remedy = f"write {close[0]}" if close else f"use one of {', '.join(names)}"
     return f"{origin or 'Settings'}: there is no setting {short(name)}; {remedy}."

@@ -1,7 +1,6 @@
 """Where settings come from: ragkit.toml, RAGKIT_* variables, which win, and files with secrets.
 
 A secret's variable may name a file in its place: RAGKIT_LLM_API_KEY_FILE for RAGKIT_LLM_API_KEY.
-Knows nothing of what a setting means: `Settings` says what it may be.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ _PATHS: Final = frozenset({"home", "prompts", "vllm_python", "llamacpp_python"})
 class TracedSettings:
     """Settings, each one's origin ("default", "ragkit.toml" or a variable), and stray variables.
 
-    `unknown` maps a RAGKIT_* variable that means nothing to the one that may be meant, or "".
-    `notice` says in one line what ragkit.toml decides of where data goes, what is run and who is
-    let in; it is "" where that is nothing.
+    `unknown` maps an unknown RAGKIT_* variable to the closest known one, or "". `notice` lists in
+    one line what ragkit.toml decides about where data goes, what is run and who has access, or "".
     """
 
     settings: Settings
@@ -47,7 +45,7 @@ class TracedSettings:
 
 
 def trace_settings(cwd: Path | None = None) -> TracedSettings:
-    """Do what `ragkit.settings.load_settings` does, and tell where each value came from."""
+    """Load the settings as `ragkit.settings.load_settings` does, with the origin of each value."""
     folder = Path.cwd() if cwd is None else cwd.absolute()
     in_file, written = _read_file(folder / FILE)
     variables = EnvSettingsSource(Settings)()
@@ -76,20 +74,20 @@ def trace_settings(cwd: Path | None = None) -> TracedSettings:
 
 
 def _unknown_variables() -> Mapping[str, str]:
-    """Find RAGKIT_* variables that set nothing, each with the one that may be meant."""
-    known = [name.upper() for name in Settings.model_fields]
+    """Return RAGKIT_* variables that set nothing, each with the closest known name."""
+    names = [name.upper() for name in Settings.model_fields]
     placed = {"_".join(place(name)).upper(): name.upper() for name in Settings.model_fields}
-    known += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
-    known.append(EVAL_DATA.removeprefix(PREFIX))
-    found = {}
+    names += [_file_variable(name).removeprefix(PREFIX) for name in secrets()]
+    names.append(EVAL_DATA.removeprefix(PREFIX))
+    unknown = {}
     for variable in sorted(os.environ):
         name = variable.upper().removeprefix(PREFIX)  # case does not matter here
-        if name != variable.upper() and name not in known:
+        if name != variable.upper() and name not in names:
             # RAGKIT_SEARCH_TOP_K, say, for what stands in [search].
             exact = [placed[name]] if name in placed else []
-            close = exact or get_close_matches(name, known, n=1, cutoff=0.75)
-            found[variable] = PREFIX + close[0] if close else ""
-    return found
+            close = exact or get_close_matches(name, names, n=1, cutoff=0.75)
+            unknown[variable] = PREFIX + close[0] if close else ""
+    return unknown
 
 
 def secrets() -> list[str]:
@@ -103,41 +101,41 @@ def _file_variable(name: str) -> str:
 
 
 def _read_secret_files(folder: Path, variables: Mapping[str, object]) -> dict[str, str]:
-    """Read the secrets whose variables name files; who else may read a file is not ours to judge.
+    """Read the secrets whose variables name files, whoever else may read those files.
 
     Container engines mount secrets readable by all inside; systemd's are its service's alone.
     """
-    given = {variable.upper(): value for variable, value in os.environ.items()}
-    found = {}
+    environment = {variable.upper(): value for variable, value in os.environ.items()}
+    secrets_read = {}
     for name in secrets():
         variable = _file_variable(name)
-        path = given.get(variable, "").strip()
+        path = environment.get(variable, "").strip()
         if not path:
             continue
         if name in variables:
             raise SettingsError(
                 f"{PREFIX}{name.upper()} and {variable} are both set: take one of them away."
             )
-        found[name] = _read_secret(variable, folder / os.path.expanduser(path))
-    return found
+        secrets_read[name] = _read_secret(variable, folder / os.path.expanduser(path))
+    return secrets_read
 
 
 def _read_secret(variable: str, path: Path) -> str:
-    shown = short_path(str(path))
+    path_text = short_path(str(path))
     try:
         secret = path.read_bytes().decode("utf-8-sig").strip()
     except OSError as error:
         raise SettingsError(
-            f"{variable} = {shown} cannot be read: {error.strerror}. Make it readable, or name"
+            f"{variable} = {path_text} cannot be read: {error.strerror}. Make it readable, or name"
             " another file."
         ) from error
     except UnicodeDecodeError:
         # The cause would quote what stands in the file.
-        raise SettingsError(f"{variable} = {shown} is not UTF-8: save it as UTF-8.") from None
+        raise SettingsError(f"{variable} = {path_text} is not UTF-8: save it as UTF-8.") from None
     except ValueError as error:  # a NUL in the path
-        raise SettingsError(f"{variable} = {shown} is no path: {error}. Correct it.") from error
+        raise SettingsError(f"{variable} = {path_text} is no path: {error}. Correct it.") from error
     if not secret:
-        raise SettingsError(f"{variable} = {shown} is empty: write the secret into it.")
+        raise SettingsError(f"{variable} = {path_text} is empty: write the secret into it.")
     return secret
 
 
@@ -147,7 +145,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], os.stat_result | None]:
-    """Read a file's settings and what the system says of it; nothing where there is none."""
+    """Return a file's settings and its status; nothing where there is no file."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             written = os.fstat(file.fileno())

@@ -41,7 +41,7 @@ def written(name: str) -> str:
 def names_of(values: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Return the values of a file's tables by the settings' names.
 
-    Raises SettingsError for a key or a table that there is not, with the close match.
+    Raises SettingsError for an unknown key or table, with the closest match.
     """
     by_place = {place(name): name for name in _TABLE_OF}
     named = {}
@@ -49,10 +49,10 @@ def names_of(values: Mapping[str, Any], file: str) -> dict[str, Any]:
         if key in TABLES and key:
             if not isinstance(value, Mapping):
                 raise SettingsError(f"{file}: {key} is a table: write [{key}] and its keys below.")
-            for inner, one in value.items():
+            for inner, entry in value.items():
                 if (key, inner) not in by_place:
                     raise SettingsError(f"{file}: {_unknown_key(key, inner)}")
-                named[by_place[key, inner]] = one
+                named[by_place[key, inner]] = entry
         elif ("", key) in by_place:
             named[key] = value
         elif isinstance(value, Mapping):
@@ -84,7 +84,7 @@ def _unknown_key(table: str, key: str) -> str:
     return f"there is no setting {key!r:.80} in [{table}]; {remedy}."
 
 
-def _remedy(key: str, known: Iterable[str]) -> str:
-    known = list(known)
-    close = get_close_matches(key, known, n=1)
-    return f"write {close[0]}" if close else f"use one of {', '.join(known)}"
+def _remedy(key: str, keys: Iterable[str]) -> str:
+    keys = list(keys)
+    close = get_close_matches(key, keys, n=1)
+    return f"write {close[0]}" if close else f"use one of {', '.join(keys)}"

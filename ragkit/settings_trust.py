@@ -1,7 +1,7 @@
 """Which settings may stand in the working folder's file only if the folder is the user's.
 
-A folder may be a stranger's: what would send data elsewhere, run what lies there or let others in
-is taken from files that the user or root alone can have written. Knows nothing of what is read.
+A folder may belong to a stranger. Settings that send data elsewhere, run programs or grant access
+are accepted only from files that nobody but the user or root can have written.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ HARMLESS: Final = frozenset(
 def check_trust(file: Path, written: os.stat_result, names: Iterable[str], value: object) -> None:
     """Raise SettingsError where `names`, with the first one's value, may not come from a file.
 
-    `written` is what the system says of the file as it was read.
+    `written` is the status of the file when it was read.
     """
     name = next(iter(names), None)
     if name is None:
         return
-    for place, found in ((file, written), (file.parent, file.parent.stat())):
-        if fault := _fault(place, found):
+    for place, status in ((file, written), (file.parent, file.parent.stat())):
+        if fault := _fault(place, status):
             raise SettingsError(
                 f"{short_path(str(file))}: {in_file(name)} = {short(masked(name, value))}"
                 f" {REACHING[name]}, but {fault}, or set {PREFIX}{name.upper()} instead."
@@ -65,22 +65,24 @@ def check_trust(file: Path, written: os.stat_result, names: Iterable[str], value
 
 
 def notice(file: Path, values: Iterable[tuple[str, object]]) -> str:
-    """Write the line that says what a file decides; "" where that is nothing."""
-    shown = ", ".join(f"{in_file(name)} = {short(masked(name, value))}" for name, value in values)
-    return " ".join(f"ragkit: {file} sets {shown}".split()) if shown else ""
+    """Return the line that lists what a file decides, or ""."""
+    assignments = ", ".join(
+        f"{in_file(name)} = {short(masked(name, value))}" for name, value in values
+    )
+    return " ".join(f"ragkit: {file} sets {assignments}".split()) if assignments else ""
 
 
-def _fault(place: Path, found: os.stat_result) -> str:
-    """Say who else could have written a file or folder, and the remedy; "" for nobody."""
-    shown = short_path(str(place))
-    if found.st_uid not in {0, os.geteuid()}:
-        return f"{shown} belongs to user {found.st_uid}: make it your own if you trust it"
-    if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX:
+def _fault(place: Path, status: os.stat_result) -> str:
+    """Return who else could have written a file or folder, with the remedy, or ""."""
+    path_text = short_path(str(place))
+    if status.st_uid not in {0, os.geteuid()}:
+        return f"{path_text} belongs to user {status.st_uid}: make it your own if you trust it"
+    if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX:
         return ""  # as /tmp: nobody takes the place of another one's file
-    if found.st_mode & stat.S_IWOTH or (
-        found.st_mode & stat.S_IWGRP and not _is_alone_in(found.st_gid)
+    if status.st_mode & stat.S_IWOTH or (
+        status.st_mode & stat.S_IWGRP and not _is_alone_in(status.st_gid)
     ):
-        return f"others may write to {shown}: run `chmod go-w` on it if you trust it"
+        return f"others may write to {path_text}: run `chmod go-w` on it if you trust it"
     return ""
 
 

@@ -19,7 +19,7 @@ _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set coun
 
 
 def language(environment: Mapping[str, str] = os.environ) -> Language:
-    """Tell which language the locale asks for.
+    """Return the language that the locale asks for.
 
     `LANGUAGE` names languages by preference, and counts only where the locale is not C, as in
     gettext.
@@ -44,7 +44,7 @@ def say(text: str, /, **values: object) -> str:
 
 
 def sentence(message: str) -> str:
-    """Return a finished message in the user's language, if it is one that is known there."""
+    """Translate a finished message into the user's language where a translation exists."""
     if language() == "en" or len(message) > _MAX_MESSAGE_CHARS:
         return message
     from ragkit.words_zh import TEXTS
@@ -62,7 +62,7 @@ def sentence(message: str) -> str:
 
 @cache
 def _messages() -> list[tuple[re.Pattern[str], str]]:
-    """Compile what each message with values looks like, beside its Chinese."""
+    """Compile a pattern for each message with values, with its Chinese text."""
     from ragkit.words_zh_messages import MESSAGES
 
     looks = (re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)) for text in MESSAGES)
@@ -73,7 +73,7 @@ def _messages() -> list[tuple[re.Pattern[str], str]]:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number with what it counts, in the plural unless it is one.
+    """Return a number with its noun, in the plural unless the number is one.
 
     >>> counted(1, "passage"), counted(0, "passage")
     ('1 passage', '0 passages')

@@ -19,12 +19,12 @@ def test_what_was_built_and_what_comes_next(capsys: pytest.CaptureFixture[str]) 
     text.print_built("c", Built(KEPT, 60, 2, 3.0), OLD)
     text.print_not_switched("c", OLD)
     text.print_switched("c", KEPT, Settings(embed_model="a"))
-    text.print_dropped(NEW, 60, others=True)
+    text.print_dropped(NEW, 60, shared=True)
     assert capsys.readouterr().out.splitlines() == [
         "60 passages embedded with b in 3.0 s, 20 passages/s; every passage has its vector.",
         "2 of them are longer than it reads: their vectors are the means of their windows'."
         " Ingesting anew cuts them for it.",
-        "Collection 'c' is searched with a, 32 dimensions, as before: the same command with"
+        "Collection 'c' is still searched with a, 32 dimensions: the same command with"
         " --switch changes that, with --drop it deletes the new vectors.",
         "Collection 'c' is searched with b from now on, 24 dimensions. --rollback undoes it,"
         " --drop ends that.",

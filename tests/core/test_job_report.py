@@ -57,7 +57,7 @@ def test_files_come_by_name_with_what_they_took() -> None:
     assert made.files[0].seconds == {"parse": 0.25, "split": 0.5, "embed": 1.5}
     assert (made.files[1].stage, made.files[1].reason) == ("parse", "damaged <PDF>")
     assert made.notes == {"masked email": 3}
-    assert (made.files[0].masked, made.files[0].others) == (2, {})
+    assert (made.files[0].masked, made.files[0].other_notes) == (2, {})
 
 
 def test_chunks_count_when_their_file_is_done() -> None:
