@@ -79,7 +79,7 @@ def test_a_checkpoint_that_leaves_modules_alone(name: str, published_gib: float)
     config = KNOWN[name].config | {"quantization_config": own}
     stored = stored_scheme(config)
     assert stored is not None
-    size = model_size(parse_config(config), left=stored.left)
+    size = model_size(parse_config(config), unquantized=stored.unquantized)
     assert weight_bytes(size, stored) / GIB == pytest.approx(published_gib, rel=0.01)
 
 
@@ -95,7 +95,7 @@ def test_a_checkpoint_that_leaves_modules_alone(name: str, published_gib: float)
     ],
 )
 def test_what_is_left_alone_is_not_made_smaller(left: tuple[str, ...], linear: int) -> None:
-    size = model_size(parse_config(LLAMA), left=left)
+    size = model_size(parse_config(LLAMA), unquantized=left)
     assert (size.linear, size.parameters) == (linear, 8_030_261_248)
 
 
@@ -178,7 +178,7 @@ def test_layers_with_a_window_keep_no_more_than_that() -> None:
     assert (images.full, images.windowed, images.window) == (5 * 4096, 29 * 4096, 1024)
     # Qwen names a window in its configuration that it does not use.
     assert cache_of("Qwen/Qwen2.5-7B", sliding_window=4096, use_sliding_window=False).windowed == 0
-    eight_bits = kv_cache(parse_config(LLAMA), bytes_each=1)
+    eight_bits = kv_cache(parse_config(LLAMA), number_bytes=1)
     assert eight_bits.sequence_bytes(1) == 65_536
 
 
@@ -213,7 +213,7 @@ def test_working_memory_against_logs_of_vllm() -> None:
 
 
 def test_fewer_bits_take_less() -> None:
-    size = Size(linear=7_000_000_000, rest=1_000_000_000)
+    size = Size(linear=7_000_000_000, other=1_000_000_000)
     by_bits = [weight_bytes(size, scheme(name)) for name in ("bf16", "w8a8", "fp8", "w4a16")]
     assert by_bits == sorted(by_bits, reverse=True)
 

@@ -75,4 +75,4 @@ def test_an_unknown_reason_is_the_last_error_that_says_something() -> None:
     lines = [CONFIGURATION, ERROR + "ValueError: no luck", "INFO: more", LAST, "  warnings.warn("]
     assert reason(lines) == "the log ends with: ValueError: no luck"
     assert reason([CONFIGURATION, "last words", ""]) == "the log ends with: last words"
-    assert reason([]) == "the log ends with: it said nothing"
+    assert reason([]) == "the log is empty"

@@ -97,7 +97,7 @@ def test_adapters_that_cannot_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.5", "example.org"])
 def test_an_address_that_others_reach_must_be_allowed(host: str) -> None:
-    with pytest.raises(UsageError, match="put `ragkit model gateway` in front"):
+    with pytest.raises(UsageError, match="put nginx in front"):
         require_local(host, allow_remote=False)
     require_local(host, allow_remote=True)
 

@@ -16,7 +16,7 @@ from ragkit_serve.model.serve.supervise import Restarts, supervise
 from tests.serve.model.serve.conftest import Fake, crash, interrupt, is_running, wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
-QUICK = Restarts(most=3, first_s=0.01)
+QUICK = Restarts(limit=3, first_s=0.01)
 
 
 def run(fake: Fake, launch: Launch, *, grace_s: float = 60, timeout_s: float = 60) -> None:
