@@ -52,7 +52,7 @@ def test_stage(line: str, expected: str) -> None:
         ),
         (
             "  Value error, The repository m contains custom code which must be executed to load",
-            "the model brings code of its own",
+            "the model comes with its own code",
         ),
         ("RuntimeError: Cannot find any model weights with `m`", "there are no safetensors"),
         (

@@ -152,7 +152,7 @@ supervise(launch, watch, start_timeout_s=20, grace_s=5)
 
 def test_a_socket_is_refused_where_something_else_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(UsageError, match="is there and no socket"):
+    with pytest.raises(UsageError, match="exists and is no socket"):
         require_free_path(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "precious"
     with pytest.raises(UsageError, match="there is no folder"):
