@@ -35,8 +35,10 @@ ALLOWED: Final = {
     ("serve/ragkit_serve/commands.py", "_bound"): "a socket made 0600, in a private folder",
     ("serve/ragkit_serve/model/quantize/run.py", "_hidden_folder"): "a model, to be used by others",
     ("serve/ragkit_serve/model/quantize/run.py", "_write_card"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/source.py", "copy_other_files"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/run.py", "_run_job"): "files in a folder of tempfile's, 0700",
+    ("serve/ragkit_serve/model/quantize/source.py", "copy_other_files"): "a model, to be used by"
+    " others",
+    ("serve/ragkit_serve/model/quantize/run.py", "_run_job"): "files in a folder of tempfile's,"
+    " 0700",
     ("serve/ragkit_serve/model/quantize/worker.py", "main"): "a file in a folder of tempfile's,"
     " 0700",
 }
