@@ -1,7 +1,7 @@
-"""Serving: what ragkit adds to a server's time, and vLLM against transformers in process."""
+"""Serving: what ragkit adds to a model server's own time."""
 
-from benchmarks import serving_added, serving_engines
+from benchmarks import serving_added
 
 
 def run() -> str:
-    return "\n".join(["## Serving\n", serving_added.section(), serving_engines.section()])
+    return "\n".join(["## Serving\n", serving_added.section()])

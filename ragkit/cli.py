@@ -56,7 +56,7 @@ COMMANDS = {
         "ragkit_eval.cli:app", "Evaluate models, indexes and answers, and compare runs.", _MORE
     ),
     "model": Entry(
-        "ragkit_serve.model.cli:app", "Serve, plan, quantize and measure language models.", _MORE
+        "ragkit_serve.model.cli:app", "Serve, plan and quantize language models.", _MORE
     ),
     "mcp": Entry(
         "ragkit_serve.cli_mcp:mcp", "Offer search and ask to other programs (MCP).", _MORE

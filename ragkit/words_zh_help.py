@@ -47,7 +47,7 @@ HELP: Final[Mapping[str, str]] = {
     ),
     "Talk with your documents; the conversation is saved.": "与您的文档对话；对话会保存。",
     "Serve the chat page and the OpenAI-compatible API.": "启动对话网页和兼容 OpenAI 的接口。",
-    "Serve, plan, quantize and measure language models.": "运行、规划、量化、测量语言模型。",
+    "Serve, plan and quantize language models.": "运行、规划、量化语言模型。",
     "Evaluate models, indexes and answers, and compare runs.": (
         "评测模型、索引和回答，比较各次结果。"
     ),

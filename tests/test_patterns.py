@@ -55,8 +55,6 @@ MADE: Final[Mapping[str, str]] = {
     "ragkit_ingest.clean.unicode": "any: so many marks in a row",
     "ragkit_ingest.parse.code.patterns": "a line that may define something",
     "ragkit_ingest.parse.mail.outlook": "names within the file",
-    "ragkit_serve.model.bench.load": "figures of the model's server",
-    "ragkit_serve.model.bench.machine": "the machine's own files",
     "ragkit_serve.model.plan.size": "names of a model's layers",
     "ragkit_serve.model.serve.log": "lines of the model server's log",
     "ragkit_serve.ui.markdown": "any: an escaped text, and one class of characters",

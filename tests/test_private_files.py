@@ -21,7 +21,6 @@ import pytest
 from ragkit.closing import Closing
 from ragkit.store.embedded import stop
 from ragkit_eval.judge import certificate
-from ragkit_serve.model.gateway import config as gateway
 from ragkit_serve.model.serve.prepare import key_in
 from tests.commands import run
 from tests.places import passable_folder
@@ -161,13 +160,11 @@ def test_evaluations(place: Place) -> None:
     assert place.readable() == {}
 
 
-def test_secrets_and_configurations(place: Place) -> None:
+def test_keys_and_certificates(place: Place) -> None:
     with place.masked():
         key_in(place.work / "key")
         certificate.keep({"signature": "a judge"}, place.folder / "home")
-        gateway.write({"clients.conf": "a key\n"}, place.work / "gate" / "way")
     assert place.paths()["work/key"] == 0o600
-    assert place.paths()["work/gate/way/clients.conf"] == 0o600
     assert place.readable() == {}
 
 

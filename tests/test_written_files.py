@@ -33,12 +33,12 @@ ALLOWED: Final = {
     ("ragkit/store/postmaster.py", "_initialise"): "a line more in initdb's own private file",
     ("ragkit/store/postmaster.py", "_launch"): "the log, made by `touch` with its mode before",
     ("serve/ragkit_serve/commands.py", "_bound"): "a socket made 0600, in a private folder",
-    ("serve/ragkit_serve/model/bench/record.py", "write"): "figures of speed: no text, no key",
-    ("serve/ragkit_serve/model/bench/plot.py", "draw"): "figures of speed: no text, no key",
-    ("serve/ragkit_serve/model/quantize/run.py", "_unfinished"): "a model, to be used by others",
+    ("serve/ragkit_serve/model/quantize/run.py", "_hidden_folder"): "a model, to be used by others",
     ("serve/ragkit_serve/model/quantize/run.py", "_write_card"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/source.py", "copy_rest"): "a model, to be used by others",
-    ("serve/ragkit_serve/model/quantize/run.py", "_work"): "files in a folder of tempfile's, 0700",
+    ("serve/ragkit_serve/model/quantize/source.py", "copy_other_files"): "a model, to be used by"
+    " others",
+    ("serve/ragkit_serve/model/quantize/run.py", "_run_job"): "files in a folder of tempfile's,"
+    " 0700",
     ("serve/ragkit_serve/model/quantize/worker.py", "main"): "a file in a folder of tempfile's,"
     " 0700",
 }

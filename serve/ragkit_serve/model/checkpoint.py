@@ -1,7 +1,6 @@
-"""What a model's files say of their own quantization, read from its configuration alone.
+"""Read from a model's configuration how its weights are quantized.
 
-Reads a folder, a GGUF file's name, or the configuration in the hub's local cache; never weights
-and never the network. Knows nothing of what can be served.
+The configuration is in a folder or in the hub's local cache; weights and network are never read.
 """
 
 import json
@@ -18,10 +17,10 @@ _EXPERTS = re.compile(r"(num_(local_|routed_)?experts|n_routed_experts|moe_num_e
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How a model's weights are stored.
+    """The storage format of a model's weights.
 
     `method` is the quantization's name as vLLM writes it ("awq", "compressed-tensors", ...),
-    "gguf", or "" for weights that are not quantized. `weights` is the number format that a
+    "gguf", or "" for weights in 16 or 32 bits. `weights` is the number format that a
     compressed-tensors checkpoint names ("int8", "int4", "float8"), else "".
     """
 
@@ -31,7 +30,7 @@ class Checkpoint:
 
 
 def read_checkpoint(model: str) -> Checkpoint | None:
-    """Say how a model is quantized, or None for a hub name of which nothing is here yet.
+    """Return how a model is quantized, or None for a hub name without a local copy.
 
     Raises ModelError for a folder whose config.json cannot be read.
     """
@@ -56,7 +55,7 @@ def parse_checkpoint(config: Mapping[str, Any]) -> Checkpoint:
     Checkpoint(method='awq', weights='', experts=False)
     """
     inner = config.get("text_config") or {}
-    said = next(
+    section = next(
         (
             part[key]
             for part in (config, inner)
@@ -71,16 +70,16 @@ def parse_checkpoint(config: Mapping[str, Any]) -> Checkpoint:
         for name, value in part.items()
         if _EXPERTS.fullmatch(name)
     )
-    if said is None:
+    if section is None:
         return Checkpoint(experts=experts)
-    method = str(said.get("quant_method") or "unknown").lower().replace("_", "-")
-    weights = _number_format(said) if method == "compressed-tensors" else ""
+    method = str(section.get("quant_method") or "unknown").lower().replace("_", "-")
+    weights = _number_format(section) if method == "compressed-tensors" else ""
     return Checkpoint(method=method, weights=weights, experts=experts)
 
 
-def _number_format(said: Mapping[str, Any]) -> str:
+def _number_format(section: Mapping[str, Any]) -> str:
     """Name the number format of the first group of layers, as "int8"."""
-    for group in (said.get("config_groups") or {}).values():
+    for group in (section.get("config_groups") or {}).values():
         weights = group.get("weights") or {}
         if "num_bits" in weights:
             return f"{weights.get('type', 'int')}{weights['num_bits']}"
@@ -102,12 +101,12 @@ def _cached_config(model: str) -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(model, "config.json")
+        file = try_to_load_from_cache(model, "config.json")
     except HFValidationError as error:
         raise ModelError(
             f"model {model!r} is neither a folder nor a hub name: name one of them"
         ) from error
-    return Path(found) if isinstance(found, str) else None
+    return Path(file) if isinstance(file, str) else None
 
 
 def _json(file: Path) -> Mapping[str, Any]:

@@ -8,10 +8,6 @@ COMMANDS = {
     "serve": Entry("ragkit_serve.model.cli_serve:serve", "Serve a model and keep it running."),
     "plan": Entry("ragkit_serve.model.cli_plan:plan", "Say what fits before anything loads."),
     "quantize": Entry("ragkit_serve.model.cli_quantize:quantize", "Make a smaller checkpoint."),
-    "bench": Entry("ragkit_serve.model.cli_bench:bench", "Measure a server; compare two runs."),
-    "gateway": Entry(
-        "ragkit_serve.model.cli_gateway:gateway", "Put several servers behind one address."
-    ),
 }
 
 app = typer.Typer(
@@ -25,4 +21,4 @@ app = typer.Typer(
 
 @app.callback()
 def _model() -> None:
-    """Serve, plan, quantize, measure and balance language models on your own machines."""
+    """Serve, plan and quantize language models on your own machines."""

@@ -1,4 +1,4 @@
-"""`ragkit model plan`: what fits, by a model's configuration alone, and the command to serve it."""
+"""`ragkit model plan`: what fits on a machine, by a model's configuration, and how to serve it."""
 
 from __future__ import annotations
 
@@ -7,53 +7,67 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ragkit_serve.model.plan.fit import Plan, Row
+    from ragkit_serve.model.plan.fit import Plan, Row, Target
+
+
+ModelArgument = Annotated[
+    str, typer.Argument(help="A model's folder, its config.json, or its name on the hub.")
+]
+GpuOption = Annotated[
+    str | None,
+    typer.Option(help="Memory of one GPU as advertised, such as 24GB; auto asks nvidia-smi."),
+]
+RamOption = Annotated[
+    str | None, typer.Option(help="Free memory for running on a CPU, such as 16GB.")
+]
+GpusOption = Annotated[
+    int, typer.Option(min=1, max=1024, help="Number of GPUs that share the model.")
+]
+ContextOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=100_000_000,
+        help="Tokens of prompt and answer together.  [default: 8192, or the model's limit]",
+    ),
+]
+ConcurrencyOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=100_000, help="Answers at once.  [default: 4; 1 with --ram]"),
+]
+QuantizationOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Only this quantization: bf16, awq, gptq, fp8, int8, "
+        "compressed-tensors, bitsandbytes or gguf."
+    ),
+]
+KvCacheDtypeOption = Annotated[str, typer.Option(help="auto or fp8.")]
+GpuMemoryUtilizationOption = Annotated[
+    float, typer.Option(min=0.05, max=1.0, help="Share of the memory for the engine.")
+]
+EmbedderOption = Annotated[
+    bool, typer.Option("--embedder", help="Leave room for RAGKIT_EMBED_MODEL on the GPU.")
+]
+RerankerOption = Annotated[
+    str | None, typer.Option(help="Leave room for this reranker: folder or hub name.")
+]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def plan(
-    model: Annotated[
-        str, typer.Argument(help="A model's folder, its config.json, or its name on the hub.")
-    ],
-    gpu: Annotated[
-        str | None,
-        typer.Option(help="Memory of one GPU as advertised, such as 24GB; auto asks nvidia-smi."),
-    ] = None,
-    ram: Annotated[
-        str | None, typer.Option(help="Free memory for running on a CPU, such as 16GB.")
-    ] = None,
-    gpus: Annotated[
-        int, typer.Option(min=1, max=1024, help="Number of GPUs that share the model.")
-    ] = 1,
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=100_000_000,
-            help="Tokens of prompt and answer together.  [default: 8192, or the model's limit]",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, max=100_000, help="Answers at once.  [default: 4; 1 with --ram]"),
-    ] = None,
-    quantization: Annotated[
-        str | None,
-        typer.Option(
-            help="Only this quantization: bf16, awq, gptq, fp8, int8, "
-            "compressed-tensors, bitsandbytes or gguf."
-        ),
-    ] = None,
-    kv_cache_dtype: Annotated[str, typer.Option(help="auto or fp8.")] = "auto",
-    gpu_memory_utilization: Annotated[
-        float, typer.Option(min=0.05, max=1.0, help="Share of the memory for the engine.")
-    ] = 0.9,
-    embedder: Annotated[
-        bool, typer.Option("--embedder", help="Leave room for RAGKIT_EMBED_MODEL on the GPU.")
-    ] = False,
-    reranker: Annotated[
-        str | None, typer.Option(help="Leave room for this reranker: folder or hub name.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    model: ModelArgument,
+    gpu: GpuOption = None,
+    ram: RamOption = None,
+    gpus: GpusOption = 1,
+    context: ContextOption = None,
+    concurrency: ConcurrencyOption = None,
+    quantization: QuantizationOption = None,
+    kv_cache_dtype: KvCacheDtypeOption = "auto",
+    gpu_memory_utilization: GpuMemoryUtilizationOption = 0.9,
+    embedder: EmbedderOption = False,
+    reranker: RerankerOption = None,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Say which quantizations of a model fit, how long a context they leave, and the command.
 
@@ -61,17 +75,11 @@ def plan(
     nearly 24 GiB. Ends with 1 when nothing fits.
     """
     from ragkit.render import print_json
-    from ragkit.settings import load_settings
-    from ragkit_serve.model.plan.config import read_config, stored_bytes
-    from ragkit_serve.model.plan.fit import Wish, make_plan
-    from ragkit_serve.model.plan.hardware import helpers_bytes, memory, process_bytes
-    from ragkit_serve.model.plan.scheme import stored_scheme
+    from ragkit_serve.model.plan.fit import Target
+    from ragkit_serve.model.plan.hardware import memory
 
     on_gpu, memory_bytes = memory(gpu, ram, gpus=gpus)
-    helpers = [load_settings().embed_model] if embedder else []
-    helpers += [reranker] if reranker else []
-    others = sum(helpers_bytes(name) for name in helpers)
-    wish = Wish(
+    target = Target(
         memory_bytes=memory_bytes,
         gpus=gpus,
         on_gpu=on_gpu,
@@ -79,18 +87,36 @@ def plan(
         concurrency=concurrency or (4 if on_gpu else 1),
         share=gpu_memory_utilization,
         fp8_cache=_is_fp8(kv_cache_dtype),
-        others_bytes=others + process_bytes(on_gpu=on_gpu) if helpers else 0,
+        others_bytes=_helpers_bytes(embedder=embedder, reranker=reranker, on_gpu=on_gpu),
         quantization=quantization,
     )
+    result = _make_plan(model, target)
+    if as_json:
+        print_json(_json(model, result))
+    else:
+        _print(model, result)
+    if result.best is None:
+        raise typer.Exit(1)
+
+
+def _helpers_bytes(*, embedder: bool, reranker: str | None, on_gpu: bool) -> int:
+    """Return the bytes of the embedding model, the reranker and their process; 0 without both."""
+    from ragkit.settings import load_settings
+    from ragkit_serve.model.plan.hardware import helpers_bytes, process_bytes
+
+    models = [load_settings().embed_model] if embedder else []
+    models += [reranker] if reranker else []
+    return sum(map(helpers_bytes, models)) + process_bytes(on_gpu=on_gpu) if models else 0
+
+
+def _make_plan(model: str, target: Target) -> Plan:
+    from ragkit_serve.model.plan.config import read_config, stored_bytes
+    from ragkit_serve.model.plan.fit import make_plan
+    from ragkit_serve.model.plan.scheme import stored_scheme
+
     config = read_config(model)
     files = stored_bytes(model) if stored_scheme(config) else None
-    planned = make_plan(config, wish, files_bytes=files)
-    if as_json:
-        print_json(_json(model, planned))
-    else:
-        _print(model, planned)
-    if planned.best is None:
-        raise typer.Exit(1)
+    return make_plan(config, target, files_bytes=files)
 
 
 def _is_fp8(name: str) -> bool:
@@ -116,34 +142,34 @@ def _print(model: str, planned: Plan) -> None:
     if planned.best is None and planned.one_at_a_time:
         typer.echo("One answer at a time fits:")
     row = planned.best or planned.one_at_a_time
-    wanted = commands(model, row, planned) if row else ()
-    if row and len(wanted) > 1:
+    lines = commands(model, row, planned) if row else ()
+    if row and len(lines) > 1:
         typer.echo(f"Take {row.scheme.needs} that is ready, and plan for it; or make one:")
-    for command in wanted:
+    for command in lines:
         typer.echo(printable(command))
 
 
 def _facts(model: str, planned: Plan) -> list[str]:
-    wish, size, cache = planned.wish, planned.size, planned.cache
+    target, size, cache = planned.target, planned.size, planned.cache
     lines = [f"{model}", f"  {size.parameters:,} parameters, {size.linear:,} in linear layers"]
-    each = " on each GPU" if wish.gpus > 1 else ""
-    kept = f"{(cache.full + cache.windowed) / 1024:.4g} KiB a token{each}"
+    device = " on each GPU" if target.gpus > 1 else ""
+    cache_size = f"{(cache.full + cache.windowed) / 1024:.4g} KiB a token{device}"
     if cache.windowed:
-        kept += f", {cache.full / 1024:.4g} KiB beyond {cache.window:,} tokens"
+        cache_size += f", {cache.full / 1024:.4g} KiB beyond {cache.window:,} tokens"
     if cache.fixed:
-        kept += f", and {cache.fixed / 2**20:.3g} MiB a sequence"
-    lines.append(f"  KV cache: {kept}")
+        cache_size += f", and {cache.fixed / 2**20:.3g} MiB a sequence"
+    lines.append(f"  KV cache: {cache_size}")
     if not planned.checked:
         lines.append(
             f"  by the general formula, never compared with a real one of {planned.architecture!r}"
         )
-    gpus = f"{wish.gpus} GPUs of " if wish.gpus > 1 else ""
+    gpus = f"{target.gpus} GPUs of " if target.gpus > 1 else ""
     lines.append(
-        f"  memory: {gpus}{_gib(wish.memory_bytes)} GiB, {planned.share:.0%} of it for the engine;"
-        f" wanted: {wish.concurrency} x {planned.context:,} tokens"
+        f"  memory: {gpus}{_gib(target.memory_bytes)} GiB, {planned.share:.0%} of it for the"
+        f" engine; wanted: {target.concurrency} x {planned.context:,} tokens"
     )
-    if wish.others_bytes:
-        lines.append(f"  embedding model and reranker: {_gib(wish.others_bytes)} GiB")
+    if target.others_bytes:
+        lines.append(f"  embedding model and reranker: {_gib(target.others_bytes)} GiB")
     return lines
 
 
@@ -161,13 +187,13 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _advice(planned: Plan) -> str:
-    wish = planned.wish
+    target = planned.target
     if planned.longest == 0:
         return "Nothing fits: take more memory, more GPUs, or a smaller model."
-    fp8 = "" if wish.fp8_cache else ", or try --kv-cache-dtype fp8"
+    fp8 = "" if target.fp8_cache else ", or try --kv-cache-dtype fp8"
     return (
-        f"Nothing fits so much. {wish.concurrency} x {planned.longest:,} tokens do: lower --context"
-        f" or --concurrency{fp8}."
+        f"Nothing fits so much. {target.concurrency} x {planned.longest:,} tokens do: lower"
+        f" --context or --concurrency{fp8}."
     )
 
 
@@ -178,7 +204,7 @@ def _gib(size: int) -> str:
 def _json(model: str, planned: Plan) -> dict[str, Any]:
     from ragkit_serve.model.plan.commands import commands
 
-    wish, cache, best = planned.wish, planned.cache, planned.best
+    target, cache, best = planned.target, planned.cache, planned.best
     return {
         "model": model,
         "architecture": planned.architecture,
@@ -188,12 +214,12 @@ def _json(model: str, planned: Plan) -> dict[str, Any]:
         "kv_cache_bytes_per_sequence": cache.fixed,
         "kv_cache_window": cache.window,
         "kv_cache_checked": planned.checked,
-        "memory_bytes": wish.memory_bytes,
+        "memory_bytes": target.memory_bytes,
         "engine_share": planned.share,
-        "others_bytes": wish.others_bytes,
-        "gpus": wish.gpus,
+        "others_bytes": target.others_bytes,
+        "gpus": target.gpus,
         "context": planned.context,
-        "concurrency": wish.concurrency,
+        "concurrency": target.concurrency,
         "best": best.scheme.name if best else None,
         "schemes": [
             {

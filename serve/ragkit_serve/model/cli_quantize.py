@@ -1,4 +1,4 @@
-"""`ragkit model quantize`."""
+"""`ragkit model quantize`: make a quantized checkpoint."""
 
 import shlex
 from contextlib import AbstractContextManager
@@ -14,57 +14,65 @@ from ragkit_serve.model.quantize.recipe import ABOUT, CALIBRATED, SCHEMES, Schem
 _SCHEMES = "; ".join(f"{name}: {about}" for name, about in ABOUT.items())
 
 
+ModelArgument = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A model's folder with safetensors, or its hub name."),
+]
+SchemeOption = Annotated[str, typer.Option(metavar="|".join(SCHEMES), help=f"{_SCHEMES}.")]
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Texts like those the model will work with: .txt, .md or .jsonl; fp8 needs none.",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Output folder (default: MODEL-SCHEME in the current folder)."
+    ),
+]
+SamplesOption = Annotated[
+    int, typer.Option(min=1, max=100_000, help="Maximum number of calibration samples.")
+]
+MaxTokensOption = Annotated[
+    int, typer.Option(min=16, max=1_000_000, help="Maximum number of tokens of a sample.")
+]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, help="Random seed for drawing the samples.")
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Layer to leave unquantized, or a pattern such as re:.*gate$ (repeatable).",
+    ),
+]
+PythonOption = Annotated[
+    Path | None,
+    typer.Option(help="Python of an environment with llm-compressor (default: this one)."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing output folder.")]
+TrustRemoteCodeOption = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Run code that comes with the model; read it first."),
+]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print ragkit_quantization.json.")]
+
+
 def quantize(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", help="A model's folder with safetensors, or its hub name."),
-    ],
-    scheme: Annotated[str, typer.Option(metavar="|".join(SCHEMES), help=f"{_SCHEMES}.")],
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Texts like those the model will work with: .txt, .md or .jsonl; fp8 needs none.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Output folder (default: MODEL-SCHEME in the current folder)."
-        ),
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Maximum number of calibration samples.")
-    ] = 512,
-    max_tokens: Annotated[
-        int, typer.Option(min=16, max=1_000_000, help="Maximum number of tokens of a sample.")
-    ] = 2048,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Random seed for drawing the samples.")
-    ] = 0,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Layer to leave unquantized, or a pattern such as re:.*gate$ (repeatable).",
-        ),
-    ] = None,
-    python: Annotated[
-        Path | None,
-        typer.Option(help="Python of an environment with llm-compressor (default: this one)."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing output folder.")
-    ] = False,
-    trust_remote_code: Annotated[
-        bool,
-        typer.Option(
-            "--trust-remote-code", help="Run code that comes with the model; read it first."
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print ragkit_quantization.json.")
-    ] = False,
+    model: ModelArgument,
+    scheme: SchemeOption,
+    calibration: CalibrationOption = None,
+    output: OutputOption = None,
+    samples: SamplesOption = 512,
+    max_tokens: MaxTokensOption = 2048,
+    seed: SeedOption = 0,
+    ignore: IgnoreOption = None,
+    python: PythonOption = None,
+    force: ForceOption = False,
+    trust_remote_code: TrustRemoteCodeOption = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Make a quantized checkpoint with llm-compressor, and a model card that says how.
 
@@ -93,20 +101,20 @@ def quantize(
     if as_json:
         print_json({"output": str(folder), **facts_json(facts)})
         return
-    before, after = facts.bytes_before, facts.bytes_after
-    typer.echo(f"{folder}: {after / 1e6:,.1f} MB of weights, {after / before:.0%} of the original.")
+    size, share = facts.bytes_after, facts.bytes_after / facts.bytes_before
+    typer.echo(f"{folder}: {size / 1e6:,.1f} MB of weights, {share:.0%} of the original.")
     typer.echo(f"Serve it with: ragkit model serve {shlex.quote(str(folder))}")
 
 
 def _scheme(name: str) -> Scheme:
-    for one in SCHEMES:
-        if one == name:
-            return one
+    for scheme in SCHEMES:
+        if scheme == name:
+            return scheme
     raise UsageError(f"--scheme {name!r} is unknown: choose one of {', '.join(SCHEMES)}")
 
 
 class _Stages(AbstractContextManager["_Stages"]):
-    """Show the stage at work: one changing line in a terminal, one line each elsewhere."""
+    """Show the current stage: one changing line on a terminal, a line for each elsewhere."""
 
     def __init__(self) -> None:
         from rich.console import Console

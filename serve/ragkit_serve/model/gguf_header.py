@@ -1,7 +1,7 @@
-"""The head of a GGUF file: what model it holds, how it is quantized, whether it can chat.
+"""Read the header of a GGUF file: the model, its quantization, its chat template.
 
-Reads the key-value pairs alone, never a tensor. Sizes in the file are not believed: nothing
-larger than the file is ever asked for. Format: github.com/ggml-org/ggml, docs/gguf.md.
+Only the key-value pairs are read, never a tensor. Sizes in the file are checked against the size
+of the file. Format: github.com/ggml-org/ggml, docs/gguf.md.
 """
 
 import struct
@@ -15,7 +15,7 @@ from ragkit.errors import ModelError
 
 _MAGIC: Final = b"GGUF"
 _VERSIONS: Final = (2, 3)
-_MOST_PAIRS: Final = 100_000  # arbitrary; real files have some dozens
+_MAX_PAIRS: Final = 100_000  # arbitrary; real files have some dozens
 _STRING, _ARRAY = 8, 9
 _SCALARS: Final = {
     **{0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?"},
@@ -37,7 +37,7 @@ _Value = int | float | str
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What a GGUF file says of itself; `context_tokens` 0 and texts "" where it does not say.
+    """The values of a GGUF file's header; `context_tokens` 0 and texts "" where they are missing.
 
     `kind` is "model", "adapter" (LoRA), "mmproj", ...; `part` counts from 0 among `parts`.
     """
@@ -54,7 +54,7 @@ class GgufHeader:
 
 
 def read_gguf(file: Path) -> GgufHeader:
-    """Read a GGUF file's head. Raises ModelError for what is not there, no GGUF, or cut off."""
+    """Read a GGUF file's header. Raises ModelError for a missing, truncated or other file."""
     try:
         with file.open("rb") as stream:
             size = file.stat().st_size
@@ -68,26 +68,26 @@ def read_gguf(file: Path) -> GgufHeader:
 
 
 class _Malformed(Exception):
-    """The bytes are not what the format says."""
+    """Bytes that do not follow the format."""
 
 
 class _Reader:
-    """Reads little-endian values and never more than the file holds."""
+    """Read little-endian values, never beyond the end of the file."""
 
     def __init__(self, stream: BufferedReader, size: int) -> None:
         self._stream = stream
-        self._left = size
+        self._remaining = size
 
     def take(self, count: int) -> bytes:
-        if count > self._left:
+        if count > self._remaining:
             raise _Malformed("it is cut off")
-        self._left -= count
+        self._remaining -= count
         return self._stream.read(count)
 
     def skip(self, count: int) -> None:
-        if count > self._left:
+        if count > self._remaining:
             raise _Malformed("it is cut off")
-        self._left -= count
+        self._remaining -= count
         self._stream.seek(count, 1)
 
     def number(self, form: str) -> int:
@@ -98,7 +98,7 @@ class _Reader:
         return self.take(self.number("<Q")).decode("utf-8", errors="replace")
 
     def value(self, kind: int) -> _Value | None:
-        """Read one value; an array, which here is always a vocabulary, is skipped."""
+        """Read one value; skip an array, which is always a vocabulary."""
         if kind == _STRING:
             return self.text()
         if kind == _ARRAY:
@@ -113,7 +113,7 @@ class _Reader:
         if kind in _SCALARS:
             self.skip(count * struct.calcsize(_SCALARS[kind]))
         elif kind == _STRING:
-            if count * 8 > self._left:  # each takes at least its length
+            if count * 8 > self._remaining:  # the length of a string has 8 bytes
                 raise _Malformed("it is cut off")
             for _ in range(count):
                 self.skip(self.number("<Q"))
@@ -128,37 +128,37 @@ def _header(reader: _Reader) -> GgufHeader:
     if version not in _VERSIONS:
         raise _Malformed(f"its format version is {version}, and 2 or 3 is needed")
     tensors, pairs = reader.number("<Q"), reader.number("<Q")
-    if pairs > _MOST_PAIRS:
+    if pairs > _MAX_PAIRS:
         raise _Malformed(f"it claims to have {pairs} key-value pairs")
-    found: dict[str, _Value] = {}
+    values: dict[str, _Value] = {}
     for _ in range(pairs):
         key = reader.text()
         value = reader.value(reader.number("<I"))
         if value is not None:
-            found[key] = value
-    architecture = str(found.get("general.architecture", ""))
+            values[key] = value
+    architecture = str(values.get("general.architecture", ""))
     if not architecture:
         raise _Malformed("it names no architecture")
-    return _named(found, architecture, tensors)
+    return _read_values(values, architecture, tensors)
 
 
-def _named(found: Mapping[str, _Value], architecture: str, tensors: int) -> GgufHeader:
-    file_type = _whole(found, "general.file_type", -1)
+def _read_values(values: Mapping[str, _Value], architecture: str, tensors: int) -> GgufHeader:
+    file_type = _integer(values, "general.file_type", -1)
     return GgufHeader(
         architecture=architecture,
-        kind=str(found.get("general.type", "model")),
-        name=str(found.get("general.name", "")),
+        kind=str(values.get("general.type", "model")),
+        name=str(values.get("general.name", "")),
         quantization="" if file_type < 0 else FILE_TYPES.get(file_type, f"type {file_type}"),
-        context_tokens=_whole(found, f"{architecture}.context_length", 0),
-        chat_template=str(found.get("tokenizer.chat_template", "")),
+        context_tokens=_integer(values, f"{architecture}.context_length", 0),
+        chat_template=str(values.get("tokenizer.chat_template", "")),
         tensors=tensors,
-        part=_whole(found, "split.no", 0),
-        parts=max(1, _whole(found, "split.count", 1)),
+        part=_integer(values, "split.no", 0),
+        parts=max(1, _integer(values, "split.count", 1)),
     )
 
 
-def _whole(found: Mapping[str, _Value], key: str, default: int) -> int:
-    value = found.get(key, default)
+def _integer(values: Mapping[str, _Value], key: str, default: int) -> int:
+    value = values.get(key, default)
     if not isinstance(value, int):
-        raise _Malformed(f"its {key} is no whole number")
+        raise _Malformed(f"its {key} is not an integer")
     return value

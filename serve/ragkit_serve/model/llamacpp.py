@@ -1,7 +1,6 @@
-"""llama.cpp's server for GGUF files: what is checked before it starts, and its command.
+"""Check a GGUF file and make the command of llama.cpp's server for it.
 
-Two servers are known: the `llama-server` program and llama-cpp-python's `llama_cpp.server`. Knows
-nothing of running a process, of readiness or of restarts.
+The server is the `llama-server` program or llama-cpp-python's `llama_cpp.server`.
 """
 
 import os
@@ -25,7 +24,7 @@ _FIND: Final = (
 )
 
 _PYTHON_SERVER: Final = (
-    *("--n_gpu_layers", "-1"),  # all of them; a build for the CPU does not look at it
+    *("--n_gpu_layers", "-1"),  # all layers; a build for the CPU ignores it
     *("--chat_format", "chat_template.default"),  # the model's own, never a guess
     # Otherwise a second question ends a stream in the middle, as if it were complete.
     *("--interrupt_requests", "false"),
@@ -37,7 +36,7 @@ _PYTHON_SERVER: Final = (
 
 # llama_cpp.server (0.3.36) reads each of its settings from a variable of that name as well, HOST
 # and PORT even before its arguments: none of them may slip in from the user's shell.
-ITS_VARIABLES: Final = frozenset(
+SETTING_VARIABLES: Final = frozenset(
     """
     API_KEY CACHE CACHE_SIZE CACHE_TYPE CHAT_FORMAT CHAT_TEMPLATE_KWARGS CLIP_MODEL_PATH
     CONFIG_FILE DISABLE_PING_EVENTS DRAFT_MODEL DRAFT_MODEL_NUM_PRED_TOKENS EMBEDDING
@@ -57,9 +56,9 @@ _NATIVE: Final = "llama-server"
 
 @dataclass(frozen=True, slots=True)
 class LlamacppCommand:
-    """A command line and the whole environment that it is to run in, the key in the latter.
+    """A command line and its complete environment, which holds the key.
 
-    `ready` is the path that answers 200 once the model is loaded, asked with the key.
+    `ready` is the path that answers 200 once the model is loaded; it needs the key.
     """
 
     argv: tuple[str, ...]
@@ -68,9 +67,9 @@ class LlamacppCommand:
 
 
 def find_llamacpp(python: Path | None) -> Path:
-    """Find what serves GGUF files: `python` if given, llama-server on the PATH, or this Python.
+    """Find a server for GGUF files: `python`, llama-server on the PATH, or this interpreter.
 
-    Raises ModelError when none of them can.
+    Raises ModelError when there is none.
     """
     if python is not None:
         _check_python(python)
@@ -90,9 +89,9 @@ def find_llamacpp(python: Path | None) -> Path:
 
 
 def check_gguf(model: str) -> tuple[Path, GgufHeader]:
-    """Read a GGUF file's head and refuse what cannot answer in a chat.
+    """Read a GGUF file's header and refuse a file that cannot answer in a chat.
 
-    Raises UsageError for what is no GGUF model with a chat template, ModelError for a bad file.
+    Raises UsageError for a file without a model or chat template, ModelError for a broken file.
     """
     file = Path(model).expanduser()
     if file.is_dir():
@@ -101,7 +100,7 @@ def check_gguf(model: str) -> tuple[Path, GgufHeader]:
         )
     header = read_gguf(file)
     if header.kind not in {"", "model"}:
-        raise UsageError(f"{model} holds no model but a GGUF {header.kind}: name the model's file")
+        raise UsageError(f"{model} holds a GGUF {header.kind}, not a model: name the model's file")
     if header.part:
         raise UsageError(
             f"{model} is part {header.part + 1} of {header.parts}: name the first part, in a folder"
@@ -109,7 +108,7 @@ def check_gguf(model: str) -> tuple[Path, GgufHeader]:
         )
     if not header.chat_template:
         raise UsageError(
-            f"{model} has no chat template, so a question cannot be put to it: choose the file of"
+            f"{model} has no chat template, so it cannot answer questions: choose the file of"
             " a model made for chat (often named instruct or it)"
         )
     return file, header
@@ -130,7 +129,7 @@ def llamacpp_command(
     """Make the command that serves a GGUF file under `name`.
 
     `server` is a `llama-server` or a Python interpreter, as `find_llamacpp` gives it; `extra` are
-    arguments of its own; `environment` is what the command inherits, this process's by default.
+    arguments of the server; `environment` is inherited by the command, this process's by default.
     Raises as `check_gguf` does, and UsageError for a context longer than the model's.
     """
     file, header = check_gguf(model)
@@ -148,22 +147,24 @@ def llamacpp_command(
         *(str(server), "-m", "llama_cpp.server", *common),
         *("--model_alias", name, "--n_ctx", context, *_PYTHON_SERVER, *extra),
     )
-    kept = {one: value for one, value in inherited.items() if one.upper() not in ITS_VARIABLES}
-    its = {"API_KEY": key, "HOST": host, "PORT": str(port)}
-    return LlamacppCommand(argv, {**kept, **its}, ready="/v1/models")
+    passed_on = {
+        name: value for name, value in inherited.items() if name.upper() not in SETTING_VARIABLES
+    }
+    added = {"API_KEY": key, "HOST": host, "PORT": str(port)}
+    return LlamacppCommand(argv, {**passed_on, **added}, ready="/v1/models")
 
 
-def _context_tokens(header: GgufHeader, wanted: int | None) -> int:
+def _context_tokens(header: GgufHeader, requested: int | None) -> int:
     limit = header.context_tokens
-    if wanted is None:
+    if requested is None:
         return min(limit, _CONTEXT_TOKENS) if limit else _CONTEXT_TOKENS
-    if limit and wanted > limit:
-        raise UsageError(f"the model reads at most {limit} tokens, not {wanted}: ask for less")
-    return wanted
+    if limit and requested > limit:
+        raise UsageError(f"the model reads at most {limit} tokens, not {requested}: ask for less")
+    return requested
 
 
 def _check_python(python: Path) -> None:
-    """See that an interpreter has llama-cpp-python with its server."""
+    """Check that an interpreter has llama-cpp-python with its server."""
     packages = ("llama_cpp", "uvicorn", "sse_starlette", "starlette_context")
     try:
         done = subprocess.run(

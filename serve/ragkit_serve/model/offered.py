@@ -1,7 +1,6 @@
-"""What the vLLM of one environment offers on this machine, asked of that environment itself.
+"""Ask an environment's vLLM which quantization methods it offers on this machine.
 
-The question is a small program run by the environment's own interpreter, so nothing of vLLM is
-needed here. Knows nothing of the models that are to be served.
+A small program, run by that environment's interpreter, prints the answer; ragkit imports no vLLM.
 """
 
 import json
@@ -17,7 +16,7 @@ _TIMEOUT_S: Final = 180.0  # arbitrary: importing vLLM took 4 to 10 s on two sha
 _MARK: Final = "ragkit-offered "
 _PLUGINS: Final = ("vllm-gguf-plugin", "vllm-bnb-plugin")
 
-# Plug-ins register their methods when vLLM loads them, so they are loaded here as well.
+# Plug-ins register their methods when vLLM loads them, so the program loads them.
 _PROBE: Final = """
 import json, platform, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -34,19 +33,19 @@ except ModuleNotFoundError as error:
     if error.name != "vllm":
         raise
 else:
-    from vllm.platforms import current_platform as here
+    from vllm.platforms import current_platform as device
     from vllm.plugins import load_general_plugins
     load_general_plugins()
     from vllm.model_executor.layers import quantization
-    capability = here.get_device_capability()
+    capability = device.get_device_capability()
     answer["version"] = vllm.__version__
     answer["platform"] = next(
-        (name for name in ("cpu", "cuda", "rocm", "xpu", "tpu") if getattr(here, "is_" + name)()),
-        here.device_name,
+        (name for name in ("cpu", "cuda", "rocm", "xpu", "tpu") if getattr(device, "is_" + name)()),
+        device.device_name,
     )
     answer["capability"] = None if capability is None else capability.to_int()
     answer["methods"] = list(quantization.QUANTIZATION_METHODS)
-    answer["supported"] = list(here.supported_quantization)
+    answer["supported"] = list(device.supported_quantization)
     answer["minimum"] = {}
     for name in ("awq", "gptq", "fp8", "compressed-tensors", "bitsandbytes", "gguf"):
         if name in answer["methods"]:
@@ -62,7 +61,7 @@ class Offered:
 
     `platform` is "cpu", "cuda", "rocm", "xpu" or vLLM's own name; `machine` is as in
     `platform.machine()`; `capability` is CUDA's compute capability times ten (89 is 8.9), None
-    elsewhere; `minimum` is the capability that vLLM asks for a method.
+    elsewhere; `minimum` is the capability that a method needs.
     """
 
     version: str
@@ -75,9 +74,9 @@ class Offered:
 
 
 def ask_offered(python: Path, *, timeout_s: float = _TIMEOUT_S) -> Offered:
-    """Ask the environment of an interpreter what its vLLM offers; takes some seconds.
+    """Ask the environment of an interpreter what its vLLM offers; it takes some seconds.
 
-    Raises ModelError when there is no such interpreter, no vLLM in it, or it fails to answer.
+    Raises ModelError for a missing interpreter, a missing vLLM, or a failure of the program.
     """
     try:
         done = subprocess.run(
@@ -96,35 +95,35 @@ def ask_offered(python: Path, *, timeout_s: float = _TIMEOUT_S) -> Offered:
         ) from error
     except subprocess.TimeoutExpired as error:
         raise ModelError(
-            f"the vLLM of {python} did not say within {timeout_s:.0f} s what it offers: start"
+            f"the vLLM of {python} did not answer within {timeout_s:.0f} s: run"
             f" {python} -c 'import vllm' to see why"
         ) from error
-    found = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
-    if done.returncode or not found:
-        last = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+    answers = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    if done.returncode or not answers:
+        last = (done.stderr.strip() or "it printed nothing").splitlines()[-1]
         raise ModelError(
             f"the vLLM of {python} cannot be used: {last[:200]}: repair that environment, or set"
             " RAGKIT_VLLM_PYTHON to another one's Python"
         )
-    return read_offered(found[-1].removeprefix(_MARK), python=python)
+    return read_offered(answers[-1].removeprefix(_MARK), python=python)
 
 
 def read_offered(answer: str, *, python: Path) -> Offered:
-    """Read the environment's answer. Raises ModelError where it says that there is no vLLM."""
-    said = json.loads(answer)
-    if "version" not in said:
+    """Read the program's answer. Raises ModelError where the environment has no vLLM."""
+    values = json.loads(answer)
+    if "version" not in values:
         raise ModelError(
             f"there is no vLLM in the environment of {python}: pip install vllm there, or set"
             " RAGKIT_VLLM_PYTHON to the Python of an environment that has it"
         )
-    methods = frozenset(said["methods"])
-    supported = frozenset(said["supported"])
+    methods = frozenset(values["methods"])
+    supported = frozenset(values["supported"])
     return Offered(
-        version=said["version"],
-        platform=said["platform"],
-        machine=said["machine"],
-        capability=said["capability"],
-        methods=methods & supported if supported else methods,  # none listed: all of them
-        minimum=said["minimum"],
-        plugins=frozenset(said["plugins"]),
+        version=values["version"],
+        platform=values["platform"],
+        machine=values["machine"],
+        capability=values["capability"],
+        methods=methods & supported if supported else methods,  # an empty list means all
+        minimum=values["minimum"],
+        plugins=frozenset(values["plugins"]),
     )

@@ -1,7 +1,7 @@
-"""`--quantization` checked against the model's own files and against what vLLM offers here.
+"""Check `--quantization` against the model's files and the methods that vLLM offers.
 
-What vLLM offers is asked of its environment (ragkit_serve.model.offered); these are the rules that
-turn a choice into vLLM's arguments, or into one line on what to choose or install instead.
+The rules turn a choice into vLLM's arguments, or into a message that names what to choose or
+install instead; `offered` asks vLLM for its methods.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from ragkit_serve.model.offered import Offered, ask_offered
 Method = Literal["awq", "gptq", "fp8", "int8", "compressed-tensors", "bitsandbytes", "gguf"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
-# What left vLLM's core, when, and what brings it back (both checked with vLLM 0.32).
+# Methods that left vLLM's core, since when, and the plug-in that provides them (vLLM 0.32).
 _PLUGINS: Final = {
     "gguf": ("vllm-gguf-plugin", "0.24"),
     "bitsandbytes": ("vllm-bnb-plugin", "0.28"),
@@ -34,18 +34,18 @@ def require_quantization(method: str, python: Path, *, model: str) -> tuple[str,
 
     `python` is the interpreter of the environment that has vLLM, `model` a folder, a .gguf file or
     a hub name. Raises UsageError where the choice contradicts the model's files, ModelError where
-    this vLLM or this hardware does not have it; each names what to install or choose instead.
+    this vLLM or hardware does not have it; each names what to install or choose instead.
     """
-    wanted = _known(method)
+    name = _parse_method(method)
     checkpoint = read_checkpoint(model)
-    _check_model(wanted, checkpoint, model)
-    return choose_quantization(wanted, checkpoint, ask_offered(python), model=model)
+    _check_model(name, checkpoint, model)
+    return choose_quantization(name, checkpoint, ask_offered(python), model=model)
 
 
 def choose_quantization(
     method: Method, checkpoint: Checkpoint | None, offered: Offered, *, model: str
 ) -> tuple[str, ...]:
-    """Do what `require_quantization` does with values; `checkpoint` is None where nothing is known.
+    """Choose vLLM's arguments from values; `checkpoint` is None where the files are unknown.
 
     >>> offered = Offered("0.32.0", "cpu", methods=frozenset({"awq"}))
     >>> choose_quantization("awq", Checkpoint("awq"), offered, model="m")
@@ -56,25 +56,25 @@ def choose_quantization(
     _check_plugin(method, offered)
     _check_hardware(method, checkpoint, offered, model)
     if name not in offered.methods:
-        have = ", ".join(sorted(offered.methods & {*METHODS, "fp8_per_tensor"})) or "none"
+        choices = ", ".join(sorted(offered.methods & {*METHODS, "fp8_per_tensor"})) or "none"
         raise ModelError(
             f"vLLM {offered.version} does not offer {method} on {_hardware(offered)}: choose one"
-            f" of {have}, or leave --quantization out"
+            f" of {choices}, or leave --quantization out"
         )
     if method in _PLUGINS:  # whose loaders read what safetensors' does not
         return ("--quantization", name, "--load-format", name)
     return ("--quantization", name)
 
 
-def _known(method: str) -> Method:
-    for one in METHODS:
-        if one == method:
-            return one
-    raise UsageError(f"--quantization {method!r} is unknown: choose one of {', '.join(METHODS)}")
+def _parse_method(name: str) -> Method:
+    for method in METHODS:
+        if method == name:
+            return method
+    raise UsageError(f"--quantization {name!r} is unknown: choose one of {', '.join(METHODS)}")
 
 
 def _check_model(method: Method, checkpoint: Checkpoint | None, model: str) -> None:
-    """Refuse what the model's own files contradict."""
+    """Raise UsageError for a choice that the model's files contradict."""
     if checkpoint is None or method in _accepts(checkpoint):
         return
     if checkpoint.method == "gguf":
@@ -85,9 +85,9 @@ def _check_model(method: Method, checkpoint: Checkpoint | None, model: str) -> N
     if method == "gguf":
         raise UsageError(f"{model} is not a .gguf file: name one, or choose another quantization")
     if checkpoint.method:
-        shown = f"{checkpoint.method} {checkpoint.weights}".strip()
+        stored = f"{checkpoint.method} {checkpoint.weights}".strip()
         raise UsageError(
-            f"{model} is quantized as {shown}, not as {method}: leave --quantization out, and it"
+            f"{model} is quantized as {stored}, not as {method}: leave --quantization out, and it"
             " is served as it is"
         )
     scheme = "w8a8" if method == "int8" else "w4a16"
@@ -99,8 +99,8 @@ def _check_model(method: Method, checkpoint: Checkpoint | None, model: str) -> N
 
 
 def _accepts(checkpoint: Checkpoint) -> frozenset[str]:
-    """List the choices that a checkpoint's files agree with."""
-    if checkpoint.method == "":  # made while loading; int8 for experts alone
+    """Return the choices that agree with a checkpoint's files."""
+    if checkpoint.method == "":  # quantized while loading; int8 only for experts
         return frozenset({"fp8", "bitsandbytes"} | ({"int8"} if checkpoint.experts else set()))
     if checkpoint.method == "compressed-tensors":
         return frozenset({"compressed-tensors", _FORMATS.get(checkpoint.weights, "")})
@@ -108,13 +108,13 @@ def _accepts(checkpoint: Checkpoint) -> frozenset[str]:
 
 
 def _vllm_name(method: Method, checkpoint: Checkpoint | None, offered: Offered) -> str:
-    """Name the choice as vLLM does; it depends on whether the files are quantized already."""
+    """Return vLLM's name of the choice, which depends on how the files are quantized."""
     plain = checkpoint is None or checkpoint.method == ""
     if checkpoint is not None and checkpoint.method == "compressed-tensors":
         return "compressed-tensors"
     online = "fp8_per_channel" if offered.platform == "cpu" else "fp8_per_tensor"
     if method == "fp8" and plain and online in offered.methods:
-        return online  # since these exist, plain "fp8" only reads checkpoints
+        return online  # "fp8" itself only reads checkpoints
     if method == "int8":
         experts = checkpoint is not None and checkpoint.experts
         return "int8_per_channel_weight_only" if experts else "compressed-tensors"
@@ -128,8 +128,8 @@ def _check_plugin(method: Method, offered: Offered) -> None:
     instead = "or write --engine llamacpp" if method == "gguf" else "or choose awq, gptq or fp8"
     if package in offered.plugins:
         raise ModelError(
-            f"{package} is installed but registers no {method} with vLLM {offered.version}: see"
-            f" that VLLM_PLUGINS does not leave it out, {instead}"
+            f"{package} is installed but registers no {method} with vLLM {offered.version}:"
+            f" check that VLLM_PLUGINS does not leave it out, {instead}"
         )
     if offered.platform == "cpu":  # neither plug-in has kernels for it
         instead = instead.removeprefix("or ").replace("or fp8", "or int8")
@@ -147,12 +147,12 @@ def _check_hardware(
     if checkpoint is not None and checkpoint.weights:
         form = checkpoint.weights
     elif method == "compressed-tensors":
-        form = ""  # nothing is known of its numbers
+        form = ""  # its number format is unknown
     if offered.platform == "cpu":
         machine = _MACHINES.get(offered.machine, offered.machine)
-        can = _ON_CPU.get(machine, set())
-        if form and form not in can:
-            choices = " or ".join(sorted(can & set(METHODS))) or "none"
+        supported = _ON_CPU.get(machine, set())
+        if form and form not in supported:
+            choices = " or ".join(sorted(supported & set(METHODS))) or "none"
             raise ModelError(
                 f"vLLM has no {method} for {_hardware(offered)}: choose {choices} (`ragkit model"
                 f" quantize {model} --scheme w8a8` makes int8), or a GGUF file with --engine"
@@ -164,23 +164,23 @@ def _check_hardware(
     if offered.capability is not None and offered.capability < least:
         raise ModelError(
             f"{method} needs a GPU of compute capability {_dotted(least)}, and {_hardware(offered)}"
-            f" is below: choose {_below(method, offered)}"
+            f" is below: choose {_choices_below(method, offered)}"
         )
 
 
-def _below(method: Method, offered: Offered) -> str:
-    """Name what an older GPU can do."""
+def _choices_below(method: Method, offered: Offered) -> str:
+    """Return the choices for an older GPU."""
     capability = offered.capability or 0
-    fit = [
-        one
-        for one in ("awq", "gptq")
-        if one != method and one in offered.methods and offered.minimum.get(one, 0) <= capability
+    choices = [
+        name
+        for name in ("awq", "gptq")
+        if name != method and name in offered.methods and offered.minimum.get(name, 0) <= capability
     ]
-    return " or ".join([*fit, "a GGUF file with --engine llamacpp"])
+    return " or ".join([*choices, "a GGUF file with --engine llamacpp"])
 
 
 def _hardware(offered: Offered) -> str:
-    """Name the hardware in an error message."""
+    """Return the hardware's name for an error message."""
     if offered.capability is not None:
         return f"this GPU (compute capability {_dotted(offered.capability)})"
     if offered.platform == "cpu":

@@ -87,7 +87,7 @@ HUGE = struct.pack("<Q", 2**63)
         (head(*FULL)[:-5], "it is cut off"),
         (head(*FULL, count=9), "it is cut off"),
         (head(count=2**60), "claims to have"),
-        (head(LLAMA, pair("split.no", STRING, text("one"))), "split.no is no whole number"),
+        (head(LLAMA, pair("split.no", STRING, text("one"))), "split.no is not an integer"),
         (head(), "names no architecture"),
         (head(HUGE + b"x"), "it is cut off"),
         (head(text("key") + struct.pack("<I", 77)), "unknown type 77"),

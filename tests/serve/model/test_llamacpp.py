@@ -98,7 +98,7 @@ def test_a_context_above_the_models_own_is_one_line(model: str) -> None:
     ("pairs", "part"),
     [
         ((ARCHITECTURE, CONTEXT), "has no chat template"),
-        ((ARCHITECTURE, ("general.type", STRING, "adapter")), "holds no model but a GGUF adapter"),
+        ((ARCHITECTURE, ("general.type", STRING, "adapter")), "holds a GGUF adapter, not a model"),
         (
             (ARCHITECTURE, TEMPLATE, ("split.no", U16, 1), ("split.count", U16, 3)),
             "is part 2 of 3: name the first part",

@@ -217,7 +217,7 @@ def test_a_vllm_that_breaks_or_hangs_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot be used: ImportError: libcuda\.so\.1"):
         ask_offered(broken)
     hanging = _script(tmp_path / "hanging", "import threading; threading.Event().wait()")
-    with pytest.raises(ModelError, match="did not say within 0 s"):
+    with pytest.raises(ModelError, match="did not answer within 0 s"):
         ask_offered(hanging, timeout_s=0.3)
 
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from ragkit import Settings, build
 from ragkit.types import Decoding, Finish, Message
 from ragkit_serve.model.gguf_header import FILE_TYPES, read_gguf
-from ragkit_serve.model.llamacpp import ITS_VARIABLES, find_llamacpp
+from ragkit_serve.model.llamacpp import SETTING_VARIABLES, find_llamacpp
 from tests.serve.vllm.memorised import ANSWERS, TEMPLATE
 from tests.serve.vllm.started import ROOT, Started, free_port, started
 
@@ -86,7 +86,7 @@ def test_file_types_are_those_of_the_gguf_package(python: Path) -> None:
 def test_the_variables_are_those_that_the_server_reads(python: Path) -> None:
     code = "from llama_cpp.server.settings import Settings as s; print(*s.model_fields)"
     done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
-    assert {*done.stdout.upper().split(), "CONFIG_FILE"} == ITS_VARIABLES
+    assert {*done.stdout.upper().split(), "CONFIG_FILE"} == SETTING_VARIABLES
 
 
 @pytest.mark.parametrize("question", ANSWERS)

@@ -213,9 +213,7 @@ def test_after_kill_9_of_the_engine_it_is_there_again(server: Served) -> None:
     assert server.engine() != engine
     with server.client() as client:
         assert ask(client)["message"]["content"] == ANSWERS[QUESTION]
-    assert re.search(
-        r"ragkit: vllm ended with .* it is started again in 1 s", server.log.read_text()
-    )
+    assert re.search(r"ragkit: vllm ended with .* it starts again in 1 s", server.log.read_text())
 
 
 def test_vllm_knows_every_option() -> None:

@@ -1,1 +1,1 @@
-"""What fits on which hardware, from a model's configuration alone: no weights are downloaded."""
+"""Plan what fits on a machine, from a model's configuration, without downloading weights."""

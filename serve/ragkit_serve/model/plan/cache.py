@@ -1,7 +1,4 @@
-"""The KV cache's bytes by architecture: what the tokens of a sequence leave behind in each layer.
-
-Arithmetic over a configuration.
-"""
+"""Compute the size of the KV cache from a model's configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from ragkit_serve.model.plan.config import layer_configs
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-# Those whose cache the tests compare with the one that transformers fills, or with a paper.
+# Architectures whose cache the tests compare with the one that transformers fills, or with a paper.
 CHECKED: Final = frozenset(
     """
     bloom cohere2 deepseek_v2 deepseek_v3 ernie4_5 falcon gemma gemma2 gemma3_text gemma4_text glm
@@ -29,10 +26,10 @@ _FULL: Final = "full_attention"
 
 @dataclass(frozen=True, slots=True)
 class KVCache:
-    """Bytes for each token: of all layers that see every token, and of all that see a window.
+    """Bytes for each token: of all layers with full attention, and of all layers with a window.
 
-    `fixed` is what a sequence takes whatever its length. GPUs that share a model share the cache
-    by `parts` at most; beyond that each holds copies.
+    `fixed` counts bytes for each sequence, whatever its length. GPUs that share a model divide the
+    cache into at most `parts`; more GPUs hold copies.
     """
 
     full: int
@@ -46,7 +43,7 @@ class KVCache:
         return self.fixed + self.full * tokens + self.windowed * min(tokens, self.window)
 
     def on_each(self, gpus: int) -> Self:
-        """Return what each of so many GPUs holds."""
+        """Return the share of each of so many GPUs."""
         shared = min(gpus, self.parts)
         return replace(
             self,
@@ -56,51 +53,54 @@ class KVCache:
         )
 
 
-def kv_cache(config: PretrainedConfig, *, bytes_each: int = 2) -> KVCache:
-    """Work out the KV cache of a language model; `bytes_each` is 1 for FP8.
+def kv_cache(config: PretrainedConfig, *, number_bytes: int = 2) -> KVCache:
+    """Compute the KV cache of a language model; `number_bytes` is 1 for FP8.
 
-    A layer keeps a key and a value of each KV head for each token: 2 x heads x head size
-    (arXiv 2305.13245). Multi-head latent attention keeps one compressed vector and the rotary part
-    of the key instead (arXiv 2405.04434), on every GPU. Layers with a sliding window keep no more
-    than that; those with gated delta rules keep a matrix of each head and the last inputs of a
-    convolution (arXiv 2412.06464), taken as 32 and 16 bits. Raises ModelError for other states.
+    A layer stores a key and a value of each KV head for each token: 2 x heads x head size
+    (arXiv 2305.13245). Multi-head latent attention stores one compressed vector and the rotary part
+    of the key instead (arXiv 2405.04434), on every GPU. Layers with a sliding window store no more
+    tokens than that; layers with gated delta rules store a matrix of each head and the last inputs
+    of a convolution (arXiv 2412.06464), in 32 and 16 bits. Raises ModelError for other layers.
     """
     kinds = _kinds(config)
     rank = getattr(config, "kv_lora_rank", None)
     if rank and set(kinds) == {"full_attention"}:
-        each = (int(rank) + int(config.qk_rope_head_dim)) * bytes_each
-        return KVCache(full=len(kinds) * each)
+        layer_bytes = (int(rank) + int(config.qk_rope_head_dim)) * number_bytes
+        return KVCache(full=len(kinds) * layer_bytes)
     full = windowed = fixed = 0
     parts = []
-    for layer, kind in zip(_keeping(config), kinds, strict=False):
+    for layer, kind in zip(_caching_layers(config), kinds, strict=False):
         if kind == "linear_attention":
             fixed += _state_bytes(layer)
             continue
         heads = _kv_heads(layer)
         parts.append(heads)
-        each = 2 * heads * _head_size(layer) * bytes_each
-        full, windowed = (full + each, windowed) if kind == _FULL else (full, windowed + each)
+        layer_bytes = 2 * heads * _head_size(layer) * number_bytes
+        if kind == _FULL:
+            full += layer_bytes
+        else:
+            windowed += layer_bytes
     window = _window(config) if windowed else 0
     return KVCache(full, windowed, window, fixed, parts=min(parts, default=1))
 
 
-def _keeping(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """Return the configuration of each layer with a cache of its own.
+def _caching_layers(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """Return the configuration of each layer that has a cache.
 
-    The last layers may use the cache of those before them (Gemma 3n, Gemma 4).
+    The last layers may use the cache of previous layers (Gemma 3n, Gemma 4).
     """
     layers = layer_configs(config)
     return layers[: len(layers) - int(getattr(config, "num_kv_shared_layers", None) or 0)]
 
 
 def _kv_heads(config: PretrainedConfig) -> int:
-    """Return how many heads of a layer keep keys and values."""
+    """Return the number of heads of a layer that store keys and values."""
     if config.model_type == "falcon" and config.new_decoder_architecture:
         return int(config.num_kv_heads)
     if getattr(config, "multi_query", False):  # Falcon, GPT-BigCode
         return 1
     heads = getattr(config, "num_key_value_heads", None)
-    return int(heads or getattr(config, "num_attention_heads", None) or 0) or _other(config)
+    return int(heads or getattr(config, "num_attention_heads", None) or 0) or _unknown_heads(config)
 
 
 def _head_size(config: PretrainedConfig) -> int:
@@ -114,7 +114,7 @@ def _window(config: PretrainedConfig) -> int:
 
 
 def _kinds(config: PretrainedConfig) -> list[str]:
-    """Name what each layer attends to. Raises ModelError for what has no plan."""
+    """Return the kind of attention of each layer. Raises ModelError for unknown kinds."""
     kinds = list(getattr(config, "layer_types", None) or ())
     if not kinds:
         # Qwen's older configurations name a window that they do not use.
@@ -122,15 +122,15 @@ def _kinds(config: PretrainedConfig) -> list[str]:
         kinds = ["sliding_attention" if uses else _FULL] * int(config.num_hidden_layers)
     if not _window(config):
         kinds = [_FULL if kind == "sliding_attention" else kind for kind in kinds]
-    known = {_FULL, "sliding_attention", "chunked_attention", "linear_attention"}
-    strange = next((kind for kind in kinds if kind not in known), None)
-    if strange or getattr(config, "layers_block_type", None):
-        raise _no_plan(config, strange or "state-space")
+    supported = {_FULL, "sliding_attention", "chunked_attention", "linear_attention"}
+    unknown = next((kind for kind in kinds if kind not in supported), None)
+    if unknown or getattr(config, "layers_block_type", None):
+        raise _no_plan(config, unknown or "state-space")
     return kinds
 
 
 def _state_bytes(config: PretrainedConfig) -> int:
-    """Return the bytes that a layer of gated delta rules keeps for a sequence."""
+    """Return the bytes that a layer of gated delta rules stores for a sequence."""
     if not getattr(config, "linear_num_value_heads", None):
         raise _no_plan(config, "state-space")
     keys = config.linear_num_key_heads * config.linear_key_head_dim
@@ -139,12 +139,12 @@ def _state_bytes(config: PretrainedConfig) -> int:
     return int(last + values * config.linear_key_head_dim * 4)
 
 
-def _other(config: PretrainedConfig) -> int:
+def _unknown_heads(config: PretrainedConfig) -> int:
     raise _no_plan(config, "other")
 
 
 def _no_plan(config: PretrainedConfig, kind: str) -> ModelError:
     return ModelError(
-        f"architecture {config.model_type!r} has {kind} layers, of whose memory nothing is known"
-        " here: start the server and read its log, or plan for a model with attention alone"
+        f"architecture {config.model_type!r} has {kind} layers, whose memory cannot be"
+        " computed: start the server and read its log, or plan for a model with attention alone"
     )

@@ -1,4 +1,4 @@
-"""The commands that serve a row of a plan as it was planned, options named as vLLM names them."""
+"""Write the commands that serve a row of a plan."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import PurePath
 from ragkit_serve.model.plan.fit import Plan, Row
 from ragkit_serve.model.plan.memory import GIB
 
-# What makes the checkpoint that a scheme needs, and the --quantization that is made while loading.
-_MADE = {"w8a8": "w8a8", "w4a16": "w4a16"}
+# The schemes of `ragkit model quantize`, and those that vLLM makes while loading.
+_QUANTIZED = {"w8a8": "w8a8", "w4a16": "w4a16"}
 _WHILE_LOADING = frozenset({"fp8", "bitsandbytes"})
 
 
@@ -20,26 +20,26 @@ def commands(model: str, row: Row, plan: Plan) -> tuple[str, ...]:
         name = f"{PurePath(model).name}-{scheme.name.removeprefix('gguf ')}.gguf"
         served = f"ragkit model serve {shlex.quote(name)} --engine llamacpp"
         return (f"{served} --max-model-len {plan.context}",)
-    if not scheme.stored and scheme.name in _MADE:
-        made = _MADE[scheme.name]
-        folder = f"{PurePath(model).name}-{made}"
-        first = f"ragkit model quantize {shlex.quote(model)} --scheme {made} --calibration FILE"
+    if not scheme.stored and scheme.name in _QUANTIZED:
+        output = _QUANTIZED[scheme.name]
+        folder = f"{PurePath(model).name}-{output}"
+        first = f"ragkit model quantize {shlex.quote(model)} --scheme {output} --calibration FILE"
         return (first, " ".join(["ragkit model serve", shlex.quote(folder), *flags(row, plan)]))
     return (" ".join(["ragkit model serve", shlex.quote(model), *flags(row, plan)]),)
 
 
 def flags(row: Row, plan: Plan) -> list[str]:
-    """List vLLM's options for a row, name and value together."""
-    wish, scheme = plan.wish, row.scheme
-    parts = [f"--max-model-len {plan.context}", f"--max-num-seqs {wish.concurrency}"]
+    """Return vLLM's options for a row, each with its value."""
+    target, scheme = plan.target, row.scheme
+    parts = [f"--max-model-len {plan.context}", f"--max-num-seqs {target.concurrency}"]
     if scheme.name in _WHILE_LOADING and not scheme.stored:
         parts.append(f"--quantization {scheme.name}")
-    if wish.fp8_cache:
+    if target.fp8_cache:
         parts.append("--kv-cache-dtype fp8")
-    if wish.on_gpu:
+    if target.on_gpu:
         parts.append(f"--gpu-memory-utilization {plan.share:g}")
     else:
         parts.append(f"--cpu-kv-cache-gib {max(1, -(-row.cache // GIB))}")
-    if wish.gpus > 1:
-        parts.append(f"--tensor-parallel-size {wish.gpus}")
+    if target.gpus > 1:
+        parts.append(f"--tensor-parallel-size {target.gpus}")
     return parts

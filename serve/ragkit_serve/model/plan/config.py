@@ -1,6 +1,6 @@
-"""A model's configuration: from its folder, a config.json, the hub's cache, or the hub.
+"""Read a model's configuration from its folder, a config.json, the hub's cache, or the hub.
 
-Only small files are fetched, never weights. It knows nothing of memory.
+Only small files are fetched, never weights.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 FILE: Final = "config.json"
 INDEX: Final = "model.safetensors.index.json"
 FETCH_TIMEOUT_S: Final = 10.0  # arbitrary; the files have a few KB
-# Models with code of their own whose shape is another's: internlm2 packs query, key and value into
-# one matrix of the same size (its modeling_internlm2.py, and vLLM's internlm2.py).
+# Models that bring code, by an architecture of the same shape: internlm2 packs query, key and
+# value into one matrix of the same size (its modeling_internlm2.py, and vLLM's internlm2.py).
 _SAME_SHAPE: Final = {"internlm2": "llama"}
-_MOST_LAYERS: Final = 1000  # arbitrary; beyond it a configuration is taken for a mistake
+_MAX_LAYERS: Final = 1000  # arbitrary; more are taken for a mistake in the configuration
 
 
 def read_config(model: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def read_config(model: str) -> dict[str, Any]:
     path = Path(model).expanduser()
     if path.suffix.lower() == ".gguf":
         raise UsageError(
-            f"{model} is a GGUF file, which has no config.json: plan for the model it was made from"
+            f"{model} is a GGUF file, which has no config.json: plan for its original model"
         )
     if path.is_dir():
         path /= FILE
@@ -43,10 +43,10 @@ def read_config(model: str) -> dict[str, Any]:
 
 
 def stored_bytes(model: str) -> int | None:
-    """Return the bytes of a model's safetensors files, None where nothing tells them.
+    """Return the bytes of a model's safetensors files, None where they are unknown.
 
-    A folder's files are looked at; of a model on the hub the index is read, which models in a
-    single file do not have.
+    They are those of a folder's files, or of a model's index on the hub; a model in a single file
+    has no index.
     """
     path = Path(model).expanduser()
     if path.exists():
@@ -56,13 +56,13 @@ def stored_bytes(model: str) -> int | None:
         index = json.loads(_from_hub(model, INDEX))
         return int(index["metadata"]["total_size"]) or None
     except (ModelError, ValueError, KeyError, TypeError):
-        return None  # the estimate serves
+        return None  # the caller estimates
 
 
 def parse_config(config: dict[str, Any]) -> PretrainedConfig:
-    """Have transformers understand a configuration.
+    """Parse a configuration with transformers.
 
-    Raises ModelError for an architecture that it does not know.
+    Raises ModelError for an unknown architecture or unusable values.
     """
     from huggingface_hub.errors import StrictDataclassError
     from transformers import CONFIG_MAPPING, AutoConfig
@@ -80,17 +80,18 @@ def parse_config(config: dict[str, Any]) -> PretrainedConfig:
         parsed = AutoConfig.for_model(kind, **values)
         layers = int(parsed.get_text_config().num_hidden_layers)
     except (*wrong, StrictDataclassError) as error:
-        said = " ".join(str(error).split())[:120]
+        message = " ".join(str(error).split())[:120]
         raise ModelError(
-            f"the configuration of architecture {kind!r} is odd ({said}): check its config.json"
+            f"the configuration of architecture {kind!r} cannot be used ({message}): check its"
+            " config.json"
         ) from error
-    if not 0 < layers <= _MOST_LAYERS:
+    if not 0 < layers <= _MAX_LAYERS:
         raise ModelError(f"the configuration asks for {layers} layers: check its config.json")
     return parsed
 
 
 def layer_configs(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """Return each layer's configuration: in some architectures (Gemma 4) they differ."""
+    """Return the configuration of each layer; in some architectures (Gemma 4) they differ."""
     if getattr(config, "is_heterogeneous", False):
         return list(config.per_layer_config)
     return [config] * int(config.num_hidden_layers)
@@ -98,12 +99,12 @@ def layer_configs(config: PretrainedConfig) -> list[PretrainedConfig]:
 
 def _config_from_hub(model: str) -> bytes:
     if model.startswith((".", "~", "/")) or model.count("/") > 1:
-        raise _nowhere(model)
+        raise _not_a_model(model)
     return _from_hub(model, FILE)
 
 
 def _from_hub(model: str, file: str) -> bytes:
-    """Take a file from the hub's cache, or fetch it, trying once."""
+    """Read a file from the hub's cache, or fetch it with one request."""
     import httpx
     from huggingface_hub import constants, get_token, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -111,10 +112,10 @@ def _from_hub(model: str, file: str) -> bytes:
     try:
         return Path(hf_hub_download(model, file, local_files_only=True)).read_bytes()
     except HFValidationError as error:
-        raise _nowhere(model) from error
+        raise _not_a_model(model) from error
     except LocalEntryNotFoundError as error:
         if constants.HF_HUB_OFFLINE:
-            raise _not_given(model, "HF_HUB_OFFLINE is set") from error
+            raise _unavailable(model, "HF_HUB_OFFLINE is set") from error
     token = get_token()
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     url = hf_hub_url(model, file)
@@ -122,20 +123,20 @@ def _from_hub(model: str, file: str) -> bytes:
         answer = httpx.get(url, headers=headers, follow_redirects=True, timeout=FETCH_TIMEOUT_S)
         answer.raise_for_status()
     except httpx.HTTPStatusError as error:
-        raise _not_given(model, f"the hub answers {error.response.status_code}") from error
+        raise _unavailable(model, f"the hub answers {error.response.status_code}") from error
     except httpx.HTTPError as error:
-        raise _not_given(model, "the hub cannot be reached") from error
+        raise _unavailable(model, "the hub cannot be reached") from error
     return answer.content
 
 
-def _not_given(model: str, why: str) -> ModelError:
+def _unavailable(model: str, reason: str) -> ModelError:
     return ModelError(
-        f"the configuration of {model} is not in the local cache, and {why}: check the name and the"
-        " network, or name a folder with its config.json"
+        f"the configuration of {model} is not in the local cache, and {reason}: check the name"
+        " and the network, or name a folder with its config.json"
     )
 
 
-def _nowhere(model: str) -> UsageError:
+def _not_a_model(model: str) -> UsageError:
     return UsageError(
         f"{model!r} is neither a folder with a config.json, nor such a file, nor a hub name: name"
         " one of them"

@@ -1,4 +1,4 @@
-"""What fits: weights, KV cache and helpers against the memory there is, for each quantization."""
+"""Plan for each quantization whether weights, KV cache and helpers fit into the memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CONTEXT = 8192  # arbitrary: a RAG prompt with room for its answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What is wanted: bytes of memory on each of `gpus` devices, tokens of context, sequences.
+class Target:
+    """The hardware and the load to plan for; `memory_bytes` is that of each of `gpus` devices.
 
-    `context` None is 8192, or the model's limit. `share` is the part of the memory that the engine
-    may take at most; `others_bytes` what an embedding model and a reranker take of the first
+    `context` None is 8192, or the model's limit. `share` is the largest part of the memory that
+    the engine may take; `others_bytes` is taken by an embedding model and a reranker on the first
     device. `quantization` is one of `ragkit model serve`'s; None compares all.
     """
 
@@ -42,10 +42,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantization: bytes on each device, and how much context is left for it.
+    """One quantization: its bytes on each device, and the context that fits beside them.
 
-    `longest` are the tokens that each of the wanted sequences could have, 0 when the weights alone
-    do not fit; `fits` says whether that is as many as wanted.
+    `longest` is how many tokens each requested sequence could have, 0 when the weights alone do
+    not fit; `fits` says whether that is enough.
     """
 
     scheme: Scheme
@@ -61,11 +61,11 @@ class Row:
 class Plan:
     """A model's size and its rows, the most exact number format first.
 
-    `cache` is on each device; `checked` says whether the architecture's cache has been compared
-    with a real one; `share` is the engine's part of the memory, after what the others take.
+    `cache` is that of each device; `checked` says whether the architecture's cache was compared
+    with a real one; `share` is the engine's part of the memory, without the helpers' part.
     """
 
-    wish: Wish
+    target: Target
     size: Size
     rows: Sequence[Row]
     cache: KVCache
@@ -76,112 +76,111 @@ class Plan:
 
     @property
     def best(self) -> Row | None:
-        """The row to take: the most exact on a GPU, the smallest on a CPU, as it is the fastest.
+        """Return the most exact row that fits a GPU, or the smallest, the fastest, that fits a CPU.
 
-        A CPU reads every weight from its memory for each token. llama.cpp, which answers one
-        question at a time, is taken only where no more are wanted.
+        A CPU reads every weight from its memory for each token. llama.cpp answers one question at
+        a time, so its rows count only where the concurrency is 1.
         """
         fitting = [row for row in self.rows if row.fits and self._answers(row)]
-        if self.wish.on_gpu:
+        if self.target.on_gpu:
             return fitting[0] if fitting else None
         return fitting[-1] if fitting else None  # w4a16, or Q4_K_M
 
     @property
     def one_at_a_time(self) -> Row | None:
-        """The row that would fit on llama.cpp if one answer at a time were enough."""
+        """Return the row of llama.cpp that would fit if one answer at a time were enough."""
         return next((row for row in self.rows if row.fits and not self._answers(row)), None)
 
     @property
     def longest(self) -> int:
-        """The most tokens that each of the wanted sequences can have in any row."""
+        """Return the largest number of tokens that each requested sequence can have in any row."""
         return max((row.longest for row in self.rows if self._answers(row)), default=0)
 
     def _answers(self, row: Row) -> bool:
-        return self.wish.concurrency == 1 or not row.scheme.llamacpp
+        return self.target.concurrency == 1 or not row.scheme.llamacpp
 
 
-def make_plan(config: dict[str, Any], wish: Wish, *, files_bytes: int | None = None) -> Plan:
+def make_plan(config: dict[str, Any], target: Target, *, files_bytes: int | None = None) -> Plan:
     """Plan for a config.json's values. Raises UsageError, ModelError.
 
-    A checkpoint that is quantized already has one row: its own, as large as its files if
-    `files_bytes` says so.
+    A quantized checkpoint has one row, of the size `files_bytes` where that is known.
     """
     parsed = parse_config(config)
     text: PretrainedConfig = parsed.get_text_config()
     stored = stored_scheme(config)
     limit = max(0, int(getattr(text, "max_position_embeddings", None) or 0))
-    context = _context(wish.context, limit)
-    size = model_size(parsed, left=stored.left if stored else ())
-    cache = kv_cache(text, bytes_each=1 if wish.fp8_cache else 2).on_each(wish.gpus)
-    _check_gpus(text, wish.gpus, cache.parts)
-    share = _share(wish)
+    context = _context(target.context, limit)
+    size = model_size(parsed, unquantized=stored.unquantized if stored else ())
+    cache = kv_cache(text, number_bytes=1 if target.fp8_cache else 2).on_each(target.gpus)
+    _check_gpus(text, target.gpus, cache.parts)
+    share = _share(target)
     rows = []
-    for scheme in _schemes(stored, wish):
-        whole = files_bytes if stored and files_bytes else weight_bytes(size, scheme)
-        rows.append(_row(text, scheme, whole, wish, context, limit or context, share))
+    for scheme in _schemes(stored, target):
+        total = files_bytes if stored and files_bytes else weight_bytes(size, scheme)
+        rows.append(_row(text, scheme, total, target, context, limit or context, share))
     kind = str(text.model_type)
-    return Plan(wish, size, rows, cache, context, share, kind, checked=kind in CHECKED)
+    return Plan(target, size, rows, cache, context, share, kind, checked=kind in CHECKED)
 
 
-def _schemes(stored: Scheme | None, wish: Wish) -> list[Scheme]:
+def _schemes(stored: Scheme | None, target: Target) -> list[Scheme]:
     """Choose the rows. Raises UsageError for a quantization that the checkpoint rules out."""
-    wanted = wish.quantization
+    name = target.quantization
     if stored is None:
-        there = [scheme for scheme in SCHEMES if wish.on_gpu or scheme.on_cpu]
-        found = [scheme for scheme in there if wanted is None or wanted in scheme.options]
-        if not found:
-            known = dict.fromkeys(option for scheme in there for option in scheme.options)
+        available = [scheme for scheme in SCHEMES if target.on_gpu or scheme.on_cpu]
+        schemes = [scheme for scheme in available if name is None or name in scheme.options]
+        if not schemes:
+            options = dict.fromkeys(option for scheme in available for option in scheme.options)
             raise UsageError(
-                f"there is no plan for --quantization {wanted!r} here: choose one of"
-                f" {', '.join(known)}"
+                f"there is no plan for --quantization {name!r} here: choose one of"
+                f" {', '.join(options)}"
             )
-        return found
-    if wanted not in {None, stored.name}:
+        return schemes
+    if name not in {None, stored.name}:
         raise UsageError(
-            f"the checkpoint is quantized by {stored.name}, not by {wanted}: leave --quantization"
+            f"the checkpoint is quantized by {stored.name}, not by {name}: leave --quantization"
             " out, or plan for the original model"
         )
     return [stored]
 
 
-def _share(wish: Wish) -> float:
-    """Return the engine's part of the memory, in hundredths: the helpers keep theirs.
+def _share(target: Target) -> float:
+    """Return the engine's part of the memory, in hundredths, without the helpers' part.
 
-    vLLM takes its part of the whole memory, and does not start when less than that is free.
+    vLLM takes its part of the total memory, and does not start when less than that is free.
     """
-    free = 1 - wish.others_bytes / wish.memory_bytes
-    return max(0.0, min(wish.share, math.floor(free * 100) / 100))
+    free = 1 - target.others_bytes / target.memory_bytes
+    return max(0.0, min(target.share, math.floor(free * 100) / 100))
 
 
 def _row(
     config: PretrainedConfig,
     scheme: Scheme,
-    whole: int,
-    wish: Wish,
+    total: int,
+    target: Target,
     context: int,
     limit: int,
     share: float,
 ) -> Row:
-    sequences = 1 if scheme.llamacpp else wish.concurrency
-    fp8 = wish.fp8_cache and not scheme.llamacpp
-    cache = kv_cache(config, bytes_each=1 if fp8 else 2).on_each(wish.gpus)
-    weights = -(-whole // wish.gpus)
+    sequences = 1 if scheme.llamacpp else target.concurrency
+    fp8 = target.fp8_cache and not scheme.llamacpp
+    cache = kv_cache(config, number_bytes=1 if fp8 else 2).on_each(target.gpus)
+    weights = -(-total // target.gpus)
     working = working_bytes(
         config,
         sequences=sequences,
-        memory_bytes=wish.memory_bytes,
-        gpus=wish.gpus,
-        on_gpu=wish.on_gpu,
+        memory_bytes=target.memory_bytes,
+        gpus=target.gpus,
+        on_gpu=target.on_gpu,
         llamacpp=scheme.llamacpp,
     )
-    room = int(wish.memory_bytes * share) - weights - working
+    room = int(target.memory_bytes * share) - weights - working
     needed = cache.sequence_bytes(context) * sequences
     longest = _longest(cache, room // sequences, limit)
     return Row(scheme, weights, needed, working, room - needed, longest, room >= needed)
 
 
 def _longest(cache: KVCache, room: int, limit: int) -> int:
-    """Return the most tokens of one sequence, at most `limit`, whose cache is within the room."""
+    """Return how many tokens of one sequence, at most `limit`, have a cache within the room."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
@@ -190,14 +189,14 @@ def _longest(cache: KVCache, room: int, limit: int) -> int:
     return low
 
 
-def _context(wanted: int | None, limit: int) -> int:
-    if limit and wanted and wanted > limit:
-        raise UsageError(f"the model reads at most {limit} tokens, not {wanted}: ask for less")
-    return wanted or min(_CONTEXT, limit or _CONTEXT)
+def _context(requested: int | None, limit: int) -> int:
+    if limit and requested and requested > limit:
+        raise UsageError(f"the model reads at most {limit} tokens, not {requested}: ask for less")
+    return requested or min(_CONTEXT, limit or _CONTEXT)
 
 
 def _check_gpus(config: PretrainedConfig, gpus: int, parts: int) -> None:
-    """Raise UsageError where vLLM could not share the attention heads evenly."""
+    """Raise UsageError where vLLM cannot divide the attention heads evenly."""
     heads = int(getattr(config, "num_attention_heads", None) or parts)
     if heads % gpus or (parts % gpus and gpus % parts):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""How much memory there is, as cards are sold or the machine says, and what helpers take of it."""
+"""Read the amount of memory to plan for, and estimate the memory of helper models."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _USABLE: Final = 0.99
 
 
 def memory(gpu: str | None, ram: str | None, *, gpus: int = 1) -> tuple[bool, int]:
-    """Return whether it is a GPU's, and the bytes of the memory. Raises UsageError, ModelError.
+    """Return whether the memory is a GPU's, and its bytes. Raises UsageError, ModelError.
 
-    A card's GB are GiB, as they are sold. The driver is asked for so many `gpus`.
+    A card sold with 24 GB has 24 GiB. With `gpu` "auto" the driver must see so many `gpus`.
     """
     if (gpu is None) == (ram is None):
         raise UsageError("say what to plan for: --gpu 24GB (or auto), or --ram 16GB")
@@ -45,10 +45,10 @@ def parse_bytes(text: str) -> int:
 
 
 def helpers_bytes(model: str) -> int:
-    """Return what an embedding model or a reranker takes: 16-bit weights, and as much to work in.
+    """Estimate the bytes of an embedding model or a reranker: 16-bit weights and working memory.
 
-    Half a GiB at least for the working memory of its batches; arbitrary. Raises UsageError,
-    ModelError.
+    The working memory is as large as the weights, but at least half a GiB; arbitrary. Raises
+    UsageError, ModelError.
     """
     from ragkit.embed.find import find_model, is_packaged
     from ragkit_serve.model.plan.config import parse_config, read_config
@@ -60,7 +60,7 @@ def helpers_bytes(model: str) -> int:
 
 
 def process_bytes(*, on_gpu: bool) -> int:
-    """Return what ragkit's own process takes of a GPU for its context: half a GiB, arbitrary."""
+    """Return the bytes of ragkit's process on a GPU for its context: half a GiB, arbitrary."""
     return GIB // 2 if on_gpu else 0
 
 
@@ -68,14 +68,16 @@ def _ask_driver(gpus: int) -> int:
     """Return the memory of the smallest GPU that nvidia-smi sees. Raises ModelError, UsageError."""
     program = shutil.which("nvidia-smi")
     if program is None:
-        raise ModelError("there is no nvidia-smi to ask: say how much memory, as in --gpu 24GB")
+        raise ModelError("nvidia-smi is not installed: name the amount of memory, as in --gpu 24GB")
     query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
-        found = [int(line) * 2**20 for line in done.stdout.split()]
-        smallest = min(found)
+        sizes = [int(line) * 2**20 for line in done.stdout.split()]
+        smallest = min(sizes)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise ModelError("nvidia-smi sees no GPU: say how much, as in --gpu 24GB") from error
-    if len(found) < gpus:
-        raise UsageError(f"nvidia-smi sees {len(found)} GPUs, not {gpus}: correct --gpus")
+        raise ModelError(
+            "nvidia-smi sees no GPU: name the amount of memory, as in --gpu 24GB"
+        ) from error
+    if len(sizes) < gpus:
+        raise UsageError(f"nvidia-smi sees {len(sizes)} GPUs, not {gpus}: correct --gpus")
     return smallest

@@ -1,7 +1,4 @@
-"""Bytes on the hardware: the weights of a number format, and what running takes beside them.
-
-Arithmetic over a configuration; it decides nothing.
-"""
+"""Compute the bytes of the weights in a number format, and of the working memory beside them."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ _SAMPLED_BYTES: Final = 2 + 4 + 4 + 8 + 4
 
 
 def weight_bytes(size: Size, scheme: Scheme) -> int:
-    """Return the bytes of the weights: what a checkpoint's files hold, within a percent or two."""
-    return round((size.linear * scheme.linear_bits + size.rest * scheme.rest_bits) / 8)
+    """Return the bytes of the weights, within a percent or two of a checkpoint's files."""
+    return round((size.linear * scheme.linear_bits + size.other * scheme.other_bits) / 8)
 
 
 def working_bytes(
@@ -42,7 +39,7 @@ def working_bytes(
     on_gpu: bool = True,
     llamacpp: bool = False,
 ) -> int:
-    """Estimate what running takes besides weights and KV cache: rather too much than too little.
+    """Estimate the memory besides weights and KV cache, rather too high than too low.
 
     The activations of one step (the residual stream with its projections, and what the widest
     layer needs, for each expert that a token is sent to), the logits of all sequences, and the
@@ -65,8 +62,8 @@ def _step(config: PretrainedConfig, tokens: int) -> int:
 
 
 def _widest(layer: PretrainedConfig, hidden: int) -> int:
-    """Return how many numbers the feed-forward part of a layer holds for a token."""
+    """Return the largest number of values that a layer's feed-forward part holds for a token."""
     inner = int(getattr(layer, "intermediate_size", None) or 4 * hidden)
     experts = int(getattr(layer, "num_experts_per_tok", None) or 0)
-    one = int(getattr(layer, "moe_intermediate_size", None) or inner)
-    return max(3 * inner, experts * (3 * one + hidden))
+    expert_inner = int(getattr(layer, "moe_intermediate_size", None) or inner)
+    return max(3 * inner, experts * (3 * expert_inner + hidden))

@@ -1,7 +1,4 @@
-"""Number formats of weights: the ones to choose from, and the one a checkpoint is stored in.
-
-It knows how many bits a parameter takes, and nothing of models or of memory.
-"""
+"""Number formats of weights: those to choose from, and that of a stored checkpoint."""
 
 from __future__ import annotations
 
@@ -16,23 +13,23 @@ from ragkit.errors import UsageError
 class Scheme:
     """A number format of the weights: bits of a linear layer's parameter, scales included.
 
-    `rest_bits` is for the other parameters. `needs` is what the hardware or the engine must have,
-    `options` the values of `--quantization` that mean it. `left` are the modules that a stored
-    checkpoint has not quantized.
+    `other_bits` counts for the other parameters. `needs` names what the hardware or engine must
+    have, `options` the values of `--quantization` that mean it. `unquantized` are modules that a
+    stored checkpoint left in 16 bits.
     """
 
     name: str
     linear_bits: float
-    rest_bits: float = 16
+    other_bits: float = 16
     needs: str = ""
     options: tuple[str, ...] = ()
     on_cpu: bool = True
     stored: bool = False
-    left: tuple[str, ...] = ()
+    unquantized: tuple[str, ...] = ()
 
     @property
     def llamacpp(self) -> bool:
-        """Whether llama.cpp runs it, and not vLLM."""
+        """Whether llama.cpp runs it instead of vLLM."""
         return self.name.startswith("gguf")
 
 
@@ -64,45 +61,52 @@ SCHEMES: Final = (
 
 
 def stored_scheme(config: Mapping[str, Any]) -> Scheme | None:
-    """Return the format in which a checkpoint's weights are stored already, None for 16 bits.
+    """Return the format of a stored checkpoint's weights, None for 16 bits.
 
-    Raises UsageError for a format that is not known here.
+    Raises UsageError for an unknown format.
 
     >>> stored_scheme({"quantization_config": {"quant_method": "awq", "bits": 4}}).linear_bits
     4.15625
     """
     text = config.get("text_config") or {}
-    own = config.get("quantization_config") or text.get("quantization_config")
-    if not own:
+    section = config.get("quantization_config") or text.get("quantization_config")
+    if not section:
         return None
-    method = str(own.get("quant_method") or "unknown").lower().replace("_", "-")
-    bits = _bits(method, own)
+    method = str(section.get("quant_method") or "unknown").lower().replace("_", "-")
+    bits = _bits(method, section)
     if bits is None:
         raise UsageError(
-            f"the checkpoint is quantized by {method} in a way for which there is no plan: plan for"
+            f"the checkpoint is quantized by {method} in a format that is not known here: plan for"
             " the original model instead"
         )
-    return Scheme(method, bits, needs="the checkpoint as it is", stored=True, left=_left(own))
+    return Scheme(
+        method,
+        bits,
+        needs="the checkpoint as it is",
+        stored=True,
+        unquantized=_unquantized(section),
+    )
 
 
-def _bits(method: str, own: Mapping[str, Any]) -> float | None:
+def _bits(method: str, section: Mapping[str, Any]) -> float | None:
     """Return the bits of a quantized weight with its share of the scales, None if unknown."""
     if method in {"awq", "gptq"}:
-        return _grouped(own.get("bits") or own.get("w_bit") or 4, own.get("group_size", 128), 16)
+        bits = section.get("bits") or section.get("w_bit") or 4
+        return _grouped(bits, section.get("group_size", 128), 16)
     if method in {"fp8", "fbgemm-fp8"}:
-        rows, columns = own.get("weight_block_size") or (1, 4096)
+        rows, columns = section.get("weight_block_size") or (1, 4096)
         return 8 + 32 / (rows * columns)
     if method == "bitsandbytes":
-        return 8 + 16 / 4096 if own.get("load_in_8bit") else 4 + 32 / 64
+        return 8 + 16 / 4096 if section.get("load_in_8bit") else 4 + 32 / 64
     if method == "compressed-tensors":
-        return _compressed(own)
+        return _compressed(section)
     # An 8-bit scale for each 32, or each 16: OCP Microscaling Formats 1.0, NVIDIA's NVFP4.
-    named = {"mxfp4": 4 + 8 / 32, "FP8": 8.0, "NVFP4": 4 + 8 / 16}
-    return named.get(str(own.get("quant_algo")) if method == "modelopt" else method)
+    by_name = {"mxfp4": 4 + 8 / 32, "FP8": 8.0, "NVFP4": 4 + 8 / 16}
+    return by_name.get(str(section.get("quant_algo")) if method == "modelopt" else method)
 
 
-def _compressed(own: Mapping[str, Any]) -> float | None:
-    for group in (own.get("config_groups") or {}).values():
+def _compressed(section: Mapping[str, Any]) -> float | None:
+    for group in (section.get("config_groups") or {}).values():
         weights = group.get("weights") or {}
         bits = weights.get("num_bits")
         if bits in {4, 8}:
@@ -112,13 +116,13 @@ def _compressed(own: Mapping[str, Any]) -> float | None:
 
 
 def _grouped(bits: int, group: int | None, scale_bits: int) -> float | None:
-    """Add a scale, and a zero point as wide as a weight, to each group; none: a whole channel."""
+    """Add a scale and a zero point, as wide as a weight, to each group; 0 is a channel of 4096."""
     if not isinstance(bits, int) or not 2 <= bits <= 8:
         return None
     return bits + (scale_bits + bits) / (group if group and group > 0 else 4096)
 
 
-def _left(own: Mapping[str, Any]) -> tuple[str, ...]:
+def _unquantized(section: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("modules_to_not_convert", "ignore", "ignored_layers", "llm_int8_skip_modules")
-    found = next((own[name] for name in names if own.get(name)), ())
-    return tuple(str(one) for one in found)
+    modules = next((section[name] for name in names if section.get(name)), ())
+    return tuple(str(module) for module in modules)

@@ -1,6 +1,6 @@
-"""How many parameters a model has, and which of them quantization makes smaller.
+"""Count a model's parameters, and those that quantization makes smaller.
 
-Counted on the very architecture that transformers builds, on a device without memory.
+They are counted on the architecture that transformers builds, on a device without memory.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 _IN_A_LAYER: Final = re.compile(r"\.(layers|h|blocks)\.\d+\.")
-# Routers, gates of shared experts, biases of stacked experts and convolutions stay as they are.
-_STAYS: Final = re.compile(
+# Routers, gates of shared experts, biases of stacked experts and convolutions stay in 16 bits.
+_UNQUANTIZED: Final = re.compile(
     r"(mlp|feed_forward)\.gate\.weight$|router|shared_expert_gate|bias$|conv1d|A_log$"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Numbers of parameters: of the linear layers, which can be quantized, and of the rest.
+    """Numbers of parameters: of the linear layers, which can be quantized, and of all others.
 
-    The rest are embeddings, the output layer, norms, routers, and what reads images or sound, kept
-    at 16 bits by AWQ, GPTQ, FP8 and INT8 checkpoints alike.
+    The others are embeddings, the output layer, norms, routers, and encoders of images or sound,
+    which AWQ, GPTQ, FP8 and INT8 checkpoints all store in 16 bits.
     """
 
     linear: int
-    rest: int
+    other: int
 
     @property
     def parameters(self) -> int:
-        """The number that model cards publish; tied weights count once."""
-        return self.linear + self.rest
+        """Return the number that model cards publish; tied weights count once."""
+        return self.linear + self.other
 
 
-def model_size(config: PretrainedConfig, *, left: Sequence[str] = ()) -> Size:
-    """Count a generating model's parameters, those that read images included.
+def model_size(config: PretrainedConfig, *, unquantized: Sequence[str] = ()) -> Size:
+    """Count the parameters of a language model, encoders of images included.
 
-    `left` are the names or patterns (`re:` for a regular expression) of modules that a quantized
-    checkpoint has left alone. Raises ModelError for what is no language model.
+    `unquantized` are names or patterns (`re:` for a regular expression) of modules that a quantized
+    checkpoint left in 16 bits. Raises ModelError for other models.
     """
     from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM
 
     text: PretrainedConfig = config.get_text_config()
-    named = _parameters(AutoModelForCausalLM, text)
+    parameters = _parameters(AutoModelForCausalLM, text)
     linear = sum(
         weights.numel()
-        for name, weights in named.items()
+        for name, weights in parameters.items()
         if weights.dim() in {2, 3}  # experts are stacked
         and _IN_A_LAYER.search(name)
-        and not _STAYS.search(name)
-        and not _is_left(name, left)
+        and not _UNQUANTIZED.search(name)
+        and not _is_unquantized(name, unquantized)
     )
     if text is not config:
-        named = _parameters(AutoModelForMultimodalLM, config)
-    return Size(linear, sum(weights.numel() for weights in named.values()) - linear)
+        parameters = _parameters(AutoModelForMultimodalLM, config)
+    return Size(linear, sum(weights.numel() for weights in parameters.values()) - linear)
 
 
 def encoder_size(config: PretrainedConfig) -> int:
@@ -72,7 +72,7 @@ def encoder_size(config: PretrainedConfig) -> int:
 
 
 def _parameters(family: type, config: PretrainedConfig) -> dict[str, Parameter]:
-    """Build an architecture without weights; tied ones are named once."""
+    """Return the parameters of an architecture, built without weights; tied ones occur once."""
     import torch
 
     wrong = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError)
@@ -87,14 +87,14 @@ def _parameters(family: type, config: PretrainedConfig) -> dict[str, Parameter]:
     return dict(model.named_parameters())
 
 
-def _is_left(name: str, left: Sequence[str]) -> bool:
-    """Tell whether a parameter is in one of the modules that are named or matched.
+def _is_unquantized(name: str, patterns: Sequence[str]) -> bool:
+    """Tell whether a parameter is in a module that one of the patterns names.
 
     A pattern is as compressed-tensors, Transformers and vLLM write it: `re:.*self_attn.*`,
     `model.layers.*.self_attn`, `model.layers.0.mlp.gate`, or a part such as `o_proj`.
     """
     module = name.removesuffix(".weight")
-    for pattern in left:
+    for pattern in patterns:
         if pattern.startswith("re:"):
             if re.match(pattern[3:], module):
                 return True

@@ -1,1 +1,1 @@
-"""Quantized checkpoints made with llm-compressor, each with a card that says how."""
+"""Make quantized checkpoints with llm-compressor, each with a model card."""

@@ -1,7 +1,6 @@
-"""The texts that a quantization is calibrated on, read from a file of text or of JSON lines.
+"""Read the texts for a calibration from a file of text or of JSON lines.
 
-Read strictly: a line that is not what it should be is an error and never left out silently. Knows
-nothing of tokens; how much of a sample is used is the worker's business.
+A malformed line is an error and is never skipped silently.
 """
 
 import hashlib
@@ -15,9 +14,9 @@ from typing import Any, Final
 
 from ragkit.errors import UsageError
 
-# Arbitrary: below it the statistics of a layer's inputs rest on a few sentences. llm-compressor's
-# own default, and that of `--samples`, is 512.
-LEAST_SAMPLES: Final = 16
+# Arbitrary: with fewer, the statistics of a layer's inputs depend on a few sentences. The default
+# of llm-compressor and of `--samples` is 512.
+MIN_SAMPLES: Final = 16
 _KINDS: Final = (".txt", ".md", ".jsonl")
 
 Sample = Mapping[str, Any]
@@ -25,7 +24,7 @@ Sample = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The drawn samples, each {"text"} or {"messages"}, and what identifies their file."""
+    """The drawn samples, each {"text"} or {"messages"}, with name and hash of their file."""
 
     samples: tuple[Sample, ...]
     name: str
@@ -46,15 +45,15 @@ def read_calibration(file: Path, *, samples: int, seed: int) -> Calibration:
         text = data.decode("utf-8-sig")  # Windows editors write a mark
     except UnicodeDecodeError as error:
         raise UsageError(f"calibration file {file} is not UTF-8: save it as UTF-8") from error
-    read = _json_lines(file, text) if file.suffix.lower() == ".jsonl" else _paragraphs(text)
-    found = list({json.dumps(sample, sort_keys=True): sample for sample in read}.values())
-    if len(found) < LEAST_SAMPLES:
+    parsed = _json_lines(file, text) if file.suffix.lower() == ".jsonl" else _paragraphs(text)
+    distinct = list({json.dumps(sample, sort_keys=True): sample for sample in parsed}.values())
+    if len(distinct) < MIN_SAMPLES:
         raise UsageError(
-            f"calibration file {file} holds {len(found)} different samples: give at least"
-            f" {LEAST_SAMPLES}, better some hundred, of the kind of text that the model will see"
+            f"calibration file {file} holds {len(distinct)} different samples: give at least"
+            f" {MIN_SAMPLES}, better some hundred, of the kind of text that the model will see"
         )
-    drawn = random.Random(seed).sample(found, min(samples, len(found)))  # noqa: S311  repeatable, no secret
-    return Calibration(tuple(drawn), file.name, hashlib.sha256(data).hexdigest(), len(found))
+    drawn = random.Random(seed).sample(distinct, min(samples, len(distinct)))  # noqa: S311  repeatable, no secret
+    return Calibration(tuple(drawn), file.name, hashlib.sha256(data).hexdigest(), len(distinct))
 
 
 def _read(file: Path) -> bytes:
@@ -83,15 +82,15 @@ def _json_lines(file: Path, text: str) -> Iterator[Sample]:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise _wrong(file, number, "is not JSON") from error
+            raise _malformed(file, number, "is not JSON") from error
         if not isinstance(value, dict):
-            raise _wrong(file, number, "is no JSON object")
+            raise _malformed(file, number, "is not a JSON object")
         if isinstance(value.get("text"), str) and value["text"].strip():
             yield {"text": value["text"]}
         elif _are_messages(value.get("messages")):
             yield {"messages": [_message(message) for message in value["messages"]]}
         else:
-            raise _wrong(file, number, "has neither a text nor messages")
+            raise _malformed(file, number, "has neither a text nor messages")
 
 
 def _are_messages(value: object) -> bool:
@@ -112,8 +111,8 @@ def _message(message: Mapping[str, str]) -> Mapping[str, str]:
     return {"role": message["role"], "content": message["content"]}
 
 
-def _wrong(file: Path, number: int, what: str) -> UsageError:
+def _malformed(file: Path, number: int, problem: str) -> UsageError:
     return UsageError(
-        f'calibration file {file}, line {number}, {what}: write {{"text": "..."}} or'
+        f'calibration file {file}, line {number}, {problem}: write {{"text": "..."}} or'
         ' {"messages": [{"role": "user", "content": "..."}]}'
     )

@@ -1,4 +1,4 @@
-"""What a quantized checkpoint says of itself: a model card for people, JSON for programs."""
+"""Write the description of a quantized checkpoint: a model card, and JSON for programs."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ FACTS: Final = "ragkit_quantization.json"
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFacts:
-    """The file that a quantization was calibrated on, and how much of it was used."""
+    """The file of a calibration, and how much of it was used."""
 
     file: str
     sha256: str
@@ -24,9 +24,9 @@ class CalibrationFacts:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationFacts:
-    """Everything that the card says; sizes are the bytes of the weights, the date is UTC.
+    """The facts on a model card; sizes are bytes of weights, the date is UTC.
 
-    `revision` is the base model's at the hub, "" for a local folder.
+    `revision` is that of the base model on the hub, "" for a local folder.
     """
 
     base_model: str
@@ -42,7 +42,7 @@ class QuantizationFacts:
 
 
 def facts_json(facts: QuantizationFacts) -> dict[str, Any]:
-    """Make the JSON shape of ragkit_quantization.json, which `--json` prints as well."""
+    """Return the JSON of ragkit_quantization.json, which `--json` prints, too."""
     return {"format": 1, **asdict(facts), "versions": dict(facts.versions)}
 
 
@@ -74,7 +74,7 @@ def card_text(facts: QuantizationFacts, *, name: str) -> str:
 
 
 def _front_matter(facts: QuantizationFacts) -> list[str]:
-    """Write the card's YAML head; JSON strings are YAML strings."""
+    """Write the card's YAML front matter; JSON strings are YAML strings."""
     local = [] if not facts.revision else [f"base_model: {json.dumps(facts.base_model)}"]
     relation = [] if not facts.revision else ["base_model_relation: quantized"]
     tags = ["tags:", "  - llm-compressor", "  - compressed-tensors", f"  - {facts.scheme}"]
@@ -112,9 +112,9 @@ def _use(name: str) -> list[str]:
         f"ragkit model serve ./{name}",
         "```",
         "",
-        "vLLM reads the quantization from config.json; no further option is needed. How good the"
-        " answers still are is for a measurement to say: run `ragkit eval` with the original and"
-        " with this checkpoint on your own questions.",
+        "vLLM reads the quantization from config.json; no further option is needed. To see how much"
+        " the quantization costs, run `ragkit eval` with the original and with this checkpoint on"
+        " your own questions.",
         "",
         "## 用法",
         "",
@@ -125,7 +125,7 @@ def _use(name: str) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Keep a value inside its table cell."""
+    """Escape a value for a table cell."""
     return " ".join(text.replace("|", "\\|").split())
 
 

@@ -1,7 +1,4 @@
-"""The worker as a process: which interpreter runs it, what it reports, how it ends.
-
-Knows nothing of what the worker's job is.
-"""
+"""Run the worker process: find its interpreter, report its stages, end it."""
 
 import os
 import re
@@ -17,14 +14,14 @@ from typing import IO, Final
 from ragkit.errors import ModelError
 
 _WORKER: Final = Path(__file__).with_name("worker.py")
-_PATIENCE_S: Final = 10.0  # arbitrary: what an interrupted worker gets to end by itself
-_KEPT_LINES: Final = 30  # of the output, to find the reason of a failure in
+_GRACE_S: Final = 10.0  # arbitrary: for an interrupted worker to end by itself
+_LAST_LINES: Final = 30  # of the output, to find the reason of a failure in
 
 Progress = Callable[[str], None]
 
 
 def find_interpreter(python: Path | None) -> Path:
-    """Find the interpreter to run the worker with. Raises ModelError when none has the package."""
+    """Find an interpreter that has llm-compressor. Raises ModelError when there is none."""
     if python is None:
         if find_spec("llmcompressor") is None:
             raise ModelError(
@@ -50,9 +47,9 @@ def find_interpreter(python: Path | None) -> Path:
 
 
 def run_worker(python: Path, job: Path, progress: Progress) -> None:
-    """Run the worker on a job file, report its stages, and end it with this program.
+    """Run the worker on a job file, report its stages, and end it with this process.
 
-    Raises ModelError with the last line that a failing worker said.
+    Raises ModelError with the last line of a failed worker.
     """
     environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
     with subprocess.Popen(
@@ -74,31 +71,31 @@ def run_worker(python: Path, job: Path, progress: Progress) -> None:
             raise
     if code:
         killed = f"killed by {signal.Signals(-code).name}" if code < 0 else ""
-        why = killed or _reason(last) or f"exit code {code}"
+        reason = killed or _reason(last) or f"exit code {code}"
         raise ModelError(
-            f"llm-compressor failed: {' '.join(why.split())[:300]}: see that the model is one that"
-            " it supports and that there is memory enough"
+            f"llm-compressor failed: {' '.join(reason.split())[:300]}: check that it supports the"
+            " model and that there is enough memory"
         )
 
 
 def _reason(lines: Iterable[str]) -> str:
-    """Find the exception in the end of an output: its line, or the last that says something."""
-    said = [line.strip() for line in lines if line.strip()]
-    raised = [line for line in said if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
-    return next(reversed(raised or said), "")
+    """Return the line of the exception at the end of an output, else the last line with text."""
+    texts = [line.strip() for line in lines if line.strip()]
+    raised = [line for line in texts if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    return next(reversed(raised or texts), "")
 
 
 def _end(worker: "subprocess.Popen[str]") -> None:
     worker.terminate()
     try:
-        worker.wait(_PATIENCE_S)
+        worker.wait(_GRACE_S)
     except subprocess.TimeoutExpired:
         worker.kill()
 
 
 def _follow(output: IO[str], progress: Progress) -> deque[str]:
-    """Report stages and llm-compressor's own bars; universal newlines part the bars' updates."""
-    last: deque[str] = deque(maxlen=_KEPT_LINES)
+    """Report stages and llm-compressor's progress bars; universal newlines split their updates."""
+    last: deque[str] = deque(maxlen=_LAST_LINES)
     for line in output:
         last.append(line)
         if stage := re.match(r"stage: (.+)", line):

@@ -1,6 +1,6 @@
-"""What each scheme does to a model, in llm-compressor's own recipe format.
+"""Write the recipe of a scheme in llm-compressor's format.
 
-The recipe is data: the worker hands it to llm-compressor as it is, and the model card shows it.
+The worker passes it to llm-compressor unchanged, and the model card shows it.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ ABOUT: Final[dict[Scheme, str]] = {
 }
 CALIBRATED: Final = frozenset[Scheme]({"w8a8", "w4a16"})
 
-# Of the original's bytes when that is 16-bit, scales and the layers left alone not counted.
+# Of the bytes of a 16-bit original, without scales and unquantized layers.
 SHARE: Final[dict[Scheme, float]] = {"w8a8": 0.5, "w4a16": 0.25, "fp8": 0.5}
 
-# The head decides between tokens: llm-compressor's examples leave it alone for every scheme.
-_ALWAYS_LEFT: Final = ("lm_head",)
+# The head chooses between tokens: llm-compressor's examples never quantize it.
+_NEVER_QUANTIZED: Final = ("lm_head",)
 
 
 def recipe(scheme: Scheme, *, ignore: Sequence[str] = ()) -> str:
@@ -37,7 +37,7 @@ def recipe(scheme: Scheme, *, ignore: Sequence[str] = ()) -> str:
           scheme: "FP8_DYNAMIC"
           ignore: ["lm_head"]
     """
-    left = ", ".join(_quoted(name) for name in dict.fromkeys((*_ALWAYS_LEFT, *ignore)))
+    names = ", ".join(_quoted(name) for name in dict.fromkeys((*_NEVER_QUANTIZED, *ignore)))
     modifier = "QuantizationModifier" if scheme == "fp8" else "GPTQModifier"
     name = {"w8a8": "W8A8", "w4a16": "W4A16", "fp8": "FP8_DYNAMIC"}[scheme]
     smooth = ["    SmoothQuantModifier:", "      smoothing_strength: 0.8"]
@@ -49,7 +49,7 @@ def recipe(scheme: Scheme, *, ignore: Sequence[str] = ()) -> str:
             f"    {modifier}:",
             '      targets: ["Linear"]',
             f'      scheme: "{name}"',
-            f"      ignore: [{left}]",
+            f"      ignore: [{names}]",
         ]
     )
 

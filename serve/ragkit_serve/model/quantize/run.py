@@ -1,7 +1,7 @@
-"""One quantization from start to end: checks, the worker, the card, the rename.
+"""Quantize a model: check the options, run the worker, write the card, publish the folder.
 
-The checkpoint appears whole or not at all: it is made in a hidden folder beside the output and
-renamed last. Knows nothing of the terminal; progress goes to a callable.
+The checkpoint appears complete or not at all: it is made in a hidden folder next to the output and
+renamed last.
 """
 
 import json
@@ -28,12 +28,12 @@ from ragkit_serve.model.quantize.card import (
 )
 from ragkit_serve.model.quantize.process import Progress, find_interpreter, run_worker
 from ragkit_serve.model.quantize.recipe import CALIBRATED, Scheme, recipe
-from ragkit_serve.model.quantize.source import Source, copy_rest, find_source, weight_bytes
+from ragkit_serve.model.quantize.source import Source, copy_other_files, find_source, weight_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizeOptions:
-    """What to quantize, how, and where to; `output` None is MODEL-SCHEME in the working folder."""
+    """The options of a quantization; `output` None is MODEL-SCHEME in the working folder."""
 
     model: str
     scheme: Scheme
@@ -50,24 +50,24 @@ class QuantizeOptions:
 def quantize_model(
     options: QuantizeOptions, *, python: Path | None, progress: Progress
 ) -> tuple[Path, QuantizationFacts]:
-    """Make a quantized checkpoint; give its folder and what its card says.
+    """Make a quantized checkpoint; return its folder and the facts on its card.
 
     `python` is the interpreter that has llm-compressor, None for this one. Raises UsageError for
-    options that cannot be met, ModelError when the model or llm-compressor cannot be used; then,
-    and when it is interrupted, nothing is left in the output's place.
+    impossible options, ModelError when the model or llm-compressor cannot be used; then, and when
+    it is interrupted, the output's place is unchanged.
     """
     drawn = _calibration(options)
     interpreter = find_interpreter(python)
     output = _output(options, Path(options.model).expanduser().resolve().name)
-    progress("looking at the model")
+    progress("reading the model")
     source = find_source(options.model, remote_code=options.trust_remote_code)
     _check_disk(output.parent, source)
-    with _unfinished(output) as made:
-        answer = _work(options, source, drawn, made, python=interpreter, progress=progress)
-        copy_rest(source, made, code=options.trust_remote_code)
-        facts = _facts(options, source, drawn, answer, made)
-        _write_card(made, facts, name=output.name)
-        _publish(made, output)
+    with _hidden_folder(output) as folder:
+        answer = _run_job(options, source, drawn, folder, python=interpreter, progress=progress)
+        copy_other_files(source, folder, code=options.trust_remote_code)
+        facts = _facts(options, source, drawn, answer, folder)
+        _write_card(folder, facts, name=output.name)
+        _publish(folder, output)
     return output, facts
 
 
@@ -86,7 +86,9 @@ def _output(options: QuantizeOptions, name: str) -> Path:
     output = options.output or Path(f"{name}-{options.scheme}")
     output = Path(os.path.abspath(output.expanduser()))
     if output.exists() and not options.force:
-        raise UsageError(f"{output} is there already: name another --output, or --force it")
+        raise UsageError(
+            f"{output} exists already: name another --output, or replace it with --force"
+        )
     if output.exists() and not (output / FACTS).is_file():
         raise UsageError(
             f"{output} was not made by `ragkit model quantize`, so it is not replaced: name"
@@ -98,7 +100,7 @@ def _output(options: QuantizeOptions, name: str) -> Path:
 
 
 def _check_disk(folder: Path, source: Source) -> None:
-    """Ask for as much as the original takes: no scheme makes it larger."""
+    """Raise ModelError unless the disk has room for the original's bytes, the largest result."""
     free = shutil.disk_usage(folder).free
     if free < source.weight_bytes:
         raise ModelError(
@@ -108,50 +110,52 @@ def _check_disk(folder: Path, source: Source) -> None:
 
 
 @contextmanager
-def _unfinished(output: Path) -> Iterator[Path]:
-    """Give a hidden folder beside the output, and leave nothing of it behind."""
+def _hidden_folder(output: Path) -> Iterator[Path]:
+    """Make a hidden folder next to the output, and remove it at the end."""
     try:
-        # A model is nobody's secret: unlike a folder of tempfile's, this one follows the umask.
-        made = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
-        made.mkdir()
+        # A model is no secret: unlike tempfile's, this folder follows the umask.
+        folder = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
+        folder.mkdir()
     except OSError as error:
         raise ModelError(
             f"{output.parent} cannot be written to ({error.strerror}): name another --output"
         ) from error
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _work(
+def _run_job(
     options: QuantizeOptions,
     source: Source,
     drawn: Calibration | None,
-    made: Path,
+    folder: Path,
     *,
     python: Path,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Run the worker on a job file and read what it answers."""
+    """Run the worker on a job file and return its answer."""
     with tempfile.TemporaryDirectory(prefix="ragkit-quantize-") as name:
-        folder = Path(name)
-        samples = folder / "samples.jsonl"
+        job_folder = Path(name)
+        samples = job_folder / "samples.jsonl"
         if drawn is not None:
             lines = [json.dumps(sample) for sample in drawn.samples]  # ASCII: one line each
             samples.write_text("\n".join(lines), encoding="utf-8")
         job = {
             "model": str(source.folder),
-            "output": str(made),
+            "output": str(folder),
             "recipe": recipe(options.scheme, ignore=options.ignore),
             "samples": None if drawn is None else str(samples),
             "max_tokens": options.max_tokens,
             "seed": options.seed,
             "trust_remote_code": options.trust_remote_code,
         }
-        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        run_worker(python, folder / "job.json", progress)
-        answer: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        (job_folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        run_worker(python, job_folder / "job.json", progress)
+        answer: dict[str, Any] = json.loads(
+            (job_folder / "result.json").read_text(encoding="utf-8")
+        )
         return answer
 
 
@@ -160,7 +164,7 @@ def _facts(
     source: Source,
     drawn: Calibration | None,
     answer: dict[str, Any],
-    made: Path,
+    folder: Path,
 ) -> QuantizationFacts:
     calibration = None
     if drawn is not None:
@@ -176,23 +180,23 @@ def _facts(
         calibration=calibration,
         versions=answer["versions"],
         bytes_before=source.weight_bytes,
-        bytes_after=weight_bytes(made),
+        bytes_after=weight_bytes(folder),
         date=datetime.now(UTC).date().isoformat(),
     )
 
 
-def _write_card(made: Path, facts: QuantizationFacts, *, name: str) -> None:
-    (made / CARD).write_text(card_text(facts, name=name), encoding="utf-8")
+def _write_card(folder: Path, facts: QuantizationFacts, *, name: str) -> None:
+    (folder / CARD).write_text(card_text(facts, name=name), encoding="utf-8")
     text = json.dumps(facts_json(facts), ensure_ascii=False, indent=2)
-    (made / FACTS).write_text(text + "\n", encoding="utf-8")
+    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
 
 
-def _publish(made: Path, output: Path) -> None:
-    """Put the finished folder in the output's place."""
+def _publish(folder: Path, output: Path) -> None:
+    """Move the finished folder to the output's place."""
     if output.exists():
-        old = made.with_name(made.name + ".old")
-        output.rename(old)
-        made.rename(output)
-        shutil.rmtree(old)
+        replaced = folder.with_name(folder.name + ".old")
+        output.rename(replaced)
+        folder.rename(output)
+        shutil.rmtree(replaced)
     else:
-        made.rename(output)
+        folder.rename(output)

@@ -1,4 +1,4 @@
-"""The model that is to be quantized: its folder, its name, its size on the disk."""
+"""Find the model to quantize: its folder, name and size."""
 
 import shutil
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 from ragkit.errors import ModelError, UsageError
 from ragkit_serve.model.checkpoint import read_checkpoint
 
-_WANTED: Final = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+_MODEL_FILES: Final = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 _LEGAL: Final = ("LICENSE*", "NOTICE*", "USE_POLICY*")
 _CODE: Final = ("*.py",)
 _ETAG_TIMEOUT_S: Final = 10.0
@@ -25,10 +25,10 @@ class Source:
 
 
 def find_source(model: str, *, remote_code: bool = False) -> Source:
-    """Find a model that can be quantized; a hub name is downloaded when it is not in the cache.
+    """Find a model to quantize; download a hub name that is not in the cache.
 
-    Raises ModelError when it cannot be had or has no safetensors, UsageError when it is quantized
-    already.
+    Raises ModelError when the model is unavailable or has no safetensors, UsageError when it is
+    quantized already.
     """
     path = Path(model).expanduser()
     if path.exists():
@@ -36,7 +36,7 @@ def find_source(model: str, *, remote_code: bool = False) -> Source:
         return _source(path, path.resolve().name, "")
     if path.is_absolute() or model.startswith((".", "~")):
         raise ModelError(f"model folder {model} does not exist: name one that does")
-    folder = _from_hub(model, (*_WANTED, *_LEGAL, *(_CODE if remote_code else ())))
+    folder = _from_hub(model, (*_MODEL_FILES, *_LEGAL, *(_CODE if remote_code else ())))
     _check_unquantized(str(folder))
     return _source(folder, model, folder.name)
 
@@ -46,13 +46,13 @@ def weight_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.safetensors"))
 
 
-def copy_rest(source: Source, output: Path, *, code: bool) -> None:
-    """Copy what belongs to a model besides its weights: tokenizer, chat template, licence.
+def copy_other_files(source: Source, output: Path, *, code: bool) -> None:
+    """Copy the files of a model besides its weights: tokenizer, chat template, licence.
 
-    Byte for byte, and nothing that is there already: a tokenizer that is loaded and saved again
-    can come out different, with a truncation length for one.
+    Files are copied byte by byte, and existing ones stay: a tokenizer that is loaded and saved can
+    differ, for example in a truncation length.
     """
-    for pattern in (*_WANTED, *_LEGAL, *(_CODE if code else ())):
+    for pattern in (*_MODEL_FILES, *_LEGAL, *(_CODE if code else ())):
         for file in source.folder.glob(pattern):
             weights = file.suffix == ".safetensors" or file.name.endswith(".index.json")
             if file.is_file() and not weights and not (output / file.name).exists():
@@ -71,9 +71,9 @@ def _source(folder: Path, name: str, revision: str) -> Source:
 def _check_unquantized(model: str) -> None:
     checkpoint = read_checkpoint(model)
     if checkpoint is not None and checkpoint.method:
-        shown = f"{checkpoint.method} {checkpoint.weights}".strip()
+        method = f"{checkpoint.method} {checkpoint.weights}".strip()
         raise UsageError(
-            f"{model} is quantized already ({shown}): name the original, in 16 or 32 bits"
+            f"{model} is quantized already ({method}): name the original, in 16 or 32 bits"
         )
 
 

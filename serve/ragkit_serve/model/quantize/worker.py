@@ -1,8 +1,7 @@
-"""Quantizes a model with llm-compressor, as a program of its own: `python worker.py JOB.json`.
+"""Quantize a model with llm-compressor, as a separate program: `python worker.py JOB.json`.
 
-It runs in whichever environment has llm-compressor, so it imports nothing of ragkit. What it is
-asked for and what it answers are JSON files; it writes weights and configuration into the folder
-that it is given and knows nothing of tokenizer files and model cards.
+It runs in an environment that has llm-compressor, so it imports nothing of ragkit. Job and answer
+are JSON files; weights and configuration go into the folder that the job names.
 """
 
 import json
@@ -16,7 +15,7 @@ _PACKAGES = ("llmcompressor", "compressed-tensors", "transformers", "torch")
 
 
 def main(job_file: str) -> None:
-    """Do one job: {"model", "output", "recipe", "samples", "max_tokens", "seed", ...}.
+    """Run a job: {"model", "output", "recipe", "samples", "max_tokens", "seed", ...}.
 
     `samples` is a file of JSON lines, each {"text"} or {"messages"}, or null where the recipe
     needs none. The answer, written beside the job as result.json, is {"samples", "tokens",
@@ -70,7 +69,7 @@ def _calibration(rows: Sequence[Sequence[int]], max_tokens: int) -> dict[str, An
 
 
 def _tokenised(tokenizer: Any, samples: str, max_tokens: int) -> list[list[int]]:
-    """Turn each sample into at most `max_tokens` token ids; what gives none is left out."""
+    """Turn each sample into at most `max_tokens` token ids; skip samples without any."""
     rows = []
     for line in Path(samples).read_text(encoding="utf-8").splitlines():
         sample = json.loads(line)

@@ -1,1 +1,1 @@
-"""A model server run for a RAG load: its command, its environment, and its life."""
+"""Run a model server for questions over documents: its command, its environment, its process."""

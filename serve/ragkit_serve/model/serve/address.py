@@ -1,4 +1,4 @@
-"""Where a server will listen: seen to be free before minutes are spent on loading a model."""
+"""Check the address of a model server before minutes are spent on loading a model."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def require_local(host: str, *, allow_remote: bool) -> None:
     if not is_loopback(host) and not allow_remote:
         raise UsageError(
             f"{host} can be reached by others, and vLLM answers several routes without its key: put"
-            " `ragkit model gateway` in front, or insist with --allow-remote"
+            " nginx in front (docs/howto/several-machines.md), or insist with --allow-remote"
         )
 
 
 def free_port(host: str) -> int:
-    """Choose a port that is free now."""
+    """Choose a free port."""
     with socket.socket(_family(host)) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 def require_free_port(host: str, port: int) -> None:
-    """Raise UsageError when a port is taken: vLLM would share it with another of this user's."""
+    """Raise UsageError when a port is taken: two servers of one user would share it."""
     with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -38,20 +38,20 @@ def require_free_port(host: str, port: int) -> None:
 
 
 def require_free_path(path: Path) -> None:
-    """Raise UsageError when a socket cannot be made at `path`; take a dead server's away."""
+    """Raise UsageError when no socket can be made at `path`; remove a dead server's socket."""
     if len(bytes(path)) > 107:  # sun_path of Linux
         raise UsageError(f"{path} is too long for a unix socket: at most 107 bytes")
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent} for the socket: make it first")
     if path.exists() and not path.is_socket():
-        raise UsageError(f"{path} is there and no socket: choose another path")
+        raise UsageError(f"{path} exists and is no socket: choose another path")
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
         except FileNotFoundError:
             return
         except ConnectionRefusedError:
-            path.unlink()  # left by a server that is gone
+            path.unlink()  # of a server that has ended
             return
         except OSError as error:
             raise UsageError(f"{path} cannot be used ({error.strerror}): choose another") from error

@@ -1,4 +1,4 @@
-"""Which program runs a model: vLLM here, vLLM in a container, or llama.cpp; and its Launch."""
+"""Choose the program that runs a model: vLLM, vLLM in a container, or llama.cpp."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Engine = Literal["vllm", "llamacpp"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the user chose beside the options; None leaves it to the settings and the model."""
+    """The user's choice of a program; None leaves it to the settings and the model."""
 
     engine: Engine = "vllm"
     image: str | None = None
@@ -28,9 +28,9 @@ class Choice:
 def choose_launch(
     options: ServeOptions, choice: Choice, settings: Settings, *, say: Callable[[str], None]
 ) -> Launch:
-    """Find the program and make its launch; `say` is told in a line what does not pay here.
+    """Find the program and make its launch; `say` gets a line for each option that does not help.
 
-    Raises UsageError for what contradicts itself, ModelError for what is not installed.
+    Raises UsageError for options that contradict each other, ModelError for a missing program.
     """
     prepare.check_extra(options.extra)
     if choice.engine == "llamacpp" or (options.model.endswith(".gguf") and not choice.quantization):
@@ -70,9 +70,9 @@ def _in_container(
     find.require_safe(release, f"container image {image}")
     if not release:
         floor = ".".join(map(str, find.FLOOR))
-        say(f"the tag of {image} tells no version: see that it is vLLM {floor} or newer")
+        say(f"the tag of {image} has no version: check that it is vLLM {floor} or newer")
     if choice.quantization is not None:
-        say("--quantization is not checked against a container: what it lacks shows when it starts")
+        say("--quantization is not checked against a container: vLLM may refuse it at the start")
         options = replace(options, quantization=("--quantization", choice.quantization))
     engine, gpu = container.find_container_engine(), container.find_gpu()
     _say_doubts(options, release, say, cpu=not gpu)

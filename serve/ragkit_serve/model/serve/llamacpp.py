@@ -1,4 +1,4 @@
-"""llama.cpp's server as a Launch: which of the options it takes, and which it must refuse."""
+"""Make the launch of llama.cpp's server; refuse the options that it does not have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from ragkit_serve.model.llamacpp import find_llamacpp, llamacpp_command
 from ragkit_serve.model.serve.options import Launch, ServeOptions, base_url
 
 _PLAIN: Final = ServeOptions(model="", name="", key="")
-_TAKEN: Final = frozenset("model name key host port max_model_len shutdown_timeout_s extra".split())
+_SUPPORTED: Final = frozenset(
+    "model name key host port max_model_len shutdown_timeout_s extra".split()
+)
 
 
 def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Path | None) -> Launch:
@@ -22,7 +24,7 @@ def llamacpp_launch(options: ServeOptions, quantization: str | None, python: Pat
             " it out, or use --engine vllm"
         )
     for name in ServeOptions.__dataclass_fields__:
-        if name not in _TAKEN and getattr(options, name) != getattr(_PLAIN, name):
+        if name not in _SUPPORTED and getattr(options, name) != getattr(_PLAIN, name):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} is for vLLM: leave it out with --engine llamacpp")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("RAGKIT_")}

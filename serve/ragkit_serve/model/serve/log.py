@@ -1,6 +1,6 @@
-"""What a starting server's log says: how far it is, and why it failed.
+"""Read the log of a starting server: its stage, and the reason of a failure.
 
-Read from the words that vLLM 0.32 and llama.cpp use; unknown words are shown as they are.
+Both are recognised by the words of vLLM 0.32 and llama.cpp; unknown lines are quoted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STAGES: Final = (
     (r"initializing a .*engine|initializing .*llm engine", "starting the engine"),
     (r"starting vllm (api )?server|uvicorn running|started server process", "opening the server"),
 )
-# vLLM's configuration, which it prints whole, names many a word that is a reason elsewhere.
+# vLLM prints its whole configuration, in which many of the words of _REASONS occur.
 _CONFIGURATION: Final = re.compile(
     r"non-default args.*|engine \(v(?:(?!engine \(v|with config).)*+with config.*"
     r"|\[type=value_error, input_value=.*"
@@ -46,7 +46,7 @@ _REASONS: Final = (
     ),
     (
         r"contains custom code|to allow custom code",
-        "the model brings code of its own: read it, then allow it with --trust-remote-code",
+        "the model comes with its own code: read it, then allow it with --trust-remote-code",
     ),
     (
         r"Cannot find any model weights",
@@ -78,7 +78,7 @@ _PREFIX = re.compile(r"^(\([^)]*pid=\d+\) )?(ERROR [\d-]+ [\d:]+ \[[^]]*\] )?")
 
 
 def stage(line: str) -> str:
-    """Return how far the server is, "" for a line that does not say.
+    """Return the stage that a line of the log announces, "" for other lines.
 
     >>> stage("INFO 11-21 [gpu_model_runner.py:3] Loading safetensors checkpoint shards")
     'loading weights'
@@ -87,12 +87,14 @@ def stage(line: str) -> str:
 
 
 def reason(lines: Sequence[str]) -> str:
-    """Explain a failed start by the last lines of its log: a known cause, or the last error."""
-    telling = [_CONFIGURATION.sub("", line) for line in lines]
-    for words, said in _REASONS:
-        if any(re.search(words, line, re.IGNORECASE) for line in telling):
-            return said
-    errors = [one for one in telling if _ERROR.search(one) and not _EMPTY_ERRORS.search(one)]
-    spoken = [line for line in telling if line.strip()]
-    last = (errors or spoken or ["it said nothing"])[-1]
+    """Return the reason of a failed start by its log: a known cause, else the last error."""
+    messages = [_CONFIGURATION.sub("", line) for line in lines]
+    for words, explanation in _REASONS:
+        if any(re.search(words, line, re.IGNORECASE) for line in messages):
+            return explanation
+    errors = [line for line in messages if _ERROR.search(line) and not _EMPTY_ERRORS.search(line)]
+    not_blank = [line for line in messages if line.strip()]
+    if not not_blank:
+        return "the log is empty"
+    last = (errors or not_blank)[-1]
     return f"the log ends with: {_PREFIX.sub('', last).strip()[:300]}"

@@ -1,7 +1,4 @@
-"""What can be chosen when a model is served, and what comes of the choice: a command to run.
-
-Plain values; they know nothing of vLLM's or llama.cpp's own options.
-"""
+"""The options of serving a model, and the command that results from them."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ KEY_VARIABLES: Final = ("VLLM_API_KEY", "API_KEY", "LLAMA_API_KEY")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """A LoRA adapter: the name that clients ask for it by, its folder or hub name, its rank."""
+    """A LoRA adapter: its name for clients, its folder or hub name, its rank."""
 
     name: str
     path: str
@@ -25,11 +22,11 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """How a model is to be served; None leaves a choice to the engine.
+    """The options of `ragkit model serve`; None leaves a choice to the engine.
 
-    `name` is what clients call the model, `key` what they must present. `max_num_queued_reqs`
-    counts the requests in work and waiting together. `quantization` holds the engine's own
-    arguments for the chosen method, `extra` whatever else it should be given.
+    Clients use `name` as the model's name and present `key`. `max_num_queued_reqs` counts running
+    and waiting requests together. `quantization` holds the engine's arguments for the chosen
+    method, `extra` further arguments of the engine.
     """
 
     model: str
@@ -66,11 +63,11 @@ class ServeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A server's command line, the environment it runs in, and where it answers.
+    """A server's command line, environment and address.
 
-    `program` is what to call it in messages. `ready_path` answers 200 once the model is loaded.
-    `environment` is whole; `added` is the part of it that is not inherited. `cleanup` is a command
-    that ends what can outlive the process: a container.
+    `program` is its name in messages. `ready_path` answers 200 once the model is loaded.
+    `environment` is complete; `added` holds its variables that are not inherited. `cleanup` is a
+    command that ends a container, which can outlive the process.
     """
 
     program: str
@@ -84,11 +81,11 @@ class Launch:
     cleanup: tuple[str, ...] = ()
 
     def shown_environment(self) -> dict[str, str]:
-        """Return what is added to the environment, the key masked."""
+        """Return the added variables with the key masked."""
         return {k: "***" if k in KEY_VARIABLES else v for k, v in sorted(self.added.items())}
 
     def shown(self) -> str:
-        """Write the command as a shell takes it, the key masked."""
+        """Write the command for a shell, with the key masked."""
         variables = [
             f"{name}={'***' if name in KEY_VARIABLES else shlex.quote(value)}"
             for name, value in self.shown_environment().items()
@@ -97,7 +94,7 @@ class Launch:
 
 
 def base_url(host: str, port: int) -> str:
-    """Write an address as clients take it.
+    """Write the base URL of a server for its clients.
 
     >>> base_url("::1", 8000)
     'http://[::1]:8000/v1'

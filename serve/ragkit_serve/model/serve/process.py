@@ -1,7 +1,7 @@
-"""One run of a model server: a process group of its own, its log line by line, its end.
+"""Run a model server once, in its own process group, and read its log line by line.
 
-Nothing of it outlives ragkit: the group is ended on the way out, and the kernel ends the server
-when ragkit itself is killed. It knows nothing of readiness or of starting again.
+No process of the group outlives ragkit: ragkit ends the group when it exits, and the kernel ends
+the server when ragkit is killed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ragkit.errors import ModelError
 from ragkit.render import printable
 from ragkit_serve.model.serve.options import Launch
 
-LAST_LINES: Final = 400  # of the log, in which the reason of a crash is looked for
+LAST_LINES: Final = 400  # of the log, to find the reason of a crash in
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_SECRETS: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # beside the key; some logs hold them
+_SECRETS: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # besides the key; some logs hold them
 
 
 class ServerProcess:
-    """A started server; `on_line` gets each line of its log, without secrets, from a thread."""
+    """A started server; a thread passes each line of its log, without secrets, to `on_line`."""
 
     def __init__(self, launch: Launch, on_line: Callable[[str], None]) -> None:
         self._launch = launch
         self._on_line = on_line
-        known = [launch.key, *(launch.environment.get(name, "") for name in _SECRETS)]
-        self._secrets = [secret for secret in known if secret]
+        values = [launch.key, *(launch.environment.get(name, "") for name in _SECRETS)]
+        self._secrets = [value for value in values if value]
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         try:
             self._process = subprocess.Popen(
@@ -47,7 +47,7 @@ class ServerProcess:
                 encoding="utf-8",
                 errors="replace",  # and \r ends a line, as progress bars write it
                 start_new_session=True,  # Ctrl-C is ragkit's to handle
-                # Safe beside threads: the library is loaded, and the child only makes one call.
+                # Safe with threads: the library is loaded, and the child makes one call.
                 preexec_fn=_end_with_parent,  # noqa: PLW1509
             )
         except OSError as error:
@@ -57,24 +57,24 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The server's process id, which is its group's as well."""
+        """Return the id of the server's process, which is that of its group, too."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """The code it ended with, negative for a signal; None while it runs."""
+        """Return the server's exit code, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for its end, at most so long, and return what `exit_code` then says."""
+        """Wait for the server's end, at most `timeout_s`, and return `exit_code`."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
         return self.exit_code
 
     def stop(self, grace_s: float) -> None:
-        """Ask it to end, let running answers finish for `grace_s`, then end the whole group.
+        """End the server, letting running answers finish for `grace_s`, then end the whole group.
 
-        Only the server itself is asked: vLLM's engine would drop its answers on a signal.
+        Only the server's own process gets the first signal: vLLM's engine would drop its answers.
         """
         try:
             if self.exit_code is None:
@@ -84,14 +84,14 @@ class ServerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the group at once, processes that outlived their server included."""
+        """End the group at once, including processes that outlived the server."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         if self._launch.cleanup:
             with suppress(OSError, subprocess.SubprocessError):
                 subprocess.run(self._launch.cleanup, capture_output=True, timeout=60, check=False)
-        self._reader.join(5)  # a stranger that inherited the pipe must not hold us
+        self._reader.join(5)  # another process may have inherited the pipe
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -108,5 +108,5 @@ class ServerProcess:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel send SIGTERM to the server when ragkit dies, however it dies."""
+    """Let the kernel send SIGTERM to the server when ragkit's process ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

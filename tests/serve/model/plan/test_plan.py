@@ -18,14 +18,14 @@ from typer.testing import CliRunner
 from ragkit.cli import app
 from ragkit.errors import ModelError, UsageError
 from ragkit_serve.model.plan.config import parse_config, read_config, stored_bytes
-from ragkit_serve.model.plan.fit import Plan, Row, Wish, make_plan
+from ragkit_serve.model.plan.fit import Plan, Row, Target, make_plan
 from ragkit_serve.model.plan.hardware import helpers_bytes, memory, parse_bytes
 from ragkit_serve.model.plan.memory import GIB
 from ragkit_serve.model.plan.scheme import SCHEMES
 from tests.serve.model.plan.configs import KNOWN, SMALL
 
 LLAMA = KNOWN["meta-llama/Llama-3.1-8B"].config | {"max_position_embeddings": 8192}
-CARD = Wish(memory_bytes=24 * GIB, context=8192, concurrency=6)
+CARD = Target(memory_bytes=24 * GIB, context=8192, concurrency=6)
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128}
 
 
@@ -59,14 +59,14 @@ def test_a_processor_has_other_choices() -> None:
 
 def test_cards_share_what_one_could_not_hold() -> None:
     whole = KNOWN["meta-llama/Llama-3.1-70B"].config | {"max_position_embeddings": 8192}
-    wish = Wish(memory_bytes=80 * GIB, context=8192, concurrency=4)
-    assert [make_plan(whole, replace(wish, gpus=n)).rows[0].fits for n in (1, 2, 4)] == [
+    target = Target(memory_bytes=80 * GIB, context=8192, concurrency=4)
+    assert [make_plan(whole, replace(target, gpus=n)).rows[0].fits for n in (1, 2, 4)] == [
         False,
         False,
         True,
     ]
     with pytest.raises(UsageError, match=r"64 attention heads, 8 of them .* shared by 3 GPUs"):
-        make_plan(whole, replace(wish, gpus=3))
+        make_plan(whole, replace(target, gpus=3))
 
 
 @settings(deadline=None, max_examples=25)
@@ -81,13 +81,13 @@ def test_more_never_fits_where_less_does_not(
     context: int, concurrency: int, more: int, memory_gib: int
 ) -> None:
     small = SMALL["llama"] | {"num_hidden_layers": 1, "vocab_size": 5_000_000, "head_dim": 4096}
-    wish = Wish(memory_bytes=memory_gib * GIB, context=context, concurrency=concurrency)
-    plan = make_plan(small | {"max_position_embeddings": 8192}, wish)
+    target = Target(memory_bytes=memory_gib * GIB, context=context, concurrency=concurrency)
+    plan = make_plan(small | {"max_position_embeddings": 8192}, target)
     for larger in (
-        replace(wish, context=context + more),
-        replace(wish, concurrency=concurrency + more),
-        replace(wish, others_bytes=more * 2**27),
-        replace(wish, memory_bytes=wish.memory_bytes - more * 2**20),
+        replace(target, context=context + more),
+        replace(target, concurrency=concurrency + more),
+        replace(target, others_bytes=more * 2**27),
+        replace(target, memory_bytes=target.memory_bytes - more * 2**20),
     ):
         for row, other in zip(
             plan.rows,

@@ -79,7 +79,7 @@ def test_a_checkpoint_that_leaves_modules_alone(name: str, published_gib: float)
     config = KNOWN[name].config | {"quantization_config": own}
     stored = stored_scheme(config)
     assert stored is not None
-    size = model_size(parse_config(config), left=stored.left)
+    size = model_size(parse_config(config), unquantized=stored.unquantized)
     assert weight_bytes(size, stored) / GIB == pytest.approx(published_gib, rel=0.01)
 
 
@@ -95,7 +95,7 @@ def test_a_checkpoint_that_leaves_modules_alone(name: str, published_gib: float)
     ],
 )
 def test_what_is_left_alone_is_not_made_smaller(left: tuple[str, ...], linear: int) -> None:
-    size = model_size(parse_config(LLAMA), left=left)
+    size = model_size(parse_config(LLAMA), unquantized=left)
     assert (size.linear, size.parameters) == (linear, 8_030_261_248)
 
 
@@ -178,7 +178,7 @@ def test_layers_with_a_window_keep_no_more_than_that() -> None:
     assert (images.full, images.windowed, images.window) == (5 * 4096, 29 * 4096, 1024)
     # Qwen names a window in its configuration that it does not use.
     assert cache_of("Qwen/Qwen2.5-7B", sliding_window=4096, use_sliding_window=False).windowed == 0
-    eight_bits = kv_cache(parse_config(LLAMA), bytes_each=1)
+    eight_bits = kv_cache(parse_config(LLAMA), number_bytes=1)
     assert eight_bits.sequence_bytes(1) == 65_536
 
 
@@ -197,7 +197,7 @@ def test_the_cache_on_four_gpus_against_a_log_of_vllm() -> None:
 
 def test_a_state_that_is_not_known_is_no_guess() -> None:
     for kind in ("mamba", "granitemoehybrid", "minimax", "kimi_linear", "rwkv"):
-        with pytest.raises(ModelError, match="of whose memory nothing is known"):
+        with pytest.raises(ModelError, match="whose memory cannot be computed"):
             kv_cache(parse_config({"model_type": kind}))
 
 
@@ -213,7 +213,7 @@ def test_working_memory_against_logs_of_vllm() -> None:
 
 
 def test_fewer_bits_take_less() -> None:
-    size = Size(linear=7_000_000_000, rest=1_000_000_000)
+    size = Size(linear=7_000_000_000, other=1_000_000_000)
     by_bits = [weight_bytes(size, scheme(name)) for name in ("bf16", "w8a8", "fp8", "w4a16")]
     assert by_bits == sorted(by_bits, reverse=True)
 
@@ -247,7 +247,7 @@ def test_the_format_of_a_quantized_checkpoint(own: dict[str, Any], bits: float) 
 def test_a_format_that_is_not_known_is_no_guess() -> None:
     assert stored_scheme({}) is None
     for own in ({"quant_method": "hqq"}, {"quant_method": "gptq", "bits": 99}, {"bits": 4}):
-        with pytest.raises(UsageError, match="for which there is no plan"):
+        with pytest.raises(UsageError, match="in a format that is not known here"):
             stored_scheme({"quantization_config": own})
-    with pytest.raises(UsageError, match="for which there is no plan"):
+    with pytest.raises(UsageError, match="in a format that is not known here"):
         stored_scheme({"text_config": {"quantization_config": {"quant_method": "hqq"}}})

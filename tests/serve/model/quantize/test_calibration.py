@@ -81,7 +81,7 @@ def test_equal_samples_count_once(tmp_path: Path) -> None:
         ("gbk.txt", "年假".encode("gbk"), "is not UTF-8"),
         ("texts.csv", b"a,b", "one of .txt, .md, .jsonl"),
         ("rows.jsonl", b'{"text": "a"}\n{"text"', "line 2, is not JSON"),
-        ("rows.jsonl", b'["a"]', "line 1, is no JSON object"),
+        ("rows.jsonl", b'["a"]', "line 1, is not a JSON object"),
         ("rows.jsonl", b'{"prompt": "a"}', "line 1, has neither a text nor messages"),
         ("rows.jsonl", b'{"text": "  "}', "line 1, has neither a text nor messages"),
         ("rows.jsonl", b'{"messages": []}', "line 1, has neither a text nor messages"),

@@ -58,7 +58,7 @@ def test_a_checkpoint_appears_with_its_card_and_the_models_own_files(
     output, stages = make(replace(options, samples=20, seed=3), python)
     assert output == tmp_path / "made" / "out"
     assert stages == [
-        "looking at the model",
+        "reading the model",
         "loading the model",
         "calibrating layer group 1 of 3",
         "calibrating layer group 1 of 3",
@@ -112,7 +112,7 @@ def test_an_output_is_replaced_only_by_force_and_only_if_it_was_made_here(
 ) -> None:
     output, _ = make(options, python)
     (output / "old").touch()
-    with pytest.raises(UsageError, match=r"is there already.*--force"):
+    with pytest.raises(UsageError, match=r"exists already.*--force"):
         make(options, python)
     assert (output / "old").exists()
     make(replace(options, force=True), python)

@@ -78,7 +78,7 @@ def test_a_dry_run_prints_a_command_without_the_key(python: Path, model: Path) -
     [
         ([], 2, "name a model"),
         (["./nowhere"], 2, "there is no folder ./nowhere"),
-        (["MODEL", "--host", "0.0.0.0"], 2, "put `ragkit model gateway` in front"),
+        (["MODEL", "--host", "0.0.0.0"], 2, "put nginx in front"),
         (["MODEL", "--", "--api-key", "x"], 2, "--api-key cannot stand after --"),
         (["MODEL", "--lora", "x"], 2, "write it as NAME=FOLDER"),
         (["MODEL", "--image", "vllm/vllm-openai:v0.9.0"], 1, "too old to be safe"),

@@ -52,7 +52,7 @@ def test_stage(line: str, expected: str) -> None:
         ),
         (
             "  Value error, The repository m contains custom code which must be executed to load",
-            "the model brings code of its own",
+            "the model comes with its own code",
         ),
         ("RuntimeError: Cannot find any model weights with `m`", "there are no safetensors"),
         (
@@ -75,4 +75,4 @@ def test_an_unknown_reason_is_the_last_error_that_says_something() -> None:
     lines = [CONFIGURATION, ERROR + "ValueError: no luck", "INFO: more", LAST, "  warnings.warn("]
     assert reason(lines) == "the log ends with: ValueError: no luck"
     assert reason([CONFIGURATION, "last words", ""]) == "the log ends with: last words"
-    assert reason([]) == "the log ends with: it said nothing"
+    assert reason([]) == "the log is empty"

@@ -44,7 +44,7 @@ def test_models_that_would_fail_later(tmp_path: Path) -> None:
     prepare.check_model("Qwen/Qwen3-8B", load_format="safetensors")
     prepare.check_model(pickled, load_format="pt")
     for named, said in {
-        pickled: "no safetensors weights, and others run code",
+        pickled: "no safetensors weights, and other formats can run code",
         model(tmp_path / "empty"): "no config.json",
         str(tmp_path / "none"): "there is no folder",
         f"{good}/config.json": "is a file",
@@ -91,13 +91,13 @@ def test_adapters_that_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=said):
             prepare.adapters(pairs, model_name="m")
     for name, config in (("text", {"r": "8"}), ("list", []), ("none", {})):
-        with pytest.raises(ModelError, match="rank: save it again"):
+        with pytest.raises(ModelError, match="rank: save the adapter again"):
             prepare.adapters([f"a={adapter(tmp_path / name, config)}"], model_name="m")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.5", "example.org"])
 def test_an_address_that_others_reach_must_be_allowed(host: str) -> None:
-    with pytest.raises(UsageError, match="put `ragkit model gateway` in front"):
+    with pytest.raises(UsageError, match="put nginx in front"):
         require_local(host, allow_remote=False)
     require_local(host, allow_remote=True)
 

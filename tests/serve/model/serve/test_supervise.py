@@ -16,7 +16,7 @@ from ragkit_serve.model.serve.supervise import Restarts, supervise
 from tests.serve.model.serve.conftest import Fake, crash, interrupt, is_running, wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
-QUICK = Restarts(most=3, first_s=0.01)
+QUICK = Restarts(limit=3, first_s=0.01)
 
 
 def run(fake: Fake, launch: Launch, *, grace_s: float = 60, timeout_s: float = 60) -> None:
@@ -152,7 +152,7 @@ supervise(launch, watch, start_timeout_s=20, grace_s=5)
 
 def test_a_socket_is_refused_where_something_else_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(UsageError, match="is there and no socket"):
+    with pytest.raises(UsageError, match="exists and is no socket"):
         require_free_path(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "precious"
     with pytest.raises(UsageError, match="there is no folder"):

@@ -166,7 +166,7 @@ def test_podman_names_its_gpus_otherwise_and_a_socket_is_refused(tmp_path: Path)
     [
         (True, {"kv_cache_dtype": "fp8"}, "--kv-cache-dtype fp8 saves memory on a CPU"),
         (True, {"gpu_memory_utilization": 0.9}, "--gpu-memory-utilization yields"),
-        (False, {"cpu_kv_cache_gib": 2}, "--cpu-kv-cache-gib means nothing on a GPU"),
+        (False, {"cpu_kv_cache_gib": 2}, "--cpu-kv-cache-gib has no effect on a GPU"),
         (False, {"speculative_ngram_tokens": 4}, "--speculative-ngram-tokens costs throughput"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A model server of its own process for the gateway's tests: long answers, a piece every 20 ms."""
+"""A model server in a process of its own that can be killed: long answers, a piece every 20 ms."""
 
 import sys
 import threading

@@ -1,1 +1,0 @@
-"""Several model servers behind one address: an nginx configuration that is written and checked."""
