@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ragkit.testing import FakeEmbedder
 from ragkit.types import Block, Chunk, ParsedText, Span
 from ragkit_ingest.split.code import Code
 from ragkit_ingest.split.contract import Splitter
 from ragkit_ingest.split.fixed import Fixed
 from ragkit_ingest.split.parents import Parents
-from ragkit_ingest.split.semantic import Semantic
 from ragkit_ingest.split.sentences import Sentences
 from ragkit_ingest.split.sizes import Sizes
 from ragkit_ingest.split.structural import Structural
 from tests.ingest.split.conformance import markdown
-
-if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
 
 
 def words(text: str) -> Sequence[Span]:
@@ -82,39 +74,6 @@ def test_children_lie_in_the_parents_that_structural_makes() -> None:
         Span(parent.start, parent.end) for parent in parents
     ]
     assert len(parents) == 3
-
-
-class Topics(FakeEmbedder):
-    """A text's vector says which of two topics its words are of."""
-
-    def token_spans(self, text: str) -> Sequence[Span]:
-        return words(text)
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        counts = np.array([[t.count("cat") + 0.1, t.count("tax") + 0.1] for t in texts], np.float32)
-        unit: Vectors = counts / np.linalg.norm(counts, axis=1, keepdims=True)
-        return unit
-
-
-def test_semantic_cuts_where_the_topic_changes() -> None:
-    cats, taxes = "The cat sleeps a lot. " * 8, "The tax is due in May. " * 8
-    text = (cats + taxes).strip()
-    embedder = Topics(max_tokens=100)
-    embedder.load()
-    assert cut(Semantic(embedder, Sizes(64, 0)), ParsedText(text)) == [
-        cats.strip(),
-        taxes.strip(),
-    ]
-
-
-def test_semantic_cuts_what_is_too_large_at_its_deepest_dip() -> None:
-    cats, taxes = "The cat sleeps a lot. " * 4, "The tax is due in May. " * 4
-    text = (cats + taxes).strip()
-    embedder = Topics(max_tokens=100)
-    embedder.load()
-    # No distance is over the 100th percentile's but the one between the topics.
-    found = cut(Semantic(embedder, Sizes(40, 0), percentile=100), ParsedText(text))
-    assert found == [cats.strip(), taxes.strip()]
 
 
 def source(text: str) -> ParsedText:
