@@ -1,7 +1,7 @@
-"""What a parser process does with a text after parsing: split it, and make its terms once.
+"""Split texts in a parser process, and make their terms once under its limits.
 
-The embedder stays in the parent process, which answers for it. Terms are made again where the
-text is stored: what takes too long, or too much memory, does so here first, under limits.
+The embedder stays in the parent process, which answers for it. Terms are made again where the text
+is stored: what takes too long, or too much memory, does so here first, under limits.
 """
 
 from __future__ import annotations

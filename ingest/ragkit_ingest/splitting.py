@@ -1,7 +1,7 @@
-"""How a text and the embedder's tokens travel to a limited process, and chunks travel back.
+"""Wire format of splitting: a text with its tokens, and the chunks that come back.
 
 A process that read a hostile text is not to be believed: chunks are checked against what a splitter
-promises. It knows nothing of pipes.
+promises.
 """
 
 from __future__ import annotations
