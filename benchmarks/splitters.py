@@ -37,8 +37,7 @@ the first 5 chunks: *recall* of the excerpts, *precision* of what is shown, *IoU
 the first 5. *In 1,000*: recall of as many chunks, best first, as fit into 1,000 tokens, which is
 what compares small chunks with large ones fairly. The two recalls *by both legs* are those of
 ragkit's search as it is by default, by meaning and by words. *Splitting*: seconds for all texts,
-tokenising apart; the semantic one runs the model. Parents, where there are any, count in their
-chunks' place, each once. *+ header*: title and headings are embedded before the chunk.
+tokenising apart. Parents, where there are any, count in their chunks' place, each once. *+ header*: title and headings are embedded before the chunk.
 
 | splitter | size/overlap | chunks | tokens | shown | recall | precision | IoU | bound | in 1,000 | recall, both legs | in 1,000, both legs | splitting |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|"""  # noqa: E501  a table's header
@@ -72,7 +71,6 @@ ROWS = (
     Row("structural", 200, 0),
     *(Row(_WAY, tokens, 0) for tokens in (200, 128)),
     *(Row("structural", tokens, tokens // 10, header=True) for tokens in (128, 200)),
-    Row("semantic", 254, 0),
     Row("code", 254, 0),
 )
 

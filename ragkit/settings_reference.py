@@ -102,10 +102,9 @@ TABLES: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "ingest": {
         "splitter": Entry(
-            "how texts are cut: `structural`, `fixed`, `sentences`, `parent-child`, `semantic`,"
-            " `code`, or `langchain:CLASS`; see [chunking](howto/chunking.md). This and the rows"
-            " down to `RAGKIT_PDF_LAYOUT` can be set for one collection by `ragkit collections"
-            " options`"
+            "how texts are cut: `structural`, `fixed`, `sentences`, `parent-child`, `code`,"
+            " or `langchain:CLASS`; see [chunking](howto/chunking.md). This and the rows down to"
+            " `RAGKIT_PDF_LAYOUT` can be set for one collection by `ragkit collections options`"
         ),
         "chunk_tokens": Entry("size of a chunk", "just under the model's limit"),
         "chunk_overlap_tokens": Entry("what neighbouring chunks share", "small"),

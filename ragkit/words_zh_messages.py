@@ -263,6 +263,11 @@ MESSAGES: Final[Mapping[str, str]] = {
     "{key} is a document's own field: it needs no declaration": (
         "{key} 是文档自带的字段：不需要声明"
     ),
+    "There is no splitter {name} any more: set RAGKIT_SPLITTER=structural, or for one collection"
+    " `ragkit collections options NAME splitter=structural`": (
+        "已经没有切分方法 {name}：请设置 RAGKIT_SPLITTER=structural，"
+        "或对一个集合运行 `ragkit collections options 名称 splitter=structural`"
+    ),
     "There is no splitter {name}: {hint}": "没有切分方法 {name}：{hint}",
     "-o needs a language model: set RAGKIT_LLM_URL": "-o 需要语言模型：请设置 RAGKIT_LLM_URL",
     "-o {text} is no option: write NAME=VALUE with one of {names}": (

@@ -1,7 +1,7 @@
-"""How a parser process's answer travels: a little JSON, and parts of bytes whose sizes it tells.
+"""Wire format between a parser process and its pool: a little JSON, and parts of bytes.
 
 Text and blocks are parts, since JSON takes many times their memory. A process that parsed a hostile
-file is not to be believed: everything is bounded and checked. It knows nothing of processes.
+file is not to be believed: everything is bounded and checked.
 """
 
 from __future__ import annotations

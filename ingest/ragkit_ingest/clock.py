@@ -1,4 +1,4 @@
-"""A limit on the time that a process takes, without the time that it waits for its parent."""
+"""Limit the time of a process, not counting the time that it waits for its parent."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ class Clock:
         with self._lock:
             if self._stopped:
                 return
-            now = monotonic()
-            paused_s = self._paused_s + (0.0 if self._paused_at is None else now - self._paused_at)
-            left_s = self._limit_s - (now - self._began - paused_s)
+            time_s = monotonic()
+            paused_s = self._paused_s + (
+                0.0 if self._paused_at is None else time_s - self._paused_at
+            )
+            left_s = self._limit_s - (time_s - self._began - paused_s)
             if left_s > 0:
                 self._timer = self._start(max(left_s, _AGAIN_S))
                 return

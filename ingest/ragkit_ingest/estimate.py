@@ -1,4 +1,4 @@
-"""How long an ingestion will still take, from its pace since the first passages were embedded."""
+"""Estimate the remaining time of an ingestion from its pace so far."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The program that a parser process runs: limits itself, then takes one file after the other.
+"""The program of a parser process: it limits itself, then answers one request at a time.
 
 It parses or unpacks a file, or splits the text of one.
 
-Requests and answers are length-prefixed frames on standard input and output. It knows nothing of
-where the files come from.
+Requests and answers are length-prefixed frames on standard input and output.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A file that crashes, hangs or bloats its parser or splitter costs that file and that process. What
 comes back is JSON, checked before use: a process that parsed a hostile file is not to be believed.
-It knows nothing of formats.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a parser process does with a text after parsing: split it, and make its terms once.
+"""Split texts in a parser process, and make their terms once under its limits.
 
-The embedder stays in the parent process, which answers for it. Terms are made again where the
-text is stored: what takes too long, or too much memory, does so here first, under limits.
+The embedder stays in the parent process, which answers for it. Terms are made again where the text
+is stored: what takes too long, or too much memory, does so here first, under limits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ragkit.types import Span
     from ragkit_ingest.split.contract import Splitter
 
-# Asks the parent for something: JSON and a text or texts; returns JSON and the parts of the reply.
+# Asks the parent for something: JSON and a text; returns JSON and the parts of the reply.
 Call = Callable[[dict[str, Any], bytes], tuple[Mapping[str, Any], Sequence[bytes]]]
 
 _TERMS_CHUNKS = 256  # whose terms are in memory together; arbitrary
@@ -53,11 +53,8 @@ class ParentEmbedder:
         return spans_of(*self.call({"call": "spans"}, text.encode("utf-8", "surrogatepass")))
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages, which a semantic splitter compares."""
-        import numpy as np
-
-        fields, parts = self.call({"call": "embed"}, json.dumps(list(texts)).encode())
-        return np.frombuffer(parts[0], np.float32).reshape(fields["shape"])
+        """Refuse: no splitter embeds."""
+        raise NotImplementedError
 
     def embed_query(self, text: str) -> Vectors:
         """Refuse: no splitter asks questions."""

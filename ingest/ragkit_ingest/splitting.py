@@ -1,7 +1,7 @@
-"""How a text and the embedder's tokens travel to a limited process, and chunks travel back.
+"""Wire format of splitting: a text with its tokens, and the chunks that come back.
 
 A process that read a hostile text is not to be believed: chunks are checked against what a splitter
-promises. It knows nothing of pipes.
+promises.
 """
 
 from __future__ import annotations
@@ -91,16 +91,10 @@ def spans_of(fields: Mapping[str, Any], parts: Sequence[bytes]) -> TokenSpans:
 def served(
     embedder: Embedder, fields: Mapping[str, Any], parts: Sequence[bytes]
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """Do for a process what it asks of the embedder. Raises what the embedder raises."""
-    if fields["call"] == "spans":
-        return told_spans(embedder.token_spans(parts[0].decode("utf-8", "surrogatepass")))
-    if fields["call"] != "embed":
-        raise ValueError(f"{fields['call']!r} is nothing that an embedder does")
-    texts = json.loads(parts[0])
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("only texts are embedded")
-    vectors = embedder.embed_passages(texts)
-    return {"shape": list(vectors.shape)}, [vectors.astype("float32").tobytes()]
+    """Split a text into tokens for a process. Raises ModelError as the embedder does."""
+    if fields["call"] != "spans":
+        raise ValueError(f"a process may ask for token spans only, not for {fields['call']!r}")
+    return told_spans(embedder.token_spans(parts[0].decode("utf-8", "surrogatepass")))
 
 
 def told_chunks(chunks: Sequence[Chunk]) -> Answer:

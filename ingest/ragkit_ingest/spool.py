@@ -1,7 +1,4 @@
-"""Bytes that wait for their turn: in memory while they are few, then in a file without a name.
-
-It knows nothing of what they are.
-"""
+"""Store bytes in memory while they are few, then in a file without a name."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ragkit.text.analyse import ANALYSER
 from ragkit.text.language import language
 from ragkit.types import Chunk, NewDocument, ParsedText
 from ragkit_ingest.clean.boilerplate import without_boilerplate
-from ragkit_ingest.clean.said import Said, masked_said
+from ragkit_ingest.clean.said import Description, mask_description
 from ragkit_ingest.embedding import Embedding
 from ragkit_ingest.items import Item
 from ragkit_ingest.parse import MEDIA_TYPES
@@ -151,8 +151,8 @@ class Steps:
             raise IngestError("chunk", "there is no text in it")
         item = source.item
         title = item.title or parsed.title or only_heading(parsed, item.suffix) or item.name
-        about = Said(title, {**parsed.metadata, **item.metadata}, parsed.notes)
-        said = masked_said(about, item.uri, self.options)
+        about = Description(title, {**parsed.metadata, **item.metadata}, parsed.notes)
+        said = mask_description(about, item.uri, self.options)
         document = NewDocument(
             uri=item.uri,
             content_hash=source.content_hash,

@@ -1,6 +1,6 @@
-"""The title of a document that does not say itself what it is called: the heading all of it has.
+"""Title a document by the only heading at its top level.
 
-One rule for every format. It knows nothing of what a format has of its own, such as front matter.
+One rule for every format.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def only_heading(parsed: ParsedText, suffix: str) -> str:
     if MODULES.get(suffix, "").startswith(_PARTS_ONLY):
         return ""
     headings = [block for block in parsed.blocks if block.kind == "heading"]
-    if not headings or any(other.level <= headings[0].level for other in headings[1:]):
+    if not headings or any(heading.level <= headings[0].level for heading in headings[1:]):
         return ""
     return title_line(heading_text(parsed.text, headings[0]))

@@ -1,4 +1,4 @@
-"""Memory that was freed, given back to the system after a process has grown.
+"""Return freed memory to the system after a process has grown.
 
 glibc keeps what it may need again, which after a few large files is hundreds of megabytes.
 """

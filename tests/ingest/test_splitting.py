@@ -21,7 +21,7 @@ from ragkit_ingest.split import splitter
 from ragkit_ingest.splitting import SplitRecipe, chunks_of, told_chunks
 
 SPLITTERS = (
-    *("structural", "fixed", "sentences", "parent-child", "semantic", "code"),
+    *("structural", "fixed", "sentences", "parent-child", "code"),
     "langchain:RecursiveCharacterTextSplitter",
 )
 DEADLINE_S = 60

@@ -105,7 +105,7 @@ class Embed:
     """Splits texts in a limited child process and embeds their chunks, with one model per process.
 
     Both in one place, because both take the model: the tokens that chunks are counted in are its
-    own, and passed on; a semantic splitter also embeds.
+    own, and passed on.
     """
 
     def __init__(self, recipe: Recipe, limits: ParseLimits) -> None:

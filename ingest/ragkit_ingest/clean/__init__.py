@@ -1,7 +1,6 @@
-"""What is done to a parsed text before it is cut: characters made uniform, private data masked.
+"""Clean a parsed text before it is split: make characters uniform, mask private data.
 
-Everything moves blocks and pages truly. It knows nothing of file formats, or of other files but
-through what boilerplate and near take from each.
+Everything moves blocks and pages truly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Lines that repeat across a folder's files: notices, navigation, letterheads. Find, count, remove.
+"""Find, count and remove lines that repeat across the files of a folder: notices, navigation.
 
 A file gives its lines' marks, a folder counts them, and a file loses the lines that are common.
-It knows nothing of where files lie, or of what else is made of them.
 """
 
 from __future__ import annotations
@@ -107,14 +106,14 @@ def _removed(parsed: ParsedText, gone: Collection[_Line]) -> Iterator[Edit]:
     starts = {line.start for line in gone}
     for block in parsed.blocks:
         lines = _line_spans(parsed.text, block)
-        kept = [start for start, _ in lines if start not in starts]
-        if not kept:
+        kept_starts = [start for start, _ in lines if start not in starts]
+        if not kept_starts:
             gap = _LINE_ENDS.match(parsed.text, block.end)
             yield Edit(block.start, gap.end() if gap else block.end)
             continue
         for start, end in lines:
             if start in starts:
-                after_kept = kept[0] < start
+                after_kept = kept_starts[0] < start
                 yield Edit(start - 1, end) if after_kept else Edit(start, end + 1)
 
 

@@ -1,7 +1,4 @@
-"""Replace stretches of a canonical text; blocks and pages move with it, in one linear pass.
-
-It knows nothing of why a stretch is replaced.
-"""
+"""Replace stretches of a canonical text; blocks and pages move with it, in one linear pass."""
 
 from __future__ import annotations
 
@@ -63,10 +60,10 @@ def _blocks(blocks: Sequence[Block], edits: Sequence[Edit], text: str) -> Iterat
 
 def _pages(parsed: ParsedText, edits: Sequence[Edit], text: str) -> Iterator[Page]:
     """Move the pages; one that was not empty and is now is left out."""
-    before = [page.start for page in parsed.pages]
-    after = list(_moved(iter(before), edits))
-    sizes = [end - start for start, end in pairwise([*before, len(parsed.text)])]
-    bounds = pairwise([*after, len(text)])
+    starts = [page.start for page in parsed.pages]
+    moved = list(_moved(iter(starts), edits))
+    sizes = [end - start for start, end in pairwise([*starts, len(parsed.text)])]
+    bounds = pairwise([*moved, len(text)])
     for page, size, (start, end) in zip(parsed.pages, sizes, bounds, strict=True):
         if start < end or not size:
             yield replace(page, start=start)

@@ -46,20 +46,20 @@ def masked(parsed: ParsedText, kinds: Collection[str]) -> ParsedText:
             replace(page, label=line(page.label)) if page.label else page for page in text.pages
         ),
     )
-    told = _told(counts)
-    return replace(result, notes={**parsed.notes, **told}) if told else result
+    masked_counts = _notes(counts)
+    return replace(result, notes={**parsed.notes, **masked_counts}) if masked_counts else result
 
 
 def masked_line(text: str, kinds: Collection[str]) -> tuple[str, dict[str, int]]:
-    """Mask a line that stands alone; also tell how much was masked, as `notes` have it."""
+    """Mask a line of its own; also return the counts by kind, as in `notes`."""
     counts: Counter[str] = Counter()
-    return replaced(text, _edits(text, kinds, counts)), _told(counts)
+    return replaced(text, _edits(text, kinds, counts)), _notes(counts)
 
 
 def masked_metadata(
     metadata: Mapping[str, Value], kinds: Collection[str]
 ) -> tuple[dict[str, Value], dict[str, int]]:
-    """Mask metadata; also tell how much was masked.
+    """Mask metadata; also return the counts by kind.
 
     A number that is private becomes a text. Its key tells what a value is: {"phone": 5550123456}.
     """
@@ -68,17 +68,18 @@ def masked_metadata(
         replaced(key, _edits(key, kinds, counts)): _value(key, value, kinds, counts)
         for key, value in metadata.items()
     }
-    return result, _told(counts)
+    return result, _notes(counts)
 
 
 def _value(key: str, value: Value, kinds: Collection[str], counts: Counter[str]) -> Value:
     """Mask a value, read as "key: value", as a text would have it."""
     if isinstance(value, bool):
         return value
-    whole = isinstance(value, float) and value.is_integer()
-    text = str(int(value)) if whole else str(value)
+    integral = isinstance(value, float) and value.is_integer()
+    text = str(int(value)) if integral else str(value)
     head = f"{key}: "
-    spans = [(span, kind) for span, kind in found(head + text, kinds) if span.start >= len(head)]
+    private = find_private(head + text, kinds)
+    spans = [(span, kind) for span, kind in private if span.start >= len(head)]
     counts.update(kind for _, kind in spans)
     edits = [
         Edit(span.start - len(head), span.end - len(head), PLACEHOLDERS[kind])
@@ -87,45 +88,47 @@ def _value(key: str, value: Value, kinds: Collection[str], counts: Counter[str])
     return replaced(text, edits) if edits else value
 
 
-def _told(counts: Counter[str]) -> dict[str, int]:
+def _notes(counts: Counter[str]) -> dict[str, int]:
     return {f"masked {kind}": counts[kind] for kind in PLACEHOLDERS if counts[kind]}
 
 
-def found(text: str, kinds: Collection[str]) -> list[tuple[Span, str]]:
+def find_private(text: str, kinds: Collection[str]) -> list[tuple[Span, str]]:
     """List the stretches of a text that are of these kinds, in order and not overlapping.
 
     Where two overlap, a key wins over an address, and an address over a number.
 
-    >>> found("write to a@example.com", {"email"})
+    >>> find_private("write to a@example.com", {"email"})
     [(Span(start=9, end=22), 'email')]
     """
-    seen = plain(text)
-    taken: list[tuple[Span, str]] = []
-    numbers = runs(seen) if not _OF_RUNS.keys().isdisjoint(kinds) else []
+    readable = plain(text)
+    spans_by_kind: list[tuple[Span, str]] = []
+    numbers = runs(readable) if not _OF_RUNS.keys().isdisjoint(kinds) else []
     for kind in [*_OF_TEXT, *_OF_RUNS]:
         if kind in kinds:
-            spans = _OF_RUNS[kind](seen, numbers) if kind in _OF_RUNS else _OF_TEXT[kind](seen)
-            taken = _merged(taken, spans, kind)
-    return taken
+            spans = (
+                _OF_RUNS[kind](readable, numbers) if kind in _OF_RUNS else _OF_TEXT[kind](readable)
+            )
+            spans_by_kind = _merged(spans_by_kind, spans, kind)
+    return spans_by_kind
 
 
 def _edits(text: str, kinds: Collection[str], counts: Counter[str]) -> list[Edit]:
-    every = found(text, kinds) if text else []
+    every = find_private(text, kinds) if text else []
     counts.update(kind for _, kind in every)
     return [Edit(span.start, span.end, PLACEHOLDERS[kind]) for span, kind in every]
 
 
 def _merged(
-    taken: list[tuple[Span, str]], spans: Iterable[Span], kind: str
+    spans_by_kind: list[tuple[Span, str]], spans: Iterable[Span], kind: str
 ) -> list[tuple[Span, str]]:
     """Add a kind's stretches, the longer of two that begin together, save where one is taken."""
     added: list[tuple[Span, str]] = []
     place = end = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        while place < len(taken) and taken[place][0].end <= span.start:
+        while place < len(spans_by_kind) and spans_by_kind[place][0].end <= span.start:
             place += 1
-        free = place == len(taken) or span.end <= taken[place][0].start
+        free = place == len(spans_by_kind) or span.end <= spans_by_kind[place][0].start
         if free and end <= span.start:
             added.append((span, kind))
             end = span.end
-    return sorted([*taken, *added], key=lambda one: one[0].start)
+    return sorted([*spans_by_kind, *added], key=lambda pair: pair[0].start)

@@ -1,8 +1,8 @@
-"""Near duplicates: a short signature of a text, bands to look it up by, and how alike two are.
+"""Near duplicates: signatures of texts, bands to look them up by, and their similarity.
 
 MinHash (Broder, 1997, doi:10.1109/SEQUEN.1997.666900) by datasketch. What two texts share are runs
 of three words, or of five characters of Chinese, Japanese and Korean; case, spacing and punctuation
-do not count. It knows nothing of where signatures are kept, or of what is done with duplicates.
+do not count.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def signature(text: str) -> bytes:
     from datasketch import MinHash
 
     sketch = MinHash(PERMUTATIONS, seed=_SEED, hashfunc=int, scheme="affine32")
-    seen = unicodedata.normalize("NFKC", text).casefold()
-    for start in range(0, len(seen), _SLICE_CHARS):
-        runs = _runs(seen[start : start + _SLICE_CHARS])
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for start in range(0, len(folded), _SLICE_CHARS):
+        runs = _runs(folded[start : start + _SLICE_CHARS])
         for first in range(0, len(runs), _BATCH):
             sketch.update_batch(runs[first : first + _BATCH].tolist())
     return b"" if sketch.is_empty() else _mark() + sketch.hashvalues.astype("<u4").tobytes()
@@ -82,7 +82,7 @@ def bands(signature: bytes) -> list[int]:
     ]
 
 
-def similarity(one: bytes, other: bytes) -> float:
+def similarity(first: bytes, second: bytes) -> float:
     """Estimate the Jaccard similarity of two texts from their signatures, 0 to 1.
 
     A text without words is like no other, and not like another without words; nor are signatures
@@ -93,10 +93,12 @@ def similarity(one: bytes, other: bytes) -> float:
     """
     import numpy as np
 
-    if not one or len(one) != len(other) or one[:_MARK_BYTES] != other[:_MARK_BYTES]:
+    if not first or len(first) != len(second) or first[:_MARK_BYTES] != second[:_MARK_BYTES]:
         return 0.0
-    ours, theirs = (np.frombuffer(sign, "<u4", offset=_MARK_BYTES) for sign in (one, other))
-    return float(np.mean(ours == theirs))
+    first_signs, second_signs = (
+        np.frombuffer(sign, "<u4", offset=_MARK_BYTES) for sign in (first, second)
+    )
+    return float(np.mean(first_signs == second_signs))
 
 
 def _mark() -> bytes:
@@ -109,11 +111,11 @@ def _runs(text: str) -> NDArray[np.uint32]:
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds = _kinds()[np.minimum(codes, _BMP)]
-    found = [
+    hashes = [
         _joined(_word_hashes(codes, kinds), _WORDS),
         _joined(_mixed(codes[kinds == _CJK].astype(np.uint64)), _CHARACTERS),
     ]
-    return np.concatenate(found)
+    return np.concatenate(hashes)
 
 
 def _word_hashes(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -167,6 +169,6 @@ def _kinds() -> NDArray[np.uint8]:
     import numpy as np
 
     kinds = np.array([_WORD if chr(n).isalnum() else _OTHER for n in range(_BMP)] + [_CJK], "u1")
-    for first, after in _CJK_RANGES:
-        kinds[first:after] = _CJK
+    for first, stop in _CJK_RANGES:
+        kinds[first:stop] = _CJK
     return kinds

@@ -1,7 +1,7 @@
 """Mask what is said of a file beside its text: its title, a user's metadata, why it failed.
 
 A file's address is left as it is, because the file is found again by it; what is private in it is
-counted. It knows nothing of who says what, or where it is kept.
+counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IN_ADDRESS: Final = "private data in the address"  # what the notes call it: it 
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Description:
     """A title and metadata; `notes` count what was private, in them and in the file's address."""
 
     title: str
@@ -31,35 +31,35 @@ class Said:
     notes: Mapping[str, int] = field(default_factory=dict)
 
 
-def masked_said(said: Said, uri: str, options: IngestOptions) -> Said:
+def mask_description(statement: Description, uri: str, options: IngestOptions) -> Description:
     """Mask a title and metadata as a collection's options say; the same where they say nothing.
 
     First they are brought to the text's own form, so that an invisible character hides nothing.
     """
     kinds = mask_kinds(options.mask)
     if not kinds:
-        return said
-    from ragkit_ingest.clean.mask import found, masked_line, masked_metadata
+        return statement
+    from ragkit_ingest.clean.mask import find_private, masked_line, masked_metadata
     from ragkit_ingest.clean.unicode import uniform
 
     form = options.unicode
     uniform_values = {
         uniform(key, form): uniform(value, form) if isinstance(value, str) else value
-        for key, value in said.metadata.items()
+        for key, value in statement.metadata.items()
     }
-    title, in_title = masked_line(uniform(said.title, form), kinds)
+    title, in_title = masked_line(uniform(statement.title, form), kinds)
     metadata, in_metadata = masked_metadata(uniform_values, kinds)
-    notes = Counter(said.notes) + Counter(in_title) + Counter(in_metadata)
+    notes = Counter(statement.notes) + Counter(in_title) + Counter(in_metadata)
     address = uniform(uri, form)
     stem = address.rpartition(".")[0]  # example.com.txt would be no domain
-    notes[IN_ADDRESS] = max(len(found(one, kinds)) for one in (address, stem))
-    return Said(title, metadata, dict(+notes))
+    notes[IN_ADDRESS] = max(len(find_private(part, kinds)) for part in (address, stem))
+    return Description(title, metadata, dict(+notes))
 
 
-def masked_sources(given: SourceOptions, options: IngestOptions) -> SourceOptions:
+def masked_sources(sources: SourceOptions, options: IngestOptions) -> SourceOptions:
     """Mask what a user says of all that a place holds, where that is kept for somebody else."""
-    said = masked_said(Said(given.title, given.metadata), "", options)
-    return replace(given, title=said.title, metadata=said.metadata)
+    statement = mask_description(Description(sources.title, sources.metadata), "", options)
+    return replace(sources, title=statement.title, metadata=statement.metadata)
 
 
 def masked_reason(reason: str, options: IngestOptions | ParseOptions) -> str:

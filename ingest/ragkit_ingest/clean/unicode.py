@@ -1,6 +1,6 @@
 """Make a text's characters uniform: NFC, or NFKC as far as it does no harm; what is unseen goes.
 
-Only the stretches that change are edited. It knows nothing of what the text says.
+Only the stretches that change are edited.
 """
 
 from __future__ import annotations
@@ -95,15 +95,15 @@ def _unseen(text: str) -> list[Edit]:
     edits = []
     for match in _UNSEEN.finditer(text):
         run = match.group()
-        kept = _LATER_SELECTORS.sub("", _ALWAYS_REMOVED.sub("", run))
-        before, after = (
+        visible = _LATER_SELECTORS.sub("", _ALWAYS_REMOVED.sub("", run))
+        previous, following = (
             text[max(0, match.start() - 1) : match.start()],
             text[match.end() : match.end() + 1],
         )
-        if _JOINERS_ONLY.fullmatch(kept) and _PLAIN.match(before) and _PLAIN.match(after):
-            kept = ""
-        if kept != run:
-            edits.append(Edit(*match.span(), kept))
+        if _JOINERS_ONLY.fullmatch(visible) and _PLAIN.match(previous) and _PLAIN.match(following):
+            visible = ""
+        if visible != run:
+            edits.append(Edit(*match.span(), visible))
     return edits
 
 
@@ -114,17 +114,17 @@ def _beyond_ascii(text: str) -> str:
 
 
 def _changes(text: str, form: Form) -> Iterator[Edit]:
-    known: Literal["NFC", "NFKC"] = "NFC" if form == "nfc" else "NFKC"
-    if unicodedata.is_normalized(known, text):
+    standard: Literal["NFC", "NFKC"] = "NFC" if form == "nfc" else "NFKC"
+    if unicodedata.is_normalized(standard, text):
         return
-    for start, end in _runs(text, _changing(known)):
+    for start, end in _runs(text, _changing(standard)):
         # What can change may join the character before it; a line end joins nothing.
         first = start - bool(start and text[start - 1] != "\n")
-        before = text[first:end]
-        short = len(before) <= _REMEMBERED_CHARS
-        after = _remembered(before, form) if short else _rewritten(before, form)
-        if after != before:
-            yield Edit(first, end, after)
+        original = text[first:end]
+        short = len(original) <= _REMEMBERED_CHARS
+        rewritten = _remembered(original, form) if short else _rewritten(original, form)
+        if rewritten != original:
+            yield Edit(first, end, rewritten)
 
 
 @lru_cache(maxsize=1 << 14)  # arbitrary; a language's accented letters are few
@@ -139,7 +139,7 @@ def _rewritten(stretch: str, form: Form) -> str:
     if form == "nfkc":
         pieces = re.split(f"([{_harmed_class()}])", stretch)
         stretch = "".join(
-            one if _harmed(one) else unicodedata.normalize("NFKC", one) for one in pieces
+            piece if _harmed(piece) else unicodedata.normalize("NFKC", piece) for piece in pieces
         )
     return unicodedata.normalize("NFC", stretch)
 
@@ -148,7 +148,7 @@ def _runs(text: str, among: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """List the stretches of characters that a table has, in order; numpy, as most have none."""
     import numpy as np
 
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for offset in range(0, len(text), _SLICE_CHARS):
         data = text[offset : offset + _SLICE_CHARS].encode("utf-32-le", "surrogatepass")
         at = np.flatnonzero(among[np.minimum(np.frombuffer(data, "<u4"), len(among) - 1)])
@@ -156,12 +156,12 @@ def _runs(text: str, among: NDArray[np.bool_]) -> list[tuple[int, int]]:
             continue
         parts = np.flatnonzero(np.diff(at) > 1)
         first = at[np.concatenate(([0], parts + 1))] + offset
-        after = at[np.concatenate((parts, [len(at) - 1]))] + offset + 1
-        runs = zip(first.tolist(), after.tolist(), strict=True)
-        if found and found[-1][1] == first[0]:  # it goes on over the slice's end
-            found[-1] = (found[-1][0], next(runs)[1])
-        found += runs
-    return found
+        stops = at[np.concatenate((parts, [len(at) - 1]))] + offset + 1
+        runs = zip(first.tolist(), stops.tolist(), strict=True)
+        if spans and spans[-1][1] == first[0]:  # it goes on over the slice's end
+            spans[-1] = (spans[-1][0], next(runs)[1])
+        spans += runs
+    return spans
 
 
 @cache
@@ -171,9 +171,11 @@ def _changing(form: Literal["NFC", "NFKC"]) -> NDArray[np.bool_]:
 
     joining = _joining()
     changing = [
-        ord(one)
-        for one in _characters()
-        if one in joining or unicodedata.combining(one) or not unicodedata.is_normalized(form, one)
+        ord(char)
+        for char in _characters()
+        if char in joining
+        or unicodedata.combining(char)
+        or not unicodedata.is_normalized(form, char)
     ]
     table = np.zeros(_COMPATIBILITY_IDEOGRAPHS.stop + 1, np.bool_)  # the last is for all above
     table[changing] = True
@@ -182,40 +184,40 @@ def _changing(form: Literal["NFC", "NFKC"]) -> NDArray[np.bool_]:
 
 @cache
 def _too_many_marks() -> re.Pattern[str]:
-    marks = _class([one for one in _characters() if unicodedata.combining(one)])
+    marks = _class([char for char in _characters() if unicodedata.combining(char)])
     return re.compile(f"[{marks}]{{{_MAX_MARKS + 1}}}")
 
 
 @cache
 def _joining() -> frozenset[str]:
     """Collect what can be the second part of a composed character."""
-    found = {chr(code) for code in _JAMO}
-    for one in _characters():
-        parts = unicodedata.decomposition(one).split()
+    joiners = {chr(code) for code in _JAMO}
+    for char in _characters():
+        parts = unicodedata.decomposition(char).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
-            found.add(chr(int(parts[1], 16)))
-    return frozenset(found)
+            joiners.add(chr(int(parts[1], 16)))
+    return frozenset(joiners)
 
 
 @cache
 def _harmed_class() -> str:
-    return _class([one for one in _characters() if _harmed(one)])
+    return _class([char for char in _characters() if _harmed(char)])
 
 
-def _harmed(one: str) -> bool:
+def _harmed(char: str) -> bool:
     """Tell whether folding a character would change what is said, or how the text is read.
 
     Besides what carries meaning: punctuation that would become ASCII's (a full-width ｜ would end a
     table's cell, ， belongs to Chinese sentences) and accents that would get a space of their own.
     """
-    if len(one) != 1 or unicodedata.is_normalized("NFKC", one):
+    if len(char) != 1 or unicodedata.is_normalized("NFKC", char):
         return False
-    if unicodedata.decomposition(one).partition(" ")[0] in _MEANING:
+    if unicodedata.decomposition(char).partition(" ")[0] in _MEANING:
         return True
-    after = unicodedata.normalize("NFKC", one)
-    if len(after) == 1:
-        return after.isascii() and not after.isalnum() and after != " "
-    return after[0] == " " or bool({*after} & {*"|`\\\n"})
+    folded = unicodedata.normalize("NFKC", char)
+    if len(folded) == 1:
+        return folded.isascii() and not folded.isalnum() and folded != " "
+    return folded[0] == " " or bool({*folded} & {*"|`\\\n"})
 
 
 @cache
@@ -227,9 +229,9 @@ def _characters() -> tuple[str, ...]:
 def _class(characters: Sequence[str]) -> str:
     """Write ascending characters as ranges, as they stand between [ and ]."""
     ranges: list[list[str]] = []
-    for one in characters:
-        if ranges and ord(one) == ord(ranges[-1][1]) + 1:
-            ranges[-1][1] = one
+    for char in characters:
+        if ranges and ord(char) == ord(ranges[-1][1]) + 1:
+            ranges[-1][1] = char
         else:
-            ranges.append([one, one])
+            ranges.append([char, char])
     return "".join(f"{first}-{last}" for first, last in ranges)

@@ -1,7 +1,7 @@
-"""From a file's bytes to canonical text with structure: one parser per format, chosen by suffix.
+"""Parse a file's bytes into canonical text with structure: one parser per format, chosen by suffix.
 
-A parser is a function from bytes and options to ParsedText. It reads nothing but those bytes, and
-knows nothing of where they come from, of chunks, or of the limits that the process around it holds.
+A parser is a function from bytes and options to ParsedText, and reads nothing but those bytes. The
+process around it sets its limits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Members = Callable[[bytes, ParseOptions], Iterator[tuple[str, bytes]]]
 
 _DEFAULT = ParseOptions()
-# Parsers that keep every character, of which one takes four bytes at most.
+# Parsers that keep every character; a character takes at most four bytes.
 _VERBATIM = ("plain", "markup.markdown", "delimited", "code.")
 _BYTES_PER_CHAR = 4
 
@@ -35,14 +35,15 @@ def parse_bytes(data: bytes, suffix: str, options: ParseOptions = _DEFAULT) -> P
 
     Raises IngestError("parse", reason) for a file that cannot be read or has no text in it.
     """
-    known = suffix.lower()
-    if known not in MODULES:
+    module = MODULES.get(suffix.lower(), "")
+    if not module:
         raise IngestError("parse", f"no parser for {suffix or 'a file without a suffix'}")
     if not data:
         raise IngestError("parse", "the file is empty (0 bytes)")
-    parser = import_module(f"{__name__}.{MODULES[known]}")
-    parse: Parse = parser.parse
-    if MODULES[known].startswith(_VERBATIM):
+    name, _, language = module.partition(":")
+    parser = import_module(f"{__name__}.{name}")
+    parse: Parse = parser.LANGUAGES[language].parse if language else parser.parse
+    if module.startswith(_VERBATIM):
         _check(len(data) // _BYTES_PER_CHAR, 0, options)
     parsed = parse(data, options)
     _check(len(parsed.text), len(parsed.blocks), options)
@@ -53,11 +54,11 @@ def parse_bytes(data: bytes, suffix: str, options: ParseOptions = _DEFAULT) -> P
 
 
 def _check(chars: int, blocks: int, options: ParseOptions) -> None:
-    """Raise IngestError for more than one document may have."""
+    """Raise IngestError for a text beyond the limits of a document."""
     remedy = "divide the file, or take a table's rows one by one with --text"
     if chars > options.text_chars:
-        most = f"{options.text_chars / 1e6:g} million characters (RAGKIT_PARSE_TEXT_MCHARS)"
-        raise IngestError("parse", f"its text has more than {most}: {remedy}")
+        limit = f"{options.text_chars / 1e6:g} million characters (RAGKIT_PARSE_TEXT_MCHARS)"
+        raise IngestError("parse", f"its text has more than {limit}: {remedy}")
     if blocks > MAX_BLOCKS:
         raise IngestError("parse", f"it has more than {MAX_BLOCKS:,} paragraphs: {remedy}")
 
@@ -71,7 +72,7 @@ def _cleaned(parsed: ParsedText, options: ParseOptions) -> ParsedText:
 def members_of(
     data: bytes, suffix: str, options: ParseOptions = _DEFAULT
 ) -> list[tuple[str, bytes]]:
-    """List the files that a container holds: each one's name in it, and its bytes.
+    """List the members of a container: the name in it, and the bytes.
 
     Raises IngestError("parse", reason) for a container that is damaged or hostile.
     """

@@ -1,6 +1,6 @@
-"""Put parsed texts end to end: an e-mail's header and body, a book's chapters, a notebook's cells.
+"""Join parsed texts: an e-mail's header and body, a book's chapters, a notebook's cells.
 
-It moves blocks and pages along and adds notes up. It knows nothing of formats.
+It moves blocks and pages along and adds notes up.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ class Assembly:
         """Add a text with its blocks and notes; its own pages and title stay behind."""
         self.notes.update(part.notes)
         body = part.text.rstrip()
-        left = len(body) - len(body.lstrip("\n"))
-        body = body[left:]
+        leading = len(body) - len(body.lstrip("\n"))
+        body = body[leading:]
         if not body:
             return
-        shift = self._size - left
+        shift = self._size - leading
         self._blocks += (
-            replace(block, start=block.start + shift, end=min(block.end, left + len(body)) + shift)
+            replace(
+                block, start=block.start + shift, end=min(block.end, leading + len(body)) + shift
+            )
             for block in part.blocks
         )
         self._append(body + "\n\n")

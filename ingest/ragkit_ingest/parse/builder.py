@@ -1,7 +1,6 @@
-"""Put a canonical text together piece by piece, with blocks and pages laid over it.
+"""Build a canonical text piece by piece, with blocks and pages over it.
 
-Every piece is cleaned before it is counted, so that offsets hold in the final text. It knows
-nothing of file formats.
+Every piece is cleaned before it is counted, so that offsets hold in the final text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What stands in an HTML page or a table's cell: blocks in order, tables with blocks in them.
-
-It knows nothing of tags; a table of figures stays a table, one that only lays a page out does not.
-"""
+"""The content of an HTML page or of a table's cell: blocks in order, nested tables included."""
 
 from __future__ import annotations
 
@@ -176,7 +173,7 @@ def is_layout(table: Table) -> bool:
 def _covered(line: list[str], below: dict[int, tuple[int, str]]) -> None:
     """Fill the places that cells of rows above reach down to."""
     while len(line) in below:
-        left, text = below.pop(len(line))
-        if left > 1:
-            below[len(line)] = (left - 1, text)
+        remaining, text = below.pop(len(line))
+        if remaining > 1:
+            below[len(line)] = (remaining - 1, text)
         line.append(text)

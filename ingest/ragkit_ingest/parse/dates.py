@@ -1,7 +1,4 @@
-"""Read a date that a file gives about itself, in the forms that programs write.
-
-It knows nothing of where the date comes from, and guesses nothing.
-"""
+"""Read a date that a file gives about itself, in the forms that programs write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find a text file's encoding and decode it, or refuse it as binary.
 
 Detectors that count byte pairs fail on short Chinese texts, so the candidates are decoded and the
-reading with the most familiar characters wins. It knows nothing of formats.
+reading with the most familiar characters wins.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _wide(sample: bytes) -> str:
     if not pairs or (len(sample) % 2 and len(sample) < _SAMPLE_BYTES):
         return ""
     even, odd = sample[0 : 2 * pairs : 2].count(0), sample[1 : 2 * pairs : 2].count(0)
-    for name, mine, other in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        if mine >= max(1, _NUL_SHARE * pairs) and other <= mine // 20:
+    for name, zeros, letters in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros >= max(1, _NUL_SHARE * pairs) and letters <= zeros // 20:
             text = _reading(sample, name)
             if text is not None and not _controls(text.encode()):
                 return name

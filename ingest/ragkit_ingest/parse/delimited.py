@@ -23,9 +23,9 @@ _MAX_FIELD_CHARS = 1 << 20  # a field beyond that is a quotation mark that was n
 def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a table of separated values. Raises IngestError for binary data."""
     text = clean(decode(data))
-    first, _, rest = text.partition("\n")
+    first, _, body = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
-        delimiter, text = first[4], rest
+        delimiter, text = first[4], body
     else:
         delimiter = _delimiter(text)
     rows = _rows(text, delimiter)

@@ -75,10 +75,10 @@ class _Book:
                 self.nav = name
             elif media_type == "application/x-dtbncx+xml":
                 self.ncx = name
-        found = (items.get(attribute(ref, "idref") or "") for ref in children(package, "spine"))
+        names = (items.get(attribute(ref, "idref") or "") for ref in children(package, "spine"))
         self.spine = list(
             dict.fromkeys(
-                item[0] for item in found if item and item[1] in _CHAPTERS and item[0] != self.nav
+                item[0] for item in names if item and item[1] in _CHAPTERS and item[0] != self.nav
             )
         )
 
@@ -98,11 +98,11 @@ class _Book:
             elif text:
                 values.setdefault(local(item), []).append(text)
         title = next(iter(values.get("title", [])), "")
-        found = {key: ", ".join(values[name]) for name, key in _KEYS.items() if name in values}
+        metadata = {key: ", ".join(values[name]) for name, key in _KEYS.items() if name in values}
         for name, key in (("date", "created"), ("modified", "modified")):
             if name in values:
-                found[key] = values[name][0]
-        return title, found
+                metadata[key] = values[name][0]
+        return title, metadata
 
 
 def _package_path(archive: XmlZip) -> str:
@@ -116,11 +116,11 @@ def _package_path(archive: XmlZip) -> str:
 def _locked(archive: XmlZip) -> frozenset[str]:
     """Name the members that are encrypted; fonts often are, and nobody needs them here."""
     root = archive.xml(_ENCRYPTION)
-    found = (
+    names = (
         unquote(attribute(child(item, "CipherData", "CipherReference"), "URI") or "")
         for item in (root if root is not None else ())
     )
-    return frozenset(name.lstrip("/") for name in found)
+    return frozenset(name.lstrip("/") for name in names)
 
 
 def _titles(archive: XmlZip, book: _Book) -> Mapping[str, str]:
@@ -128,7 +128,7 @@ def _titles(archive: XmlZip, book: _Book) -> Mapping[str, str]:
 
     Of several entries that lead into one member, only one that leads to its beginning is its title.
     """
-    whole: dict[str, str] = {}
+    titles: dict[str, str] = {}
     parts: dict[str, list[str]] = {}
     base = book.nav if book.nav in archive else book.ncx
     root = archive.xml(base)
@@ -136,10 +136,13 @@ def _titles(archive: XmlZip, book: _Book) -> Mapping[str, str]:
         title = " ".join(text.split())[:_MAX_VALUE_CHARS]
         name = book.name(href, base)
         if title and not urldefrag(href)[1]:
-            whole.setdefault(name, title)
+            titles.setdefault(name, title)
         elif title:
             parts.setdefault(name, []).append(title)
-    return {name: titles[0] for name, titles in parts.items() if len(titles) == 1} | whole
+    single = {
+        name: parts_titles[0] for name, parts_titles in parts.items() if len(parts_titles) == 1
+    }
+    return single | titles
 
 
 def _links(root: Element) -> Iterator[tuple[str, str]]:

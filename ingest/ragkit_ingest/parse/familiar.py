@@ -1,7 +1,4 @@
-"""How much a decoded string looks like Chinese that people write, simplified or traditional.
-
-It knows nothing of bytes or encodings.
-"""
+"""Score how much a decoded string looks like written Chinese, simplified or traditional."""
 
 from __future__ import annotations
 

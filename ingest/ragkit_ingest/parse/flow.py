@@ -1,7 +1,7 @@
 """Turn a well-formed stream of elements into blocks: what opens is closed, in order.
 
 The callers (XML, OpenDocument, reStructuredText) say what each element is: a heading, an item, a
-cell. No recursion, so depth costs nothing. It knows nothing of their vocabularies.
+cell. No recursion, so depth costs nothing.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Flow:
             return "block"
         if kind in {"row", "cell"}:
             around = (frame.kind for frame in reversed(self._frames))
-            inner = next((found for found in around if found not in {"inline", "block"}), "")
+            inner = next((display for display in around if display not in {"inline", "block"}), "")
             return kind if inner == ("table" if kind == "row" else "row") else "block"
         return kind
 

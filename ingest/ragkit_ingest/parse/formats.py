@@ -1,6 +1,6 @@
-"""Which module reads which format; the suffixes themselves stand in `ragkit.formats`.
+"""Formats: the module that parses each media type, known before any parser is loaded.
 
-A table to be read before any parser is loaded.
+`ragkit.formats` has the suffixes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Final
 from ragkit.formats import CONTAINERS as SUFFIXES_OF_CONTAINERS
 from ragkit.formats import MEDIA_TYPES, OFFICE
 
-# media type: module of this package that parses it (loaded when the first such file comes)
+# media type: module of this package that parses it (loaded when the first such file comes), or of
+# source code the table of languages and the name in it
 _TABLE: Final = {
     "text/plain": "plain",
     "text/markdown": "markup.markdown",
@@ -43,42 +44,42 @@ _TABLE: Final = {
     "application/vnd.oasis.opendocument.presentation": "office.odt",
     "message/rfc822": "mail.eml",
     "application/vnd.ms-outlook": "mail.msg",
-    "text/x-python": "code.python",
-    "text/javascript": "code.javascript",
-    "text/x-typescript": "code.typescript",
-    "text/x-java": "code.java",
-    "text/x-c": "code.cfamily",
-    "text/x-c++": "code.cfamily",
-    "text/x-csharp": "code.csharp",
-    "text/x-go": "code.go",
-    "text/x-rust": "code.rust",
-    "text/x-ruby": "code.ruby",
-    "text/x-php": "code.php",
-    "text/x-swift": "code.swift",
-    "text/x-kotlin": "code.kotlin",
-    "text/x-scala": "code.scala",
-    "text/x-shellscript": "code.shell",
-    "text/x-lua": "code.lua",
-    "text/x-sql": "code.sql",
-    "text/x-r": "code.other",
-    "text/x-julia": "code.other",
-    "text/x-perl": "code.other",
-    "text/x-matlab": "code.other",
-    "text/x-objective-c": "code.other",
-    "text/x-dart": "code.other",
-    "text/x-groovy": "code.other",
-    "text/x-powershell": "code.other",
-    "text/x-vb": "code.other",
-    "text/x-fortran": "code.other",
-    "text/x-elixir": "code.other",
-    "text/x-zig": "code.other",
-    "application/yaml": "code.yaml",
-    "application/toml": "code.settings",
-    "text/x-ini": "code.settings",
-    "text/x-java-properties": "code.settings",
-    "text/css": "code.stylesheet",
-    "text/x-scss": "code.stylesheet",
-    "text/x-less": "code.stylesheet",
+    "text/x-python": "code.languages:python",
+    "text/javascript": "code.languages:javascript",
+    "text/x-typescript": "code.languages:typescript",
+    "text/x-java": "code.languages:java",
+    "text/x-c": "code.languages:c",
+    "text/x-c++": "code.languages:c",
+    "text/x-csharp": "code.languages:csharp",
+    "text/x-go": "code.languages:go",
+    "text/x-rust": "code.languages:rust",
+    "text/x-ruby": "code.languages:ruby",
+    "text/x-php": "code.languages:php",
+    "text/x-swift": "code.languages:swift",
+    "text/x-kotlin": "code.languages:kotlin",
+    "text/x-scala": "code.languages:scala",
+    "text/x-shellscript": "code.languages:shell",
+    "text/x-lua": "code.languages:lua",
+    "text/x-sql": "code.languages:sql",
+    "text/x-r": "code.languages:other",
+    "text/x-julia": "code.languages:other",
+    "text/x-perl": "code.languages:other",
+    "text/x-matlab": "code.languages:other",
+    "text/x-objective-c": "code.languages:other",
+    "text/x-dart": "code.languages:other",
+    "text/x-groovy": "code.languages:other",
+    "text/x-powershell": "code.languages:other",
+    "text/x-vb": "code.languages:other",
+    "text/x-fortran": "code.languages:other",
+    "text/x-elixir": "code.languages:other",
+    "text/x-zig": "code.languages:other",
+    "application/yaml": "code.languages:yaml",
+    "application/toml": "code.languages:sections",
+    "text/x-ini": "code.languages:sections",
+    "text/x-java-properties": "code.languages:sections",
+    "text/css": "code.languages:stylesheet",
+    "text/x-scss": "code.languages:stylesheet",
+    "text/x-less": "code.languages:stylesheet",
     "application/rtf": "refused",
     "application/msword": "refused",
     "application/vnd.ms-excel": "refused",
@@ -91,10 +92,10 @@ _TABLE: Final = {
     f"{OFFICE}.presentationml.slideshow": "office.pptx",
     f"{OFFICE}.presentationml.template": "office.pptx",
 }
-_OWN: Final = {".tsx": "code.tsx"}  # suffixes with the media type of others
+_SUFFIXES: Final = {".tsx": "code.languages:tsx"}  # the media type is TypeScript's
 
 MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {suffix: _TABLE[media_type] for suffix, media_type in MEDIA_TYPES.items()} | _OWN
+    {suffix: _TABLE[media_type] for suffix, media_type in MEDIA_TYPES.items()} | _SUFFIXES
 )
 # suffix: module whose `members` yields the files that a container holds
 _MEMBERS: Final = {".zip": "zip", ".eml": "mail.eml", ".msg": "mail.msg"}

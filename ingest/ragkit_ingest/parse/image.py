@@ -1,7 +1,4 @@
-"""Parse pictures: the text in them, read by OCR; a TIFF's pages one after the other.
-
-It knows nothing of how OCR works.
-"""
+"""Parse pictures: the text in them, read by OCR; a TIFF's pages one after the other."""
 
 from __future__ import annotations
 
@@ -39,11 +36,11 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     blank = 0
     for number, (pixels, count) in enumerate(_pictures(data), 1):
         reader = reader or ocr.Reader(count)
-        found = with_aligned(in_reading_order(reader.read(pixels)))
-        blank += not found
-        if found and count > 1:
+        lines = with_aligned(in_reading_order(reader.read(pixels)))
+        blank += not lines
+        if lines and count > 1:
             builder.page(number)
-        write(found, {}, words_of([found]), builder)
+        write(lines, {}, words_of([lines]), builder)
     return replace(builder.result(), notes={"pages without text": blank} if blank else {})
 
 
@@ -53,8 +50,8 @@ def _pictures(data: bytes) -> Iterator[tuple[Any, int]]:
 
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            many = image.format == "TIFF"  # frames of other formats are a film's
-            count = min(getattr(image, "n_frames", 1), _MAX_PAGES) if many else 1
+            has_frames = image.format == "TIFF"  # frames of other formats are a film's
+            count = min(getattr(image, "n_frames", 1), _MAX_PAGES) if has_frames else 1
             for index in range(count):
                 image.seek(index)
                 yield _pixels(image), count

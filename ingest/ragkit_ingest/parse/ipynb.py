@@ -46,13 +46,16 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
             for output in _dicts(cell.get("outputs")):
                 _add_output(assembly, output, options)
         elif kind == "heading":
-            given = cell.get("level")
-            level = given if isinstance(given, int) and given in range(1, 7) else 1
-            _add_markdown(assembly, f"{'#' * level} {source}")
+            _add_markdown(assembly, f"{'#' * _level(cell)} {source}")
         elif kind == "raw":
             _add_paragraph(assembly, source)
     title, metadata = _metadata(notebook.get("metadata"))
     return assembly.result(title=title, metadata=metadata)
+
+
+def _level(cell: Mapping[str, Any]) -> int:
+    level = cell.get("level")
+    return level if isinstance(level, int) and level in range(1, 7) else 1
 
 
 def _cells(notebook: object) -> Iterator[Mapping[str, Any]]:
@@ -70,21 +73,21 @@ def _add_output(assembly: Assembly, output: Mapping[str, Any], options: ParseOpt
     """Add what a cell printed: text as it is, of richer things their text."""
     kind = output.get("output_type")
     if kind in {"stream", "error", "pyerr"}:
-        said = _joined(output.get("text", ""))
+        text = _joined(output.get("text", ""))
         if kind != "stream":
-            said = f"{output.get('ename', '')}: {output.get('evalue', '')}"
-        _add_code(assembly, _cut(assembly, _ESCAPES.sub("", said)))
+            text = f"{output.get('ename', '')}: {output.get('evalue', '')}"
+        _add_code(assembly, _cut(assembly, _ESCAPES.sub("", text)))
         return
     rich = output.get("data")
     rich = rich if isinstance(rich, dict) else {"text/plain": output.get("text", "")}
-    shown = next((name for name in _PRINTED if name in rich), "")
+    media_type = next((name for name in _PRINTED if name in rich), "")
     if any(name.startswith("image/") for name in rich) or set(output) & {"png", "jpeg", "svg"}:
         assembly.notes["images"] += 1
         return  # its text says only what kind of object it is
-    text = _joined(rich.get(shown, ""))
-    if shown == "text/html":
+    text = _joined(rich.get(media_type, ""))
+    if media_type == "text/html":
         assembly.add(page.parse_part(codecs.BOM_UTF8 + text.encode("utf-8", "replace"), options))
-    elif shown == "text/markdown":
+    elif media_type == "text/markdown":
         _add_markdown(assembly, _cut(assembly, text))
     else:
         _add_code(assembly, _cut(assembly, _ESCAPES.sub("", text)))
@@ -116,9 +119,9 @@ def _cut(assembly: Assembly, text: str) -> str:
     return text[:_MAX_OUTPUT_CHARS].rpartition("\n")[0] or text[:_MAX_OUTPUT_CHARS]
 
 
-def _metadata(found: object) -> tuple[str, dict[str, str]]:
+def _metadata(entry: object) -> tuple[str, dict[str, str]]:
     """Read title, authors and the programming language, where the notebook names them."""
-    metadata = found if isinstance(found, dict) else {}
+    metadata = entry if isinstance(entry, dict) else {}
     kernel, authors = metadata.get("kernelspec"), metadata.get("authors")
     names = [str(author.get("name", "")) for author in _dicts(authors)]
     values = {
@@ -126,8 +129,8 @@ def _metadata(found: object) -> tuple[str, dict[str, str]]:
         "kernel": str(kernel.get("display_name", ""))[:200] if isinstance(kernel, dict) else "",
     }
     title = metadata.get("title", "")
-    kept = {key: value for key, value in values.items() if value}
-    return title if isinstance(title, str) else "", kept
+    stated = {key: value for key, value in values.items() if value}
+    return title if isinstance(title, str) else "", stated
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

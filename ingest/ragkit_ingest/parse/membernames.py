@@ -1,4 +1,4 @@
-"""Names for files out of containers: safe to show and to store, each used once.
+"""Names for members of containers: safe to show and to store, each used once.
 
 Nothing here touches a disk; a name is a label that later ends a document's address.
 """
@@ -27,19 +27,19 @@ def path_parts(name: str) -> list[str]:
     return [_short(part) for part in parts if part not in {"", ".", ".."}]
 
 
-def unused(name: str, taken: set[str]) -> str:
+def unused(name: str, used: set[str]) -> str:
     """Give a name that is not taken yet, and take it; those that meet get a number.
 
     >>> unused("a.txt", {"a.txt"})
     'a (2).txt'
     """
     stem, dot, suffix = name.rpartition(".")
-    found, number = name, 1
-    while found in taken:
+    candidate, number = name, 1
+    while candidate in used:
         number += 1
-        found = f"{stem} ({number}).{suffix}" if dot and stem else f"{name} ({number})"
-    taken.add(found)
-    return found
+        candidate = f"{stem} ({number}).{suffix}" if dot and stem else f"{name} ({number})"
+    used.add(candidate)
+    return candidate
 
 
 def _short(name: str) -> str:

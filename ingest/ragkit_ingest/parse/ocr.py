@@ -1,7 +1,6 @@
 """Read the text in a picture by OCR, as lines with places (extra `ocr`: rapidocr on ONNX Runtime).
 
-Its models are those that the package brings, for English and Chinese; nothing is downloaded. It
-knows nothing of files.
+Its models are those that the package brings, for English and Chinese; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ def is_installed() -> bool:
 
 def refusal(setting: Literal["auto", "off"], *, many: bool = False) -> str:
     """Say why a picture, or many, are not read, and what to do; nothing where they are."""
-    what, need, it = ("pictures", "need", "them") if many else ("a picture", "needs", "it")
+    subject, need, it = ("pictures", "need", "them") if many else ("a picture", "needs", "it")
     if setting == "off":
-        return f"{what}, and OCR is switched off (RAGKIT_OCR=auto reads {it})"
-    return "" if is_installed() else f"{what}, which {need} OCR: {REMEDY}"
+        return f"{subject}, and OCR is switched off (RAGKIT_OCR=auto reads {it})"
+    return "" if is_installed() else f"{subject}, which {need} OCR: {REMEDY}"
 
 
 class Reader:
@@ -70,11 +69,11 @@ class Reader:
             return []  # a line, which would be made millions of pixels long
         self._check_limits()
         begin = time.process_time()
-        found = _read(pixels)
+        boxes = _read(pixels)
         self._spent_s += time.process_time() - begin
         self._done += 1
         self._left -= 1
-        return found
+        return boxes
 
     def _check_limits(self) -> None:
         limit_bytes = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -110,8 +109,8 @@ def _read(pixels: Any) -> list[Line]:
     except failures as error:
         if any(sign in str(error) for sign in _OUT_OF_MEMORY):
             raise MemoryError from error
-        said = " ".join(str(error).split())[-200:]
-        raise IngestError("parse", f"OCR failed: {said}") from error
+        message = " ".join(str(error).split())[-200:]
+        raise IngestError("parse", f"OCR failed: {message}") from error
     boxes, texts = getattr(result, "boxes", None), getattr(result, "txts", None)
     if boxes is None or texts is None:
         return []
@@ -132,9 +131,9 @@ def _engine() -> Any:
     return rapidocr.RapidOCR(params={**_SETTINGS, **paths})
 
 
-def _lines(found: Sequence[tuple[str, Any]]) -> list[Line]:
+def _lines(boxes: Sequence[tuple[str, Any]]) -> list[Line]:
     """Make lines of texts and their corners; what stands side by side becomes one, with gaps."""
-    pieces = [_piece(text, corners) for text, corners in found if text.strip()]
+    pieces = [_piece(text, corners) for text, corners in boxes if text.strip()]
     usual = usual_height(pieces)
     rows: list[list[Line]] = []
     for piece in sorted(pieces, key=lambda piece: -piece.middle):

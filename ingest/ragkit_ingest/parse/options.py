@@ -1,4 +1,4 @@
-"""What a parser is told besides the bytes: how much a file may unpack to, and what to keep of it.
+"""Options of parsers: limits on one file, and the parts of it that are kept.
 
 Values only; a parser process gets them with each file.
 """
@@ -44,10 +44,10 @@ class ParseOptions:
 def parse_options(options: IngestOptions, *, unzipped_bytes: int) -> ParseOptions:
     """Take from a collection's options what parsing needs to know."""
     shared = {field.name for field in fields(ParseOptions)} - _LIMITS
-    given = {name: getattr(options, name) for name in shared}
-    return ParseOptions(unzipped_bytes=unzipped_bytes, **given)
+    values = {name: getattr(options, name) for name in shared}
+    return ParseOptions(unzipped_bytes=unzipped_bytes, **values)
 
 
-def read_options(given: Mapping[str, Any]) -> ParseOptions:
+def read_options(values: Mapping[str, Any]) -> ParseOptions:
     """Make the options of what `as_json` gave."""
-    return ParseOptions(**given)
+    return ParseOptions(**values)

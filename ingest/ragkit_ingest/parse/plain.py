@@ -17,6 +17,6 @@ _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 def parse(data: bytes, options: ParseOptions) -> ParsedText:
     """Parse a text file of any encoding that `decode` knows. Raises IngestError for binary data."""
     text = clean(decode(data))
-    found = islice(_PARAGRAPH.finditer(text), MAX_BLOCKS + 1)  # one too many is refused later
-    blocks = [Block(*match.span(), "paragraph") for match in found]
+    paragraphs = islice(_PARAGRAPH.finditer(text), MAX_BLOCKS + 1)  # one too many is refused later
+    blocks = [Block(*match.span(), "paragraph") for match in paragraphs]
     return ParsedText(text, tuple(blocks))

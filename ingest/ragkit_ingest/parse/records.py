@@ -1,6 +1,6 @@
 """Parse .json and .jsonl as readable "key: value" lines, a paragraph per record.
 
-Numbers stay as they are spelt. It knows nothing of what the keys mean.
+Numbers stay as they are spelt.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     if not text.strip():
         return ParsedText("")
     try:
-        whole = _load(text)
+        document = _load(text)
     except json.JSONDecodeError as error:
         records = list(_lines(text, error))
     else:
-        records = whole if isinstance(whole, list) else [whole]
+        records = document if isinstance(document, list) else [document]
     builder = Builder()
     for record in records:
         builder.paragraph("\n".join(_write(record, 0)))
@@ -44,7 +44,7 @@ def _load(text: str) -> Any:
         raise IngestError("parse", "its JSON is nested too deeply") from error
 
 
-def _lines(text: str, whole: json.JSONDecodeError) -> Iterator[Any]:
+def _lines(text: str, failure: json.JSONDecodeError) -> Iterator[Any]:
     """Read a record per line; a file whose first line is no record was meant to be one value."""
     for place, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -52,9 +52,9 @@ def _lines(text: str, whole: json.JSONDecodeError) -> Iterator[Any]:
         try:
             yield _load(line)
         except json.JSONDecodeError as error:
-            bad = whole.lineno if place == 1 else place
-            said = whole.msg if place == 1 else error.msg
-            raise IngestError("parse", f"not JSON: line {bad}: {said}") from error
+            bad = failure.lineno if place == 1 else place
+            message = failure.msg if place == 1 else error.msg
+            raise IngestError("parse", f"not JSON: line {bad}: {message}") from error
 
 
 def _write(value: Any, depth: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Formats that are known and not read: the reason says what to do instead."""
+"""Refuse formats that are recognised but not parsed, with the remedy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _REASONS = (
 
 def parse(data: bytes, options: ParseOptions) -> NoReturn:
     """Raise IngestError with the remedy."""
-    for magic, what, instead in _REASONS:
+    for magic, kind, instead in _REASONS:
         if data.startswith(magic):
             raise IngestError(
-                "parse", f"{what}: open it in Word or LibreOffice and save it as {instead}"
+                "parse", f"{kind}: open it in Word or LibreOffice and save it as {instead}"
             )
     raise IngestError("parse", "neither a Rich Text nor an old Office file, as its name says")

@@ -57,33 +57,35 @@ def _cues(text: str) -> Iterator[_Cue]:
     """Give the cues that say something; a line said already, as in rolling captions, goes."""
     times: re.Match[str] | None = None
     lines: list[str] = []
-    said: list[str] = []  # the lines of the cue before
+    previous_lines: list[str] = []  # the lines of the cue before
     for line in [*text.split("\n"), "00:00:00.000 --> 00:00:00.000"]:
         match = _TIMES.match(line.strip()) if "-->" in line else None
         if match is None:
             lines.append(line)
             continue
         if times is not None:
-            cue, said = _cue(times, lines, said)
+            cue, previous_lines = _cue(times, lines, previous_lines)
             if cue.text:
                 yield cue
         times, lines = match, []
 
 
-def _cue(times: re.Match[str], lines: list[str], said: list[str]) -> tuple[_Cue, list[str]]:
+def _cue(
+    times: re.Match[str], lines: list[str], previous_lines: list[str]
+) -> tuple[_Cue, list[str]]:
     """Make a cue of the lines below its times; they end at the first empty line."""
-    shown = "\n".join(lines).strip("\n").split("\n\n")[0].split("\n")
-    voice = _VOICE.search(shown[0])
-    spoken = [" ".join(html.unescape(_TAG.sub("", line)).split()) for line in shown]
+    cue_lines = "\n".join(lines).strip("\n").split("\n\n")[0].split("\n")
+    voice = _VOICE.search(cue_lines[0])
+    spoken = [" ".join(html.unescape(_TAG.sub("", line)).split()) for line in cue_lines]
     spoken = [line for line in spoken if line]
     fresh = spoken
-    for size in range(min(len(spoken), len(said)), 0, -1):
-        if said[-size:] == spoken[:size]:
+    for size in range(min(len(spoken), len(previous_lines)), 0, -1):
+        if previous_lines[-size:] == spoken[:size]:
             fresh = spoken[size:]
             break
     start, end = (_seconds(times.groups()[place : place + 4]) for place in (0, 4))
     speaker = " ".join(voice.group(1).split()) if voice else ""
-    return _Cue(start, end, speaker, " ".join(fresh)), spoken or said
+    return _Cue(start, end, speaker, " ".join(fresh)), spoken or previous_lines
 
 
 def _is_apart(paragraph: list[_Cue], cue: _Cue) -> bool:

@@ -1,4 +1,4 @@
-"""Write rows of cells as a Markdown pipe table. It knows nothing of where the cells come from."""
+"""Write rows of cells as a Markdown pipe table."""
 
 from __future__ import annotations
 

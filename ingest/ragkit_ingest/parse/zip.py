@@ -1,7 +1,6 @@
 """Unpack a zip archive into the files in it, under names that are safe to show and to store.
 
-A zip within a zip is a file like any other here: who asks decides how deep to go. It knows nothing
-of what the files are.
+A zip within a zip is a file like any other here: who asks decides how deep to go.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ def members(data: bytes, options: ParseOptions) -> Iterator[tuple[str, bytes]]:
     IngestError for an archive that is damaged, encrypted or hostile.
     """
     archive = Zip(data, options.unzipped_bytes)
-    taken: set[str] = set()
+    used: set[str] = set()
     for info, name in zip(archive.infos, _names(archive.infos), strict=True):
         parts = path_parts(name)
         if parts and not name.endswith(("/", "\\")) and not _is_passed_over(info, parts):
-            yield unused("/".join(parts), taken), archive.read(info)
+            yield unused("/".join(parts), used), archive.read(info)
 
 
 def _is_passed_over(info: zipfile.ZipInfo, parts: Sequence[str]) -> bool:
@@ -57,9 +56,9 @@ def _raw(info: zipfile.ZipInfo) -> str | bytes:
     """Give a name as text where the archive says how to read it, else as the bytes it is."""
     if info.flag_bits & _UTF8_FLAG:
         return info.orig_filename
-    known = _unicode_path(info.extra)
-    if known:
-        return known
+    unicode_path = _unicode_path(info.extra)
+    if unicode_path:
+        return unicode_path
     try:
         return info.orig_filename.encode("cp437")  # which Python took it for
     except UnicodeEncodeError:

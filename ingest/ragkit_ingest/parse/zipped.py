@@ -1,8 +1,5 @@
 """Open a zip archive that may be hostile: whatever its headers claim, nothing inflates beyond a
-budget, no two members share their bytes, none is encrypted.
-
-It knows nothing of what the members are, and writes nothing to disk.
-"""
+budget, no two members share their bytes, none is encrypted."""
 
 from __future__ import annotations
 
@@ -55,10 +52,10 @@ class Zip:
 
     def read(self, info: zipfile.ZipInfo) -> bytes:
         """Inflate one member. Raises IngestError when it is damaged or the budget is used up."""
-        whole = io.BytesIO()  # which gives out what it holds without a copy
+        content = io.BytesIO()  # which gives out what it holds without a copy
         for piece in self.pieces(info):
-            whole.write(piece)
-        return whole.getvalue()
+            content.write(piece)
+        return content.getvalue()
 
     def pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         """Inflate one member piece by piece, as `read` does."""

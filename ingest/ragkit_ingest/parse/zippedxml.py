@@ -54,6 +54,6 @@ class XmlZip:
         try:
             root: Element = etree.fromstring(data, parser)
         except etree.XMLSyntaxError as error:
-            said = " ".join(str(error.msg).split())
-            raise IngestError("parse", f"damaged XML in its member {name!r}: {said}") from error
+            message = " ".join(str(error.msg).split())
+            raise IngestError("parse", f"damaged XML in its member {name!r}: {message}") from error
         return root

@@ -1,7 +1,6 @@
-"""Where things to take in come from: files, folders, archives, records, remote stores, web pages.
+"""Sources of items: files, folders, archives, records, remote stores, web pages.
 
-A source yields items and knows which stored documents it answers for; it knows nothing of what
-becomes of an item.
+A source yields items and knows which stored documents it answers for.
 """
 
 from __future__ import annotations

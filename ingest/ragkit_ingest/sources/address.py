@@ -1,4 +1,4 @@
-"""Which web addresses may be fetched: how a URL has to be written, and where it may lead.
+"""Check the web addresses that may be fetched: how a URL is written and where it leads.
 
 Programs disagree on odd URLs, so only plain ones are taken. It connects to nothing.
 """

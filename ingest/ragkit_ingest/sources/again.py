@@ -1,6 +1,6 @@
-"""Files that were found before, by another process: found again by their place and path.
+"""Reopen files that another process listed, by their place and path.
 
-What a user said of them travels as JSON. It knows nothing of queues.
+What a user said of them travels as JSON.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class PlaceAgain:
                 raise AwayError(str(error)) from error
         try:
             if not self._tree.has(path):
-                beside = self._tree.names("")
-                if not (beside.folders or beside.files):
+                siblings = self._tree.names("")
+                if not (siblings.folders or siblings.files):
                     raise AwayError(f"there is nothing in {self._root!r}: is it mounted?")
                 return None
         except IngestError as error:
             raise AwayError(f"{self._root!r} cannot be reached: {error.reason}") from error
-        place: Place = Single(self._tree, path, self._options, found=self._found)
+        place: Place = Single(self._tree, path, self._options, in_folder=self._found)
         return Listing([place], self._options)
 
 

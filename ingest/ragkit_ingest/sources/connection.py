@@ -38,7 +38,7 @@ class Public(httpcore.NetworkBackend):
         for place, address in enumerate(addresses, 1):
             try:
                 stream = self._backend.connect_tcp(
-                    address, port, _left(self._until, timeout), None, socket_options
+                    address, port, _remaining_s(self._until, timeout), None, socket_options
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if place == len(addresses):
@@ -84,10 +84,10 @@ class _Timed(httpcore.NetworkStream):
         self._until = until
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(self._until, timeout))
+        return self._stream.read(max_bytes, _remaining_s(self._until, timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(self._until, timeout))
+        self._stream.write(buffer, _remaining_s(self._until, timeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -98,16 +98,16 @@ class _Timed(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = _left(self._until, timeout)
-        return _Timed(self._stream.start_tls(ssl_context, server_hostname, left), self._until)
+        remaining = _remaining_s(self._until, timeout)
+        return _Timed(self._stream.start_tls(ssl_context, server_hostname, remaining), self._until)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-def _left(until: float, timeout: float | None) -> float:
+def _remaining_s(until: float, timeout: float | None) -> float:
     """Return how long something may take. Raises ReadTimeout when the time is over."""
-    left = until - time.monotonic()
-    if left <= 0:
+    remaining = until - time.monotonic()
+    if remaining <= 0:
         raise httpcore.ReadTimeout("the time is over")
-    return left if timeout is None else min(left, timeout)
+    return remaining if timeout is None else min(remaining, timeout)

@@ -1,7 +1,4 @@
-"""The files in an archive or a mail, as things to take in.
-
-It knows how deep they may lie in each other, and nothing of how a container is read.
-"""
+"""Unpack archives and mails into items, one after the other."""
 
 from __future__ import annotations
 
@@ -22,8 +19,8 @@ from ragkit_ingest.sources.taking import (
     Container,
     File,
     Taking,
-    beside,
     broken,
+    find_sidecar,
     has_hidden,
     stem_of,
     suffix_of,
@@ -80,7 +77,7 @@ def _members(
         if has_hidden(path) and not taking.options.hidden:
             taking.passed.skip(uri + INSIDE + path, HIDDEN)
         elif _is_taken(path, taking):
-            yield from _things(uri, path, named, taking, inside, within)
+            yield from _entries(uri, path, named, taking, inside, within)
     named.clear()
     while within:
         yield from _nested(within.popleft(), unpack, taking, inside)
@@ -92,7 +89,7 @@ def _is_taken(path: str, taking: Taking) -> bool:
     return taking.options.hidden or not path.startswith("__MACOSX/")
 
 
-def _things(
+def _entries(
     uri: str,
     path: str,
     named: dict[str, Part],
@@ -106,29 +103,29 @@ def _things(
         taking.passed.lose(uri)
         yield broken(uri, reason, suffix)
         return
-    sidecar = beside(path, named, partial(_read, named))
+    sidecar = find_sidecar(path, named, partial(_read, named))
     read, name = partial(_read_part, part), path.rpartition("/")[2]
-    file = File(uri, name, read, lambda: io.BytesIO(part.read()), sidecar=sidecar, found=True)
-    for found in taking.items(file):
+    file = File(uri, name, read, lambda: io.BytesIO(part.read()), sidecar=sidecar, in_folder=True)
+    for entry in taking.items(file):
         if suffix not in CONTAINERS or suffix in MEDIA_TYPES:
-            yield found
-        if suffix in CONTAINERS and isinstance(found, Container):
-            within.append(_Within(found.uri, suffix, found.metadata, part))
+            yield entry
+        if suffix in CONTAINERS and isinstance(entry, Container):
+            within.append(_Within(entry.uri, suffix, entry.metadata, part))
 
 
 def _nested(
-    one: _Within, unpack: Unpack, taking: Taking, inside: tuple[str, ...]
+    member: _Within, unpack: Unpack, taking: Taking, inside: tuple[str, ...]
 ) -> Iterator[Item]:
     try:
-        members = unpack(one.part.read(), one.suffix)
+        members = unpack(member.part.read(), member.suffix)
     except IngestError as error:
-        taking.passed.lose(one.uri)
-        if one.suffix in MEDIA_TYPES:  # a mail fails by itself
+        taking.passed.lose(member.uri)
+        if member.suffix in MEDIA_TYPES:  # a mail fails by itself
             return iter(())
-        return iter([broken(one.uri, error.reason, one.suffix)])
-    taking.passed.enter(one.uri)
-    taking = Taking(taking.options, taking.passed, one.metadata)
-    return _members(one.uri, members, unpack, taking, (*inside, one.suffix))
+        return iter([broken(member.uri, error.reason, member.suffix)])
+    taking.passed.enter(member.uri)
+    taking = Taking(taking.options, taking.passed, member.metadata)
+    return _members(member.uri, members, unpack, taking, (*inside, member.suffix))
 
 
 def _refusal(suffix: str, inside: tuple[str, ...]) -> str:
@@ -157,16 +154,16 @@ def _read_part(part: Part, max_bytes: int) -> bytes:
 
 def _named(members: Sequence[tuple[str, Part]]) -> Iterator[tuple[str, Part]]:
     """Give each member a path that leads nowhere else, and that no other one has."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name, part in members:
         parts = name.replace("\\", "/").split("/")
         path = "/".join(step for step in parts if step not in {"", ".", ".."})
         path = path[-_MAX_NAME_CHARS:].lstrip("/") or "unnamed"
-        seen[path] = count = seen.get(path, 0) + 1
+        counts[path] = count = counts.get(path, 0) + 1
         if count > 1:
             stem, suffix = stem_of(path), suffix_of(path)
-            while path in seen:
+            while path in counts:
                 path = f"{stem} ({count}){suffix}"
                 count += 1
-            seen[path] = 1
+            counts[path] = 1
         yield path, part

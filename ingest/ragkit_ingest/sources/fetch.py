@@ -1,8 +1,8 @@
-"""Fetch one page from the open internet, and from nowhere else, within sizes and times.
+"""Fetch one page from the open internet, within limits on size and time.
 
 The address that is checked is the address that is connected to, for each redirect anew: names are
 resolved once, here. httpcore speaks HTTP; it keeps no cookies, reads no environment and follows
-nothing by itself. It knows nothing of what a page holds.
+nothing by itself.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _CHARSET: Final = re.compile(r"(?:^|[;\s])charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1
 
 def resolve(host: str, port: int) -> list[str]:
     """Ask the system for a host's addresses."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ def fetch(url: str, access: Access | None = None) -> Fetched:
     except httpcore.TimeoutException as error:
         raise IngestError("read", _too_slow(access, until)) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise IngestError("read", f"the server cannot be reached, or failed: {said}") from error
+        message = " ".join(str(error).split())[:200]
+        raise IngestError("read", f"the server cannot be reached, or failed: {message}") from error
     raise IngestError("read", f"more than {access.max_redirects} redirects")
 
 
@@ -120,12 +120,14 @@ def _ask(pool: httpcore.ConnectionPool, address: Address, access: Access) -> Fet
         if response.status != 200:
             reason = response.extensions.get("reason_phrase", b"").decode("latin-1")[:100]
             raise IngestError("read", f"the server answered {response.status} {reason}".rstrip())
-        media_type, _, more = headers.get(b"content-type", b"").decode("latin-1").partition(";")
-        charset = _CHARSET.search(more)
+        media_type, _, parameters = (
+            headers.get(b"content-type", b"").decode("latin-1").partition(";")
+        )
+        charset = _CHARSET.search(parameters)
         encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         data = b"".join(_unpacked(response.iter_stream(), encoding, access.max_bytes))
-        said = charset[1] if charset else ""
-        return Fetched(str(address), media_type.strip().lower(), data, said)
+        declared = charset[1] if charset else ""
+        return Fetched(str(address), media_type.strip().lower(), data, declared)
 
 
 def _next(address: Address, location: bytes, access: Access) -> Address:
@@ -147,9 +149,9 @@ def _unpacked(pieces: Iterator[bytes], encoding: str, max_bytes: int) -> Iterato
     unpack = zlib.decompressobj(_GZIP) if encoding.endswith("gzip") else None
     size = 0
     for piece in pieces:
-        rest = piece
-        while rest:
-            part, rest = _part(unpack, rest)
+        remaining = piece
+        while remaining:
+            part, remaining = _part(unpack, remaining)
             size += len(part)
             if size > max_bytes:
                 raise IngestError("read", f"larger than a page may be, {max_bytes >> 20} MB")

@@ -29,7 +29,7 @@ class LocalTree:
         """List folders and files; a link that leads nowhere is a file that cannot be read."""
         folders: list[str] = []
         files: list[str] = []
-        others: dict[str, str] = {}
+        refused: dict[str, str] = {}
         try:
             with os.scandir(self._path(folder)) as entries:
                 for entry in entries:
@@ -37,16 +37,16 @@ class LocalTree:
                         folders.append(entry.name)
                     elif entry.is_symlink():
                         if _leads_to_folder(entry):
-                            others[entry.name] = FOLDER_LINK
+                            refused[entry.name] = FOLDER_LINK
                         else:
                             files.append(entry.name)
                     elif entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
                     else:
-                        others[entry.name] = SPECIAL_FILE
+                        refused[entry.name] = SPECIAL_FILE
         except OSError as error:
             raise IngestError("read", f"cannot be listed: {error.strerror or error}") from error
-        return Names(sorted(folders), sorted(files), dict(sorted(others.items())))
+        return Names(sorted(folders), sorted(files), dict(sorted(refused.items())))
 
     def uri(self, path: str) -> str:
         """Name a file by its absolute path."""
@@ -67,11 +67,17 @@ class LocalTree:
         touch do with that of the content.
         """
         try:
-            seen = os.stat(self._path(path))
+            status = os.stat(self._path(path))
         except (OSError, ValueError):
             return None
-        changed_ns = max(seen.st_mtime_ns, seen.st_ctime_ns)
-        mark = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+        mark = (
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_ino,
+            status.st_dev,
+        )
         return Stamp(mark, changed_at=changed_ns / 1e9)
 
     def has(self, path: str) -> bool:

@@ -1,7 +1,6 @@
-"""All that is to be taken in, from several places, found while it is asked for.
+"""List the items of several places, lazily.
 
-It knows what was skipped, and which stored documents the places answer for. It knows nothing
-of what kinds of places there are.
+It knows what was skipped, and which stored documents the places answer for.
 """
 
 from __future__ import annotations
@@ -39,28 +38,28 @@ class Listing:
         self._done: list[Place] = []
 
     def __iter__(self) -> Iterator[Item]:
-        return (item for _, item in self._items(whole=False))
+        return (item for _, item in self._items(as_files=False))
 
     def files(self) -> Iterator[tuple[str, Item]]:
         """Yield files as they lie there, each with its place's root: records in them are not read.
 
         A file of records is a RecordFile, whose things `unpacked` puts in its stead.
         """
-        return self._items(whole=True)
+        return self._items(as_files=True)
 
-    def _items(self, *, whole: bool) -> Iterator[tuple[str, Item]]:
+    def _items(self, *, as_files: bool) -> Iterator[tuple[str, Item]]:
         self._passed = Passed()
         self._done = []
-        taking = Taking(self._options, self._passed, whole=whole)
-        seen: set[int] = set()
+        taking = Taking(self._options, self._passed, as_files=as_files)
+        hashes: set[int] = set()
         for place in self._places:
             for item in place.items(taking):
                 # One place has nothing twice. Of several, hashes are kept: texts would take more.
                 if len(self._places) > 1:
                     mark = hash(item.uri)
-                    if mark in seen:
+                    if mark in hashes:
                         continue
-                    seen.add(mark)
+                    hashes.add(mark)
                 yield place.root, item
             self._done.append(place)
 

@@ -1,4 +1,4 @@
-"""What a user may say about the places that things are taken from. Values only."""
+"""Options of sources: what is read, and the metadata given to it. Values only."""
 
 from __future__ import annotations
 

@@ -29,8 +29,12 @@ def parquet_records(stream: BinaryIO, fields: RecordFields) -> Iterator[Record]:
         file = parquet.ParquetFile(stream, pre_buffer=False)
         names = list(file.schema_arrow.names)
         check_columns(names, fields)
-        asked = {*fields.text, fields.title, fields.id, *fields.metadata}
-        columns = [name for name in names if name in asked or name in {_head(one) for one in asked}]
+        requested = {*fields.text, fields.title, fields.id, *fields.metadata}
+        columns = [
+            name
+            for name in names
+            if name in requested or name in {_head(field) for field in requested}
+        ]
         row = 0
         for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
             if batch.nbytes > _MAX_BATCH_BYTES:

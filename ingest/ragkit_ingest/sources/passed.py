@@ -1,4 +1,4 @@
-"""What a listing skipped, and what it could not look into.
+"""Skipped files, and places that could not be read.
 
 It is written by the one thread that lists and unpacks.
 """
@@ -51,5 +51,5 @@ def is_in(uri: str, place: str) -> bool:
     """
     if not uri.startswith(place):
         return False
-    rest = uri[len(place) :]
-    return not rest or place.endswith("/") or rest.startswith(("/", "!/", "#"))
+    below = uri[len(place) :]
+    return not below or place.endswith("/") or below.startswith(("/", "!/", "#"))

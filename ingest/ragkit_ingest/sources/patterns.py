@@ -1,4 +1,4 @@
-"""Patterns as .gitignore has them: which paths below a folder they match.
+"""Patterns in the syntax of .gitignore: match the paths below a folder.
 
 They are matched by hand, in time that grows with the pattern times the path: a pattern may come
 from outside, and regular expressions backtrack. It reads no files.
@@ -42,10 +42,10 @@ class _Char:
     def fits(self, char: str) -> bool:
         if self.literal:
             return self.literal == char
-        found = any(low <= char <= high for low, high in self.ranges) or any(
+        matches = any(low <= char <= high for low, high in self.ranges) or any(
             _CLASSES[name](char) for name in self.classes
         )
-        return self.any or found != self.negated
+        return self.any or matches != self.negated
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ def pattern(text: str) -> Pattern | None:
 
 def patterns(text: str) -> tuple[Pattern, ...]:
     """Read the patterns of a file, one a line, with comments and empty lines between them."""
-    found: list[Pattern] = []
+    rules: list[Pattern] = []
     for line in text.removeprefix("\ufeff").split("\n"):
         line = _trimmed(line.removesuffix("\r"))  # noqa: PLW2901 - it is the same line
         if line and not line.startswith("#") and (read := pattern(line)) is not None:
-            found.append(read)
-    return tuple(found)
+            rules.append(read)
+    return tuple(rules)
 
 
 def decide(rules: Sequence[Pattern], path: str, *, is_folder: bool) -> bool | None:
@@ -178,8 +178,8 @@ def _name(text: str) -> _Name | None:
         else:
             chars.append(_Char(char))
     starred = bool(chars) and chars[0] is None
-    rest = [char.literal if char is not None else "" for char in chars[starred:]]
-    return _Name(tuple(chars), "".join(rest) if rest and all(rest) else "", starred)
+    suffix = [char.literal if char is not None else "" for char in chars[starred:]]
+    return _Name(tuple(chars), "".join(suffix) if suffix and all(suffix) else "", starred)
 
 
 def _bracket(text: str, at: int) -> tuple[_Char, int] | None:
@@ -214,7 +214,7 @@ def _member(text: str, at: int) -> tuple[str, int]:
 
 
 def _fits(
-    tokens: Sequence[Token | None], things: Sequence[str], fits: Callable[[Token, str], bool]
+    tokens: Sequence[Token | None], parts: Sequence[str], fits: Callable[[Token, str], bool]
 ) -> bool:
     """Match things one by one; None stands for any number of them.
 
@@ -222,12 +222,12 @@ def _fits(
     """
     at = place = resume = 0
     last = -1
-    while place < len(things):
+    while place < len(parts):
         token = tokens[at] if at < len(tokens) else None
         if at < len(tokens) and token is None:
             last, resume = at, place
             at += 1
-        elif token is not None and fits(token, things[place]):
+        elif token is not None and fits(token, parts[place]):
             at += 1
             place += 1
         elif last >= 0:

@@ -1,4 +1,4 @@
-"""Tell what kind of place a user names, and put the places together into one listing.
+"""Recognise the kind of each place that a user names, and build one listing of all.
 
 A path, "-" for standard input, the URL of a remote store, or that of a web page. It lists nothing
 itself.
@@ -55,19 +55,19 @@ def find(
         raise UsageError("A name is for standard input, which is not asked for: add -.")
     if options.title and len(places) != 1:
         raise UsageError("A title is for a single document: name one file.")
-    found: list[Place] = []
+    checked: list[Place] = []
     for place in dict.fromkeys(places):
         if isinstance(place, Text):
-            found.append(place)
+            checked.append(place)
         elif place == STANDARD_INPUT:
             limit = settings.max_file_mb << 20 if settings else _MAX_FILE_BYTES
             stream = stdin or sys.stdin.buffer
-            found.append(StandardInput(stream, options, max_bytes=limit))
+            checked.append(StandardInput(stream, options, max_bytes=limit))
         elif (scheme := _URL.match(place)) and not _is_file_here(place):
-            found.append(_remote(place, scheme[1].lower(), options, settings, access))
+            checked.append(_remote(place, scheme[1].lower(), options, settings, access))
         else:
-            found.append(local(place, options))
-    return Listing(found, options)
+            checked.append(local(place, options))
+    return Listing(checked, options)
 
 
 def several(places: Places) -> list[str | Text]:
@@ -86,8 +86,8 @@ def scheme_of(root: str) -> str:
     >>> scheme_of("s3://bucket/docs"), scheme_of("/srv/docs")
     ('s3', '')
     """
-    found = None if root.startswith("/") else _URL.match(root)
-    return found[1].lower() if found else ""
+    match = None if root.startswith("/") else _URL.match(root)
+    return match[1].lower() if match else ""
 
 
 def _is_file_here(place: str) -> bool:

@@ -1,7 +1,4 @@
-"""Read records from a file one after the other: JSON lines, separated values, Parquet.
-
-It knows nothing of what the fields mean.
-"""
+"""Read records from a file one at a time: JSON lines, separated values, Parquet."""
 
 from __future__ import annotations
 
@@ -53,11 +50,11 @@ def read_records(stream: BinaryIO, suffix: str, fields: RecordFields) -> Iterato
 
 def check_columns(columns: Sequence[str], fields: RecordFields) -> None:
     """Raise IngestError where a table lacks a column that is asked for."""
-    asked = [*fields.text, fields.title, fields.id, *fields.metadata]
-    for name in filter(None, asked):
+    requested = [*fields.text, fields.title, fields.id, *fields.metadata]
+    for name in filter(None, requested):
         if name not in columns and name.partition(".")[0] not in columns:
-            there = ", ".join(map(repr, columns[:20])) or "none"
-            raise IngestError("read", f"there is no column {name!r}; there are {there}"[:500])
+            listed = ", ".join(map(repr, columns[:20])) or "none"
+            raise IngestError("read", f"there is no column {name!r}; there are {listed}"[:500])
 
 
 def _decoded(stream: BinaryIO) -> io.TextIOWrapper:
@@ -92,14 +89,14 @@ def _json_lines(text: io.TextIOWrapper) -> Iterator[Record]:
 
 def _object(line: str) -> Mapping[str, Any] | IngestError:
     try:
-        found = json.loads(line.rstrip("\r\n"))
+        record = json.loads(line.rstrip("\r\n"))
     except json.JSONDecodeError as error:
         return IngestError("read", f"not JSON: {error.msg} (column {error.colno})")
     except (ValueError, RecursionError):
         return IngestError("read", "not JSON that can be read: too deep, or a number too long")
-    if not isinstance(found, dict):
-        return IngestError("read", f"not a JSON object, but a {type(found).__name__}")
-    return found
+    if not isinstance(record, dict):
+        return IngestError("read", f"not a JSON object, but a {type(record).__name__}")
+    return record
 
 
 def _separated(text: io.TextIOWrapper, fields: RecordFields) -> Iterator[Record]:
@@ -110,24 +107,26 @@ def _separated(text: io.TextIOWrapper, fields: RecordFields) -> Iterator[Record]
         columns = _row(header, delimiter)
     else:
         # The one that the named columns come apart by.
-        tried = {one: _row(header, one) for one in _DELIMITERS}
-        delimiter = max(tried, key=lambda one: _known(tried[one], fields))
+        tried = {char: _row(header, char) for char in _DELIMITERS}
+        delimiter = max(tried, key=lambda char: _count_known(tried[char], fields))
         columns = tried[delimiter]
     check_columns(columns, fields)
     # This is for the whole program; nothing here wants it smaller.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD_CHARS))
     rows = csv.reader(lines, delimiter=delimiter)
-    before = 1
+    lines_read = 1
     try:
         for row in rows:
-            line, before = before + 1, rows.line_num + 1
+            line, lines_read = lines_read + 1, rows.line_num + 1
             if any(row):
                 yield Record(line, dict(zip(columns, row, strict=False)))
     except csv.Error as error:
-        raise IngestError("read", f"cannot be read on from line {before + 1}: {error}") from error
+        raise IngestError(
+            "read", f"cannot be read on from line {lines_read + 1}: {error}"
+        ) from error
 
 
-def _known(columns: Sequence[str], fields: RecordFields) -> tuple[int, int]:
+def _count_known(columns: Sequence[str], fields: RecordFields) -> tuple[int, int]:
     return len({*fields.text, fields.title, fields.id, *fields.metadata} & {*columns}), len(columns)
 
 

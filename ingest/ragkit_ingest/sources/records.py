@@ -1,7 +1,4 @@
-"""Records as documents of their own: which field is the text, which the title, id and metadata.
-
-It knows nothing of how records are read from a file.
-"""
+"""Turn records into documents: fields become the text, title, id and metadata."""
 
 from __future__ import annotations
 
@@ -56,13 +53,13 @@ def _item(
     try:
         if isinstance(record.values, IngestError):
             raise ValueError(record.values.reason)
-        own = f"{uri}#{_id(record, fields.id, ids)}"
-        name = own
-        text = "\n\n".join(filter(None, (_text(record.values, one) for one in fields.text)))
+        record_uri = f"{uri}#{_id(record, fields.id, ids)}"
+        name = record_uri
+        text = "\n\n".join(filter(None, (_text(record.values, field) for field in fields.text)))
         if not text.strip():
-            wanted = " or ".join(map(repr, fields.text))
-            raise ValueError(f"it has no text in {wanted}: see --text")
-        said = {key: value(record.values, key) for key in fields.metadata}
+            expected = " or ".join(map(repr, fields.text))
+            raise ValueError(f"it has no text in {expected}: see --text")
+        fields_metadata = {key: value(record.values, key) for key in fields.metadata}
         title = value(record.values, fields.title) if fields.title else ""
         title = clean(str("" if title is None else title)).strip()[:_MAX_TITLE_CHARS]
         return Item(
@@ -71,7 +68,7 @@ def _item(
             in_hand(text.encode("utf-8", "replace")),
             name=name[uri.rfind("/") + 1 :],
             title=title,
-            metadata=dict(metadata) | metadata_of(said),
+            metadata=dict(metadata) | metadata_of(fields_metadata),
         )
     except ValueError as error:
         return broken(name, f"line {record.line}: {error}", fields.suffix)
@@ -85,22 +82,26 @@ def value(record: Mapping[str, Any], field: str) -> Any:
     """
     if field in record:
         return record[field]
-    found: Any = record
+    result: Any = record
     for part in field.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(result, Mapping) or part not in result:
             return None
-        found = found[part]
-    return found
+        result = result[part]
+    return result
 
 
 def _id(record: Record, field: str, ids: set[int]) -> str:
     assert not isinstance(record.values, IngestError)
     if not field:
         return str(record.line)
-    found = value(record.values, field)
-    if found is None or isinstance(found, bool | list | Mapping) or not str(found).strip():
+    identifier = value(record.values, field)
+    if (
+        identifier is None
+        or isinstance(identifier, bool | list | Mapping)
+        or not str(identifier).strip()
+    ):
         raise ValueError(f"it has no id in {field!r}: see --id-field")
-    name = clean(str(found)).strip()
+    name = clean(str(identifier)).strip()
     if len(name) > _MAX_ID_CHARS or "\n" in name:
         raise ValueError(f"its id is no line of at most {_MAX_ID_CHARS} characters")
     if hash(name) in ids:
@@ -110,9 +111,9 @@ def _id(record: Record, field: str, ids: set[int]) -> str:
 
 
 def _text(record: Mapping[str, Any], field: str) -> str:
-    found = value(record, field)
-    if isinstance(found, list) and all(isinstance(one, str) for one in found):
-        return "\n\n".join(found)
-    if isinstance(found, Mapping | list | bytes):
-        raise ValueError(f"{field!r} is {type(found).__name__}, not a text")
-    return "" if found is None else str(found)
+    content = value(record, field)
+    if isinstance(content, list) and all(isinstance(part, str) for part in content):
+        return "\n\n".join(content)
+    if isinstance(content, Mapping | list | bytes):
+        raise ValueError(f"{field!r} is {type(content).__name__}, not a text")
+    return "" if content is None else str(content)

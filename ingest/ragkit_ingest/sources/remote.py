@@ -80,11 +80,11 @@ class RemoteTree:
     def names(self, folder: str) -> Names:
         """List folders and files, a folder at a time: what the driver remembers is dropped."""
         path = self._full(folder)
-        found = _asked(lambda: list(self._driver.ls(path, detail=True)))
-        _asked(lambda: self._driver.invalidate_cache(path))
+        entries = _call_driver(lambda: list(self._driver.ls(path, detail=True)))
+        _call_driver(lambda: self._driver.invalidate_cache(path))
         self._listed = {}
         names: dict[bool, set[str]] = {True: set(), False: set()}
-        for entry in found:
+        for entry in entries:
             full = str(entry.get("name", "")).rstrip("/")
             name = full.rpartition("/")[2]
             # A key such as a//b would show a folder in itself; a store may also show the folder.
@@ -107,15 +107,15 @@ class RemoteTree:
 
     def open(self, path: str) -> BinaryIO:
         """Open a file."""
-        opened = _asked(lambda: self._driver.open(self._full(path), "rb"))
+        opened = _call_driver(lambda: self._driver.open(self._full(path), "rb"))
         return cast("BinaryIO", _Stream(opened))
 
     def stamp(self, path: str) -> Stamp | None:
         """Look at what the store tells of a file: with its folder's list, or of it alone."""
         full = self._full(path)
-        told = self._listed.get(full.lstrip("/"))
+        info = self._listed.get(full.lstrip("/"))
         try:
-            return _stamp(told if told is not None else self._info(full))
+            return _stamp(info if info is not None else self._info(full))
         except IngestError:
             return None
 
@@ -131,8 +131,8 @@ class RemoteTree:
 
     def _info(self, full: str) -> Mapping[str, Any]:
         """Ask the store of a file, and not what the driver remembers."""
-        _asked(lambda: self._driver.invalidate_cache(full))
-        return _asked(lambda: dict(self._driver.info(full)))
+        _call_driver(lambda: self._driver.invalidate_cache(full))
+        return _call_driver(lambda: dict(self._driver.info(full)))
 
     def _full(self, path: str) -> str:
         return f"{self._path.rstrip('/')}/{path}" if path else self._path
@@ -151,7 +151,7 @@ class _Stream(io.RawIOBase):
         return bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(_asked(lambda: self._file.seek(offset, whence)))
+        return int(_call_driver(lambda: self._file.seek(offset, whence)))
 
     def tell(self) -> int:
         return int(self._file.tell())
@@ -159,13 +159,13 @@ class _Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Read so much or, less, all that there is: drivers may give less at a time."""
         parts: list[bytes] = []
-        while size and (part := bytes(_asked(partial(self._file.read, size)))):
+        while size and (part := bytes(_call_driver(partial(self._file.read, size)))):
             parts.append(part)
             size -= len(part) if size > 0 else 0
         return b"".join(parts)
 
     def readinto(self, buffer: Any) -> int:
-        data = _asked(lambda: self._file.read(len(buffer)))
+        data = _call_driver(lambda: self._file.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
 
@@ -180,13 +180,13 @@ def remote(url: str, scheme: str, options: SourceOptions) -> Place:
     check_address(url, scheme)
     driver, path = _opened(url, scheme)
     try:
-        found = _asked(lambda: driver.info(path))
+        info = _call_driver(lambda: driver.info(path))
     except IngestError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise NotFoundError(f"There is no {url!r}: check the address.") from error
         raise UsageError(f"{url!r} cannot be reached: {error.reason}.") from error
     bare = scheme + "://" + url.partition("://")[2].rstrip("/")
-    if found.get("type") == "directory":
+    if info.get("type") == "directory":
         if options.title:
             raise UsageError(f"A title is for a single document: {url!r} is a folder.")
         return Folder(RemoteTree(driver, bare, path), options)
@@ -233,7 +233,7 @@ def _opened(url: str, scheme: str) -> tuple[Any, str]:
         remedy = f"pip install {package}" if package else " ".join(str(error).split())
         raise UsageError(f"{scheme}:// needs a driver that is not here: {remedy}.") from error
     try:
-        driver, path = _asked(lambda: _connected(url, scheme))
+        driver, path = _call_driver(lambda: _connected(url, scheme))
     except IngestError as error:
         raise UsageError(f"{scheme}:// cannot be opened: {error.reason}.") from error
     return driver, str(path)
@@ -250,9 +250,9 @@ def _connected(url: str, scheme: str) -> tuple[Any, str]:
     return driver, path
 
 
-def _stamp(told: Mapping[str, Any]) -> Stamp | None:
+def _stamp(info: Mapping[str, Any]) -> Stamp | None:
     """Make a stamp of what a store tells; None where a size is all."""
-    named = sorted((str(key).lower(), value) for key, value in told.items() if value is not None)
+    named = sorted((str(key).lower(), value) for key, value in info.items() if value is not None)
     tags = [f"{key}={value}" for key, value in named if key in _TAGS]
     traits = [f"{key}={value}" for key, value in named if key in _TRAITS]
     if not tags and all(trait.startswith("size=") for trait in traits):
@@ -260,7 +260,7 @@ def _stamp(told: Mapping[str, Any]) -> Stamp | None:
     return Stamp((*tags, *traits), is_exact=bool(tags))
 
 
-def _asked(call: Callable[[], T]) -> T:
+def _call_driver(call: Callable[[], T]) -> T:
     """Ask a driver. Raises IngestError("read") for whatever goes wrong."""
     try:
         return call()
@@ -269,5 +269,5 @@ def _asked(call: Callable[[], T]) -> T:
     except FileNotFoundError as error:
         raise IngestError("read", "it is not there any more") from error
     except Exception as error:  # a plug-in, which raises whatever its library does
-        said = " ".join(str(error).split())[:_MAX_REASON_CHARS]
-        raise IngestError("read", f"{type(error).__name__}: {said}".rstrip(": ")) from error
+        message = " ".join(str(error).split())[:_MAX_REASON_CHARS]
+        raise IngestError("read", f"{type(error).__name__}: {message}".rstrip(": ")) from error

@@ -1,6 +1,6 @@
 """SFTP by fsspec's driver, except that a host must show the key that ssh knows it by.
 
-fsspec's own way is to take whatever key a host shows. It knows nothing of places or files.
+fsspec's own way is to take whatever key a host shows.
 """
 
 from __future__ import annotations

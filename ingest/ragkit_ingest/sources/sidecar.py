@@ -1,7 +1,4 @@
-"""A file's title and metadata, kept beside it: report.pdf.meta.json or report.pdf.meta.toml.
-
-It knows nothing of where the two lie.
-"""
+"""Read a file's title and metadata from its sidecar: report.pdf.meta.json or .meta.toml."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _MAX_BRACKETS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SidecarValues:
     """What a sidecar says of its file."""
 
     title: str = ""
@@ -41,13 +38,13 @@ class Sidecar:
     names: tuple[str, ...]
     open: Callable[[str, int], bytes]
 
-    def read(self) -> Said:
+    def read(self) -> SidecarValues:
         """Read what the sidecar says. Raises IngestError("read") for one that makes no sense."""
         if len(self.names) > 1:
             raise IngestError("read", f"it has two sidecars, {' and '.join(self.names)}: keep one")
         name = self.names[0]
         try:
-            return _said(_table(name, self.open(name, _MAX_BYTES)))
+            return _read_values(_table(name, self.open(name, _MAX_BYTES)))
         except TooLargeError as error:
             raise IngestError(
                 "read", f"its sidecar {name} is over {_MAX_BYTES >> 10} KB"
@@ -55,8 +52,8 @@ class Sidecar:
         except IngestError as error:
             raise IngestError("read", f"its sidecar {name}: {error.reason}") from error
         except (ValueError, RecursionError) as error:
-            said = str(error) or "it is nested too deeply"
-            raise IngestError("read", f"its sidecar {name}: {clean(said)[:300]}") from error
+            message = str(error) or "it is nested too deeply"
+            raise IngestError("read", f"its sidecar {name}: {clean(message)[:300]}") from error
 
 
 def is_sidecar(name: str) -> bool:
@@ -79,16 +76,16 @@ def _table(name: str, data: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
     if name.endswith(".json"):
-        found = json.loads(text)
+        table = json.loads(text)
     else:
-        found = tomllib.loads(text.replace("\r\n", "\n"))
-    if not isinstance(found, dict):
+        table = tomllib.loads(text.replace("\r\n", "\n"))
+    if not isinstance(table, dict):
         raise ValueError('not an object: write {"title": "...", "year": 2020}')
-    return found
+    return table
 
 
-def _said(table: dict[str, Any]) -> Said:
+def _read_values(table: dict[str, Any]) -> SidecarValues:
     title = table.pop("title", None) or ""
     if not isinstance(title, str) or len(title) > _MAX_TITLE_CHARS:
         raise ValueError(f"'title' has to be a text of at most {_MAX_TITLE_CHARS} characters")
-    return Said(clean(title).strip(), metadata_of(table))
+    return SidecarValues(clean(title).strip(), metadata_of(table))

@@ -1,4 +1,4 @@
-"""One file that the user named himself: taken even where it is hidden or ignored."""
+"""A single file named by the user: read even where it is hidden or ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragkit_ingest.items import Item
 from ragkit_ingest.skipped import EXCLUDED
 from ragkit_ingest.sources.options import SourceOptions
 from ragkit_ingest.sources.passed import is_in
-from ragkit_ingest.sources.taking import File, Taking, beside, broken, suffix_of
+from ragkit_ingest.sources.taking import File, Taking, broken, find_sidecar, suffix_of
 from ragkit_ingest.sources.tree import Tree
 from ragkit_ingest.sources.walk import Chosen, stamp_of, uri_name
 
@@ -19,12 +19,12 @@ class Single:
     """A file in a folder as a place that things are taken from."""
 
     def __init__(
-        self, tree: Tree, name: str, options: SourceOptions, *, found: bool = False
+        self, tree: Tree, name: str, options: SourceOptions, *, in_folder: bool = False
     ) -> None:
         self._tree = tree
         self.root = tree.root
         self._name = name
-        self._found = found
+        self._in_folder = in_folder
         self._title = options.title
         self._chosen = Chosen(options)
 
@@ -37,11 +37,12 @@ class Single:
         if suffix_of(self._name) == ".parquet" and taking.options.records is None:
             yield broken(uri, "records without a text: say which field it is with --text")
             return
-        sidecar = beside(self._name, _Beside(self._tree), self._tree.read)
+        sidecar = find_sidecar(self._name, _SiblingNames(self._tree), self._tree.read)
         read, opened = partial(self._tree.read, self._name), partial(self._tree.open, self._name)
         stamp = partial(stamp_of, self._tree, self._name, sidecar, "")
-        found = self._found
-        file = File(uri, uri_name(uri), read, opened, "", sidecar, found, self._name, stamp)
+        file = File(
+            uri, uri_name(uri), read, opened, "", sidecar, self._in_folder, self._name, stamp
+        )
         yield from taking.items(file, title=self._title)
 
     def covers(self, uri: str) -> bool:
@@ -49,7 +50,7 @@ class Single:
         return is_in(uri, self._tree.uri(self._name))
 
 
-class _Beside:
+class _SiblingNames:
     """The names in a folder, asked for one by one: it may have many that do not matter."""
 
     def __init__(self, tree: Tree) -> None:

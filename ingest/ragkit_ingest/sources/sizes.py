@@ -1,4 +1,4 @@
-"""How much may be read at once, and what is said of more."""
+"""Read within a limit on size, and report files beyond it."""
 
 from __future__ import annotations
 

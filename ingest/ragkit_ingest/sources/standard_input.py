@@ -1,4 +1,4 @@
-"""Standard input as one document, which has a name because the user gave it one."""
+"""Standard input as one document with the name that the user gave."""
 
 from __future__ import annotations
 

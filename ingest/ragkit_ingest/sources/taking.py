@@ -1,7 +1,4 @@
-"""From one file, wherever it lies, to what is taken of it: itself, its records, or nothing.
-
-It knows formats by their suffix, and nothing of folders or of what is in a file.
-"""
+"""Turn a file of any source into items: the file itself, its records, or none."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ RECORD_SUFFIXES: Final = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parqu
 class File:
     """A file: how it is read whole, and how it is opened to be read bit by bit.
 
-    What was `found` lies in a folder or container that the user named.
+    A file `in_folder` lies in a folder or container that the user named.
     """
 
     uri: str
@@ -36,7 +33,7 @@ class File:
     open: Callable[[], BinaryIO]
     suffix: str = ""  # where the name does not tell it
     sidecar: Sidecar | None = None
-    found: bool = False
+    in_folder: bool = False
     path: str = ""  # within its place
     stamp: Callable[[], Stamp | None] = unknown
 
@@ -63,13 +60,13 @@ class RecordFile(Item):
 class Taking:
     """How files are taken: the user's options, and where skipped files are noted.
 
-    `whole`: a file of records is one thing for now.
+    With `as_files` a file of records is one item.
     """
 
     options: SourceOptions = field(default_factory=SourceOptions)
     passed: Passed = field(default_factory=Passed)
     metadata: Mapping[str, Value] = field(default_factory=dict)
-    whole: bool = False
+    as_files: bool = False
 
     def items(self, file: File, *, title: str = "") -> Iterator[Item]:
         """Yield what is taken of a file.
@@ -77,14 +74,14 @@ class Taking:
         A file of an unknown format is skipped; one that the user named is a failure.
         """
         if is_sidecar(file.name):
-            if not file.found:
+            if not file.in_folder:
                 yield broken(file.uri, "it describes another file: name that one instead")
             return
         suffix = file.suffix or suffix_of(file.name)
         fields = self.options.records
         is_container, is_text = suffix in CONTAINERS, suffix in MEDIA_TYPES
         if not (is_container or is_text or (fields and suffix in RECORD_SUFFIXES)):
-            if file.found:
+            if file.in_folder:
                 self.passed.skip(file.uri, unread_format(suffix))
             else:
                 yield broken(file.uri, unread_format(suffix))
@@ -92,15 +89,15 @@ class Taking:
         metadata = dict(self.options.metadata) | dict(self.metadata)
         if file.sidecar is not None:
             try:
-                said = file.sidecar.read()
+                statement = file.sidecar.read()
             except IngestError as error:
                 yield broken(file.uri, error.reason, suffix)
                 return
-            title, metadata = title or said.title, metadata | dict(said.metadata)
-        common = (stem_of(file.name), title, metadata, file.found, file.path, file.stamp)
+            title, metadata = title or statement.title, metadata | dict(statement.metadata)
+        common = (stem_of(file.name), title, metadata, file.in_folder, file.path, file.stamp)
         if fields is not None and suffix in RECORD_SUFFIXES:
             records = partial(self._records, file, suffix, fields, metadata)
-            if self.whole:
+            if self.as_files:
                 yield RecordFile(file.uri, suffix, file.read, *common, records=records)
             else:
                 yield from records()
@@ -165,7 +162,7 @@ def broken(uri: str, reason: str, suffix: str = "") -> Item:
     return Item(uri, suffix if suffix in MEDIA_TYPES else ".txt", read)
 
 
-def beside(name: str, names: Names[str], read: Callable[[str, int], bytes]) -> Sidecar | None:
+def find_sidecar(name: str, names: Names[str], read: Callable[[str, int], bytes]) -> Sidecar | None:
     """Find a file's sidecar among the names in its folder."""
-    found = [name + ending for ending in Sidecar.ENDINGS if name + ending in names]
-    return Sidecar(tuple(found), read) if found else None
+    sidecars = [name + ending for ending in Sidecar.ENDINGS if name + ending in names]
+    return Sidecar(tuple(sidecars), read) if sidecars else None

@@ -1,4 +1,4 @@
-"""A text that a program hands over: one document, which its title names."""
+"""A text handed over by a program: one document, identified by its title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder has to offer to be walked: the contract that local and remote folders share."""
+"""The contract of folders: local and remote ones are walked alike."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ragkit_ingest.items import Stamp
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What lies in a folder, in order; `others` maps names that are neither to what they are."""
+    """The names in a folder, in order; `special` maps names that are neither to their kind."""
 
     folders: list[str]
     files: list[str]
-    others: Mapping[str, str] = field(default_factory=dict)
+    special: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree(Protocol):

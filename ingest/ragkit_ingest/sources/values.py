@@ -1,7 +1,4 @@
-"""The values of a document's metadata, as a user writes them: checked, and kept with their types.
-
-It knows nothing of where they were written.
-"""
+"""Check the values of a document's metadata, and keep their types."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ MAX_KEY_CHARS: Final = 100  # as much as a key may have that an index is declare
 MAX_VALUE_CHARS: Final = 10_000
 
 
-def metadata_of(given: Mapping[str, Any]) -> dict[str, Value]:
+def metadata_of(values: Mapping[str, Any]) -> dict[str, Value]:
     """Check a document's metadata; keys without a value are left out.
 
     A list becomes its values with commas between them, a date its ISO form. Raises ValueError,
@@ -29,19 +26,19 @@ def metadata_of(given: Mapping[str, Any]) -> dict[str, Value]:
     >>> metadata_of({"year": 2020, "tags": ["a", "b"], "draft": None})
     {'year': 2020, 'tags': 'a, b'}
     """
-    if len(given) > MAX_KEYS:
-        raise ValueError(f"it has {len(given)} keys, and {MAX_KEYS} at most are kept")
-    found: dict[str, Value] = {}
-    for key, value in given.items():
+    if len(values) > MAX_KEYS:
+        raise ValueError(f"it has {len(values)} keys, and {MAX_KEYS} at most are kept")
+    metadata: dict[str, Value] = {}
+    for key, value in values.items():
         name = clean(str(key)).strip()
         if not name or len(name) > MAX_KEY_CHARS:
             raise ValueError(f"a key has {len(name)} characters: give it 1 to {MAX_KEY_CHARS}")
-        if (kept := _value(name, value)) is not None:
-            found[name] = kept
-    return found
+        if (accepted := _value(name, value)) is not None:
+            metadata[name] = accepted
+    return metadata
 
 
-def pairs(given: Iterable[str]) -> dict[str, Value]:
+def pairs(arguments: Iterable[str]) -> dict[str, Value]:
     """Read KEY=VALUE as the command line has it. Values stay texts, as 007 and 1.10 are.
 
     Filters compare texts that are numbers as numbers. Raises UsageError.
@@ -49,16 +46,16 @@ def pairs(given: Iterable[str]) -> dict[str, Value]:
     >>> pairs(["year=2020", "project=blue = green"])
     {'year': '2020', 'project': 'blue = green'}
     """
-    found: dict[str, Value] = {}
-    for pair in given:
+    metadata: dict[str, Value] = {}
+    for pair in arguments:
         key, sign, value = pair.partition("=")
         if not sign or not key.strip():
             raise UsageError(f"{pair!r} is no metadata: write KEY=VALUE, as in project=blue.")
-        if key.strip() in found:
+        if key.strip() in metadata:
             raise UsageError(f"The metadata key {key.strip()!r} is given twice: give it once.")
-        found[key.strip()] = value
+        metadata[key.strip()] = value
     try:
-        return metadata_of(found)
+        return metadata_of(metadata)
     except ValueError as error:
         raise UsageError(f"The metadata cannot be kept: {error}.") from error
 
@@ -68,7 +65,7 @@ def _value(key: str, value: object) -> Value | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, list | tuple):
-        parts = [_scalar(key, one) for one in value if one is not None]
+        parts = [_scalar(key, part) for part in value if part is not None]
         return _text(key, ", ".join(map(_written, parts))) if parts else None
     return _scalar(key, value)
 

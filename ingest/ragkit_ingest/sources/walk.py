@@ -1,7 +1,4 @@
-"""Walk a folder: what of it is taken, in an order that is always the same, a folder at a time.
-
-It knows ignore files, hidden files and the user's patterns, not where the folder lies.
-"""
+"""Walk a folder in a fixed order, by ignore files, hidden files and the user's patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.patterns import Pattern, decide, pattern, patterns
 from ragkit_ingest.sources.sidecar import Sidecar
 from ragkit_ingest.sources.sizes import TooLargeError
-from ragkit_ingest.sources.taking import File, Taking, beside, broken, has_hidden
+from ragkit_ingest.sources.taking import File, Taking, broken, find_sidecar, has_hidden
 from ragkit_ingest.sources.tree import Tree
 
 IGNORE_FILE: Final = ".ragkitignore"
@@ -56,7 +53,7 @@ class Folder:
                 yield broken(uri, error.reason)
                 continue
             taking.passed.enter(self._tree.uri(folder))
-            for name, kind in names.others.items():
+            for name, kind in names.special.items():
                 taking.passed.skip(self._tree.uri(_join(folder, name)), kind)
             yield from self._files(folder, files, rules, taking)
             entered = [
@@ -74,8 +71,8 @@ class Folder:
         root = self._tree.uri("")
         if not is_in(uri, root) or uri == root:
             return False
-        rest = uri[len(root) :].lstrip("/")
-        return self._chosen.has_uri(rest) and (self._hidden or not has_hidden(rest))
+        below = uri[len(root) :].lstrip("/")
+        return self._chosen.has_uri(below) and (self._hidden or not has_hidden(below))
 
     def _files(
         self, folder: str, files: Sequence[str], rules: tuple[_Rules, ...], taking: Taking
@@ -85,14 +82,14 @@ class Folder:
             path = _join(folder, name)
             if name == IGNORE_FILE or self._skips(path, rules, taking, is_folder=False):
                 continue
-            sidecar = beside(name, names, partial(self._beside, folder))
+            sidecar = find_sidecar(name, names, partial(self._read_sibling, folder))
             read, opened = partial(self._tree.read, path), partial(self._tree.open, path)
             stamp = partial(stamp_of, self._tree, path, sidecar, folder)
             uri = self._tree.uri(path)
             file = File(uri, uri_name(uri), read, opened, "", sidecar, True, path, stamp)
             yield from taking.items(file)
 
-    def _beside(self, folder: str, name: str, max_bytes: int) -> bytes:
+    def _read_sibling(self, folder: str, name: str, max_bytes: int) -> bytes:
         return self._tree.read(_join(folder, name), max_bytes)
 
     def _rules(self, folder: str) -> _Rules:
@@ -100,12 +97,12 @@ class Folder:
         try:
             data = self._tree.read(_join(folder, IGNORE_FILE), _MAX_IGNORE_BYTES)
         except IngestError as error:
-            said = (
+            text = (
                 f"over {_MAX_IGNORE_BYTES >> 10} KB"
                 if isinstance(error, TooLargeError)
                 else error.reason
             )
-            reason = f"left out, because its {IGNORE_FILE} cannot be read: {said}"
+            reason = f"left out, because its {IGNORE_FILE} cannot be read: {text}"
             raise IngestError("read", reason) from error
         return folder, patterns(data.decode("utf-8", "surrogateescape"))
 
@@ -125,10 +122,11 @@ class Folder:
         """Ask the nearest ignore file that has something to say, and the user's patterns."""
         if not self._is_shown(uri_name(path)):
             return HIDDEN
-        for base, own in reversed(rules):
-            said = decide(own, path[len(base) + 1 if base else 0 :], is_folder=is_folder)
-            if said is not None:
-                if said:
+        for base, rule_patterns in reversed(rules):
+            relative = path[len(base) + 1 if base else 0 :]
+            decision = decide(rule_patterns, relative, is_folder=is_folder)
+            if decision is not None:
+                if decision:
                     return IGNORED
                 break
         chosen = self._chosen.may_go_into(path) if is_folder else self._chosen.has(path)
@@ -155,9 +153,9 @@ class Chosen:
     def has_uri(self, path: str) -> bool:
         """Say the same of what is stored, which may be a record or a member of a file."""
         cut = {path, path.partition("!/")[0], path.partition("#")[0]}
-        if any(_any(self._exclude, one) for one in cut):
+        if any(_any(self._exclude, part) for part in cut):
             return False
-        return not self._include or any(_any(self._include, one) for one in cut)
+        return not self._include or any(_any(self._include, part) for part in cut)
 
 
 def stamp_of(tree: Tree, path: str, sidecar: Sidecar | None, folder: str) -> Stamp | None:
@@ -165,14 +163,14 @@ def stamp_of(tree: Tree, path: str, sidecar: Sidecar | None, folder: str) -> Sta
     stamps = [tree.stamp(path)]
     if sidecar is not None:
         stamps += [tree.stamp(_join(folder, name)) for name in sidecar.names]
-    known = [stamp for stamp in stamps if stamp is not None]
-    if len(known) < len(stamps):
+    existing = [stamp for stamp in stamps if stamp is not None]
+    if len(existing) < len(stamps):
         return None
-    times = [stamp.changed_at for stamp in known if stamp.changed_at is not None]
+    times = [stamp.changed_at for stamp in existing if stamp.changed_at is not None]
     return Stamp(
-        tuple(part for stamp in known for part in (len(stamp.mark), *stamp.mark)),
-        changed_at=max(times) if len(times) == len(known) else None,
-        is_exact=all(stamp.is_exact for stamp in known),
+        tuple(part for stamp in existing for part in (len(stamp.mark), *stamp.mark)),
+        changed_at=max(times) if len(times) == len(existing) else None,
+        is_exact=all(stamp.is_exact for stamp in existing),
     )
 
 
@@ -189,8 +187,8 @@ def _any(rules: Sequence[Pattern], path: str) -> bool:
     return any(decide(rules, folder, is_folder=True) for folder in folders)
 
 
-def _read(given: Sequence[str]) -> tuple[Pattern, ...]:
-    return tuple(rule for text in given if (rule := pattern(text)) is not None)
+def _read(globs: Sequence[str]) -> tuple[Pattern, ...]:
+    return tuple(rule for text in globs if (rule := pattern(text)) is not None)
 
 
 def _join(folder: str, name: str) -> str:

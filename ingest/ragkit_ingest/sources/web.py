@@ -1,4 +1,4 @@
-"""A web page that the user named: this one, nothing that it links to.
+"""A web page named by the user, without the pages that it links to.
 
 robots.txt, which speaks to programs that follow links, is not asked.
 """
@@ -96,13 +96,17 @@ def _read_as_said(fetched: Fetched, suffix: str) -> bytes:
 
 def _suffix(fetched: Fetched, *, has_records: bool) -> str:
     """Tell a page's format by what the server says, or by its name where that says nothing."""
-    said = fetched.media_type
-    known = MEDIA_TYPES.keys() | CONTAINERS.keys() | (RECORD_SUFFIXES if has_records else set())
+    media_type = fetched.media_type
+    suffixes = MEDIA_TYPES.keys() | CONTAINERS.keys() | (RECORD_SUFFIXES if has_records else set())
     by_name = suffix_of(unquote(urlsplit(fetched.url).path))
-    if said in _VAGUE and by_name in known:
+    if media_type in _VAGUE and by_name in suffixes:
         return by_name
-    by_type = next((suffix for suffix, media_type in MEDIA_TYPES.items() if media_type == said), "")
-    suffix = by_type or _ALSO.get(said, "")
-    if suffix not in known:
-        raise IngestError("read", f"a page of type {said[:100] or 'unknown'}, which is not read")
+    by_type = next(
+        (suffix for suffix, known_type in MEDIA_TYPES.items() if known_type == media_type), ""
+    )
+    suffix = by_type or _ALSO.get(media_type, "")
+    if suffix not in suffixes:
+        raise IngestError(
+            "read", f"a page of type {media_type[:100] or 'unknown'}, which is not read"
+        )
     return suffix

@@ -1,6 +1,6 @@
-"""Splitters by name: how a parsed text is cut into the chunks that are embedded and found.
+"""Splitters by name: they cut a parsed text into the chunks that are embedded and searched.
 
-Each is a module with `make(options, embedder, reserve)`; nothing is imported until it is asked for.
+A splitter is a module with `make(options, embedder, reserve)`, imported when an option names it.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ if TYPE_CHECKING:
     from ragkit.ingest_options import IngestOptions
     from ragkit_ingest.split.contract import Splitter
 
-# The names are ragkit.ingest_options.SPLITTERS; `langchain:NAME` is looked up before the colon.
+# The names are ragkit.ingest_options.SPLITTERS; of `langchain:CLASS` the part before the colon.
 TABLE: Final = {
     "structural": "ragkit_ingest.split.structural:make",
     "fixed": "ragkit_ingest.split.fixed:make",
     "sentences": "ragkit_ingest.split.sentences:make",
     "parent-child": "ragkit_ingest.split.parents:make",
-    "semantic": "ragkit_ingest.split.semantic:make",
     "code": "ragkit_ingest.split.code:make",
     "langchain": "ragkit_ingest.split.langchain:make",
 }
 
 
 def splitter(options: IngestOptions, embedder: Embedder, *, reserve: int = 0) -> Splitter:
-    """Make the splitter that a collection's options name; it loads the embedder.
+    """Make the splitter that a collection's options name, and load the embedder.
 
-    `reserve` tokens of what the model reads are kept free, for a header over each chunk. Raises
-    SettingsError for an unknown name, for sizes that make no sense, and for more than it reads.
+    A chunk leaves `reserve` tokens of the model's limit free, for a header over it. Raises
+    SettingsError for an unknown name, and for sizes that contradict each other or the limit.
     """
     check_splitter(options.splitter)
     module, _, attribute = TABLE[options.splitter.partition(":")[0]].partition(":")

@@ -1,7 +1,7 @@
-"""Where a text may be cut, and how good each place is.
+"""The places where a text may be cut, from the best kind to the worst.
 
-Paragraphs before sentences before clauses before words before characters; a grapheme is cut
-apart only where nothing else is left. It knows nothing of tokens or of how large a chunk is.
+Paragraphs before sentences before clauses before words before characters; a grapheme is cut apart
+only where nothing else is left.
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ def _joins(text: str, place: int) -> bool:
     """Say whether a cut here would part a base from its marks, or an emoji sequence."""
     if place >= len(text):
         return False
-    after, before = text[place], text[place - 1]
+    following, previous = text[place], text[place - 1]
     return (
-        _JOINER in (before, after)
-        or unicodedata.category(after) in ("Mn", "Mc", "Me")  # with variation selectors
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
-        or (_is_flag(before) and _is_flag(after) and _flags_before(text, place) % 2 == 1)
+        _JOINER in (previous, following)
+        or unicodedata.category(following) in ("Mn", "Mc", "Me")  # with variation selectors
+        or "\U0001f3fb" <= following <= "\U0001f3ff"  # skin tones
+        or (_is_flag(previous) and _is_flag(following) and _flags_before(text, place) % 2 == 1)
     )
 
 

@@ -1,7 +1,7 @@
 """The code splitter: whole definitions, and cuts in a body where it is least indented.
 
 Definitions are headings, bodies are code blocks, as the parsers of source code lay them out; a text
-without either is taken for code. It knows nothing of any programming language.
+without either is taken for code.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class Code:
     def split(self, parsed: ParsedText, spans: Sequence[Span]) -> tuple[Chunk, ...]:
         """Cut a text, as the contract says."""
         if not any(block.kind in ("heading", "code") for block in parsed.blocks):
-            whole = (Block(0, len(parsed.text), "code"),) if parsed.text else ()
-            parsed = replace(parsed, blocks=whole)
+            blocks = (Block(0, len(parsed.text), "code"),) if parsed.text else ()
+            parsed = replace(parsed, blocks=blocks)
         layout = Layout(parsed, spans, self._token_spans, _CodeBreaks)
         return layout.chunks(_pieces(layout, self._sizes))
 
 
 def make(options: IngestOptions, embedder: Embedder, reserve: int) -> Splitter:
     """Make the splitter of a collection's options; neighbours share nothing unless it is asked."""
-    asked = replace(options, chunk_overlap_tokens=options.chunk_overlap_tokens or 0)
-    return Code(embedder.token_spans, sizes_of(asked, embedder, reserve))
+    code_options = replace(options, chunk_overlap_tokens=options.chunk_overlap_tokens or 0)
+    return Code(embedder.token_spans, sizes_of(code_options, embedder, reserve))
 
 
 def _pieces(layout: Layout, sizes: Sizes) -> Iterator[Piece]:
@@ -78,7 +78,9 @@ def _groups(layout: Layout, size: int) -> Iterator[tuple[int, int]]:
             small = between(start, sections[max(last, index)].end) < size // _SMALL
             if last >= index and not bare and not (inner and small and fits):
                 break
-            bare = bare and all(_is_bare(layout, one) for one in sections[last + 1 : following + 1])
+            bare = bare and all(
+                _is_bare(layout, section) for section in sections[last + 1 : following + 1]
+            )
             last = following
         yield start, sections[last].end
         index = last + 1

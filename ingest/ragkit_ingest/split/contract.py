@@ -1,7 +1,4 @@
-"""What a splitter is: it cuts one parsed text into chunks that the embedder takes whole.
-
-It knows nothing of files, of what is embedded besides a chunk, or of the database.
-"""
+"""The contract of splitters: a parsed text becomes chunks that the embedder reads in full."""
 
 from __future__ import annotations
 

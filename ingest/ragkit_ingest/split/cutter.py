@@ -1,6 +1,6 @@
 """Cut a stretch of a text into pieces of at most so many tokens, at the best places in reach.
 
-One pass, so that the time grows with the text only. It knows nothing of why the stretch is one.
+One pass, so that the time grows with the text only.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class Cutter:
         """Choose where a piece that begins at `start` ends: after `done`, or there if it cannot."""
         ruler = self._ruler
         first = ruler.index(start)
-        left = ruler.index(end) - first
-        if left <= budget:
+        remaining = ruler.index(end) - first
+        if remaining <= budget:
             return end
         # What is left over should be no crumb; and a character can be several tokens.
-        most = min(budget, max(left - self._size // 4, budget // 2))
-        high = max(ruler.at(first + most), start + 1)
+        limit = min(budget, max(remaining - self._size // 4, budget // 2))
+        high = max(ruler.at(first + limit), start + 1)
         solid = self._breaks.solid_at(high)
         if solid and solid.start >= done and (self._fits(solid) or self._beheads(high)):
             if solid.start > done:

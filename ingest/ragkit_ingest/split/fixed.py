@@ -1,6 +1,6 @@
-"""The fixed splitter: windows of so many tokens, wherever they fall.
+"""The fixed splitter: windows of a fixed number of tokens.
 
-The plainest there is, and the measure of the others. It knows nothing of structure.
+The plainest there is, and the measure of the others.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ def _window(layout: Layout, start: int, size: int) -> tuple[Piece, int]:
     """Return the longest window from here that fits, and where it ends untrimmed."""
     ruler = layout.ruler
     first = ruler.index(start)
-    taken = size
-    reached = max(ruler.at(first + taken), start + 1)
+    step = size
+    reached = max(ruler.at(first + step), start + 1)
     while True:
         low, high = layout.trimmed(start, reached)
         tokens = ruler.count(low, high)
         if tokens <= size or reached - start <= 1:
             return Piece(low, high, tokens), reached
-        if taken > 1:
-            taken = max(1, taken - (tokens - size))
-            reached = max(min(reached, ruler.at(first + taken)), start + 1)
+        if step > 1:
+            step = max(1, step - (tokens - size))
+            reached = max(min(reached, ruler.at(first + step)), start + 1)
         else:
             reached = start + (reached - start) // 2

@@ -1,7 +1,7 @@
-"""Any text splitter of langchain-text-splitters, by its class's name: `langchain:NAME`.
+"""Text splitters of langchain-text-splitters by the name of the class: `langchain:NAME`.
 
 Lengths are counted in the embedder's tokens. A splitter returns copies, not places: each piece is
-found again in the text, white space apart. It knows nothing of what a splitter cuts by.
+found again in the text, white space apart.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LangChain:
         self._name = name
         self._token_spans = token_spans
         self._sizes = sizes
-        self._splitter = _made(name, token_spans, sizes)
+        self._splitter = _make_splitter(name, token_spans, sizes)
         self.max_tokens = sizes.tokens
 
     def split(self, parsed: ParsedText, spans: Sequence[Span]) -> tuple[Chunk, ...]:
@@ -67,21 +67,21 @@ class LangChain:
         done = 0
         for text in self._texts(layout.text):
             low = layout.ruler.back(done, self._sizes.overlap)
-            found = recovery.find(text, low)
-            if found is None:
+            span = recovery.find(text, low)
+            if span is None:
                 raise IngestError(
                     "chunk",
-                    f"langchain:{self._name} changed the text: {_shown(text)} is not in the"
+                    f"langchain:{self._name} changed the text: {_excerpt(text)} is not in the"
                     " document; choose another splitter",
                 )
-            if found.end <= done:  # nothing new, such as white space or a repetition
+            if span.end <= done:  # nothing new, such as white space or a repetition
                 continue
-            tokens = layout.ruler.count(found.start, found.end)
+            tokens = layout.ruler.count(span.start, span.end)
             if tokens <= self._sizes.tokens:
-                yield Piece(found.start, found.end, tokens)
+                yield Piece(span.start, span.end, tokens)
             else:
-                yield from cutter.pieces(found.start, found.end)
-            done = found.end
+                yield from cutter.pieces(span.start, span.end)
+            done = span.end
 
     def _texts(self, text: str) -> list[str]:
         try:
@@ -101,52 +101,52 @@ def make(options: IngestOptions, embedder: Embedder, reserve: int) -> Splitter:
     return LangChain(name, embedder.token_spans, sizes_of(options, embedder, reserve))
 
 
-def _made(name: str, token_spans: Tokenise, sizes: Sizes) -> Any:
+def _make_splitter(name: str, token_spans: Tokenise, sizes: Sizes) -> Any:
     """Make the splitter with as much of the sizes as its class takes."""
-    kind = _class(name)
-    wanted: dict[str, Any] = {
+    kind = _load_class(name)
+    arguments: dict[str, Any] = {
         "chunk_size": sizes.tokens,
         "chunk_overlap": sizes.overlap,
         "length_function": lru_cache(_LENGTHS)(lambda text: len(token_spans(text))),
         "headers_to_split_on": _HEADERS,
         "strip_headers": False,
     }
-    taken = dict(inspect.signature(kind).parameters)
-    if any(one.kind is one.VAR_KEYWORD for one in taken.values()):
-        taken |= inspect.signature(_class_of_all()).parameters
+    parameters = dict(inspect.signature(kind).parameters)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        parameters |= inspect.signature(_base_class()).parameters
     try:
-        return kind(**{key: value for key, value in wanted.items() if key in taken})
+        return kind(**{key: value for key, value in arguments.items() if key in parameters})
     except (ImportError, OSError, TypeError, ValueError) as error:
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise SettingsError(f"langchain:{name} cannot be made: {first}") from error
 
 
-def _class_of_all() -> type:
+def _base_class() -> type:
     from langchain_text_splitters import TextSplitter
 
     return TextSplitter
 
 
-def _class(name: str) -> Any:
+def _load_class(name: str) -> Any:
     import langchain_text_splitters as package
 
     if name in _REFUSED:
         raise SettingsError(f"langchain:{name} is no splitter of texts here: {_REFUSED[name]}.")
     names = [
-        each
-        for each in package.__all__
-        if each not in _REFUSED and hasattr(getattr(package, each), "split_text")
+        exported
+        for exported in package.__all__
+        if exported not in _REFUSED and hasattr(getattr(package, exported), "split_text")
     ]
     if name not in names:
         near = get_close_matches(name, names, n=3, cutoff=0.4)
         if near:
-            remedy = f"did you mean {' or '.join(f'langchain:{one}' for one in near)}?"
+            remedy = f"did you mean {' or '.join(f'langchain:{close}' for close in near)}?"
         else:
             remedy = f"there are {', '.join(names)}"
         raise SettingsError(f"langchain_text_splitters has no text splitter {name!r}: {remedy}")
     return getattr(package, name)
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     flat = " ".join(text.split())
     return repr(flat if len(flat) <= 40 else f"{flat[:40]}...")

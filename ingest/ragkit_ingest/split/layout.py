@@ -1,7 +1,4 @@
-"""One text with all that decides where it is cut: its tokens, breaks, sections and leads.
-
-It knows nothing of chunk sizes.
-"""
+"""The layout of one text: tokens, breaks, sections and leads, which decide where it is cut."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What is repeated over the later pieces of a table or of code: a header row, a signature.
-
-It knows nothing of tokens: whether there is room for a lead is for who cuts.
-"""
+"""Leads: the header row or signature repeated over later pieces of a table or of code."""
 
 from __future__ import annotations
 
@@ -21,22 +18,22 @@ class Leads:
     """The tables and code blocks of one text that have something to repeat."""
 
     def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        found = [(block, _lead(text, block)) for block in blocks]
-        self._led = [(block, lead) for block, lead in found if lead is not None]
+        pairs = [(block, _lead(text, block)) for block in blocks]
+        self._led = [(block, lead) for block, lead in pairs if lead is not None]
         self._starts = [block.start for block, _ in self._led]
 
     def at(self, position: int) -> Span | None:
         """Return the lead of the block that a position lies inside of, below the lead itself."""
-        found = self._before(position)
-        if found is None:
+        headed = self._block_before(position)
+        if headed is None:
             return None
-        block, lead = found
+        block, lead = headed
         return lead if lead.end < position < block.end else None
 
     def headed(self, position: int) -> Block | None:
         """Return the block in whose head a position lies: a cut there would leave it alone."""
-        found = self._before(position)
-        return found[0] if found and position <= found[1].end + 1 else None
+        lead = self._block_before(position)
+        return lead[0] if lead and position <= lead[1].end + 1 else None
 
     def heads(self) -> Sequence[range]:
         """Return the places, block by block, at which a head would be cut or parted from its body.
@@ -45,7 +42,7 @@ class Leads:
         """
         return [range(block.start + 1, lead.end + 2) for block, lead in self._led]
 
-    def _before(self, position: int) -> tuple[Block, Span] | None:
+    def _block_before(self, position: int) -> tuple[Block, Span] | None:
         index = bisect_left(self._starts, position) - 1
         return self._led[index] if index >= 0 else None
 
@@ -78,5 +75,5 @@ def _signature(text: str, block: Block) -> Span | None:
 
 
 def _line_end(text: str, start: int, end: int) -> int:
-    found = text.find("\n", start, end) if start < end else -1
-    return end if found < 0 else found
+    line_end = text.find("\n", start, end) if start < end else -1
+    return end if line_end < 0 else line_end

@@ -1,7 +1,4 @@
-"""The sections of a text, and the headings and the page that a stretch of it stands under.
-
-It knows nothing of tokens or chunk sizes.
-"""
+"""The sections of a text, and the headings and page of each span."""
 
 from __future__ import annotations
 

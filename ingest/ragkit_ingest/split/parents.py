@@ -1,7 +1,4 @@
-"""The parent-child splitter: small chunks are searched, the larger ones they lie in are shown.
-
-It knows nothing of how a parent is shown: each chunk names its own as a stretch of the text.
-"""
+"""The parent-child splitter: small chunks are searched, the larger chunks around them are shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Find copies of a text's pieces in the text again, in order, white space apart.
-
-It knows nothing of what made the pieces.
-"""
+"""Locate copies of the pieces of a text in that text, in order and ignoring white space."""
 
 from __future__ import annotations
 
@@ -31,14 +28,14 @@ class Recovery:
         A piece that could stand in several places, as in a repetitive text, is taken to be the last
         one that leaves no gap behind the piece before. White space alone is an empty span.
         """
-        own = "".join(piece.split())
-        if not own:
+        dense = "".join(piece.split())
+        if not dense:
             return Span(low, low)
         first = max(self._start, bisect_left(self._places, low))
-        at = self._text.rfind(own, min(first, self._end), self._end + len(own))
+        at = self._text.rfind(dense, min(first, self._end), self._end + len(dense))
         if at < 0:
-            at = self._text.find(own, self._start)
+            at = self._text.find(dense, self._start)
         if at < 0:
             return None
-        self._start, self._end = at, max(self._end, at + len(own))
-        return Span(self._places[at], self._places[at + len(own) - 1] + 1)
+        self._start, self._end = at, max(self._end, at + len(dense))
+        return Span(self._places[at], self._places[at + len(dense) - 1] + 1)

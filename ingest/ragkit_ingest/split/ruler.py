@@ -1,7 +1,4 @@
-"""Distances in a text, measured in the embedder's own tokens.
-
-It knows nothing of headings, sentences or what a good place to cut is.
-"""
+"""Distances in a text, measured in the embedder's own tokens."""
 
 from __future__ import annotations
 

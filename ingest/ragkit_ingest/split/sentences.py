@@ -1,7 +1,6 @@
 """The sentence splitter: windows of whole sentences, which share whole sentences.
 
-Tables and code count as one sentence while they fit. It knows nothing of sections, but keeps a
-heading with the sentence below it.
+Tables and code count as one sentence while they fit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How large chunks are: what is asked for, within what the embedding model reads.
-
-It knows nothing of texts.
-"""
+"""The sizes of chunks: the requested ones, within the limit of the embedding model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The structural splitter: sections, then paragraphs, sentences, clauses and words.
 
-A chunk stays within its section, unless sections are tiny. It knows nothing of meaning.
+A chunk stays within its section, unless sections are tiny.
 """
 
 from __future__ import annotations

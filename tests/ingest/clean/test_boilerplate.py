@@ -25,8 +25,8 @@ def file(*paragraphs: str, heading: str = "Report") -> ParsedText:
 
 def common(*files: ParsedText) -> frozenset[int]:
     counts = LineCounts()
-    for one in files:
-        counts.add(line_marks(one))
+    for parsed in files:
+        counts.add(line_marks(parsed))
     return counts.common()
 
 
@@ -38,8 +38,8 @@ def test_lines_that_files_share_are_removed_and_counted() -> None:
     files = [file(NAVIGATION, body, f"{body[::-1]}\n{NOTICE}") for body in BODY]
     lines = common(*files)
     assert len(lines) == 2
-    for body, one in zip(BODY, files, strict=True):
-        result = without_boilerplate(one, lines)
+    for body, parsed in zip(BODY, files, strict=True):
+        result = without_boilerplate(parsed, lines)
         assert result.text == f"# Report\n\n{body}\n\n{body[::-1]}\n"
         assert blocks(result) == ["# Report", body, body[::-1]]
         assert result.notes == {"boilerplate lines": 2}
@@ -54,11 +54,14 @@ def test_a_line_goes_from_any_place_in_its_block() -> None:
 
 
 def test_two_files_are_no_folder_and_three_in_ten_of_many_are_enough() -> None:
-    shared, others = file(NOTICE), [file(f"{body} ({n} of them)") for n in "abc" for body in BODY]
+    shared, different = (
+        file(NOTICE),
+        [file(f"{body} ({n} of them)") for n in "abc" for body in BODY],
+    )
     assert common(shared, shared) == frozenset()
     assert common(shared, shared, shared) == line_marks(shared)
-    assert common(*[shared] * 3, *others[:7]) == line_marks(shared)
-    assert common(*[shared] * 3, *others[:8]) == frozenset()
+    assert common(*[shared] * 3, *different[:7]) == line_marks(shared)
+    assert common(*[shared] * 3, *different[:8]) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -136,8 +139,8 @@ def test_counts_stay_within_their_bound_and_are_never_too_high() -> None:
 
 
 def test_a_file_of_any_number_of_lines_gives_a_bounded_number_of_marks() -> None:
-    many = ParsedText("")
+    parsed = ParsedText("")
     builder = Builder()
     builder.paragraph("\n".join(f"line number {n} of a long list" for n in range(5000)))
     assert len(line_marks(builder.result())) == 2000
-    assert line_marks(many) == set()
+    assert line_marks(parsed) == set()

@@ -44,7 +44,7 @@ def test_a_replacement_over_two_blocks_belongs_to_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "left"),
+    ("edit", "remaining"),
     [
         (Edit(9, 19), ["# Title", "second part"]),
         (Edit(9, 21), ["# Title", "second part"]),
@@ -53,8 +53,8 @@ def test_a_replacement_over_two_blocks_belongs_to_the_first() -> None:
         (Edit(0, 33, ""), []),
     ],
 )
-def test_a_block_without_text_goes(edit: Edit, left: list[str]) -> None:
-    assert blocks(edited(PARSED, [edit])) == left
+def test_a_block_without_text_goes(edit: Edit, remaining: list[str]) -> None:
+    assert blocks(edited(PARSED, [edit])) == remaining
 
 
 def test_a_page_that_loses_its_text_goes_and_one_that_had_none_stays() -> None:
@@ -92,8 +92,8 @@ def documents(draw: st.DrawFn) -> tuple[ParsedText, list[Edit]]:
         Page(start, n) for n, start in enumerate(sorted(draw(st.lists(offset, max_size=5))), 1)
     ]
     cuts = sorted(draw(st.lists(offset, max_size=12)))
-    new = st.text(alphabet="XY", max_size=3)
-    edits = [Edit(a, b, draw(new)) for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
+    replacement = st.text(alphabet="XY", max_size=3)
+    edits = [Edit(a, b, draw(replacement)) for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
     return ParsedText(text, tuple(blocks), tuple(pages)), edits
 
 
@@ -104,9 +104,9 @@ def test_structure_stays_in_order_within_the_text_and_apart(
     parsed, edits = case
     result = edited(parsed, edits)
     assert all(0 <= block.start < block.end <= len(result.text) for block in result.blocks)
-    assert all(one.end <= other.start for one, other in pairwise(result.blocks))
+    assert all(first.end <= second.start for first, second in pairwise(result.blocks))
     assert all(0 <= page.start <= len(result.text) for page in result.pages)
-    assert all(one.start <= other.start for one, other in pairwise(result.pages))
+    assert all(first.start <= second.start for first, second in pairwise(result.pages))
 
 
 @given(documents())
@@ -124,10 +124,10 @@ def test_each_character_that_stays_stays_in_its_block_and_on_its_page(
         if at in gone:
             continue
         assert result.text[position] == character
-        before = [b for b in parsed.blocks if b.start <= at < b.end]
-        after = [b for b in result.blocks if b.start <= position < b.end]
+        expected = [b for b in parsed.blocks if b.start <= at < b.end]
+        blocks = [b for b in result.blocks if b.start <= position < b.end]
         if not character.isspace():
-            assert len(before) == len(after)
+            assert len(expected) == len(blocks)
         assert page_of(parsed, at) == page_of(result, position)
         position += 1
     assert inserted or result is parsed or result == parsed

@@ -8,8 +8,8 @@ from ragkit.ingest_options import IngestOptions
 from ragkit.mask_kinds import PLACEHOLDERS, mask_kinds
 from ragkit.types import Block, Page, ParsedText
 from ragkit_ingest.clean.kinds.reading import plain
-from ragkit_ingest.clean.mask import found, masked, masked_metadata
-from ragkit_ingest.clean.said import Said, masked_reason, masked_said, masked_sources
+from ragkit_ingest.clean.mask import find_private, masked, masked_metadata
+from ragkit_ingest.clean.said import Description, mask_description, masked_reason, masked_sources
 from ragkit_ingest.items import Value
 from ragkit_ingest.parse import ParseOptions, parse_bytes
 from ragkit_ingest.sources import SourceOptions
@@ -24,26 +24,26 @@ def expected(case: str) -> tuple[str, list[tuple[str, str]]]:
     return MARK.sub(r"\2", case), MARK.findall(case)
 
 
-def seen(text: str) -> list[tuple[str, str]]:
-    return [(kind, text[span.start : span.end]) for span, kind in found(text, ALL)]
+def private_values(text: str) -> list[tuple[str, str]]:
+    return [(kind, text[span.start : span.end]) for span, kind in find_private(text, ALL)]
 
 
 @pytest.mark.parametrize("case", POSITIVES)
 def test_private_data_is_found_exactly(case: str) -> None:
-    text, wanted = expected(case)
-    assert wanted
-    assert seen(text) == wanted
+    text, spans = expected(case)
+    assert spans
+    assert private_values(text) == spans
 
 
 @pytest.mark.parametrize("text", NEGATIVES)
 def test_look_alikes_are_left_alone(text: str) -> None:
-    assert seen(text) == []
+    assert private_values(text) == []
 
 
 def test_precision_and_recall_of_each_kind_on_the_table() -> None:
     right, wrong, missed = Counter[str](), Counter[str](), Counter[str]()
-    for text, wanted in [*map(expected, POSITIVES), *((text, []) for text in NEGATIVES)]:
-        was, due = Counter(seen(text)), Counter(wanted)
+    for text, spans in [*map(expected, POSITIVES), *((text, []) for text in NEGATIVES)]:
+        was, due = Counter(private_values(text)), Counter(spans)
         right.update(kind for kind, _ in (was & due).elements())
         wrong.update(kind for kind, _ in (was - due).elements())
         missed.update(kind for kind, _ in (due - was).elements())
@@ -51,10 +51,10 @@ def test_precision_and_recall_of_each_kind_on_the_table() -> None:
     assert len(NEGATIVES) >= 100
     assert len(set(POSITIVES)) + len(set(NEGATIVES)) == len(POSITIVES) + len(NEGATIVES)
     for kind in PLACEHOLDERS:
-        found_, there = right[kind] + wrong[kind], right[kind] + missed[kind]
-        precision, recall = right[kind] / found_, right[kind] / there
-        print(f"{kind}: precision {precision:.3f}, recall {recall:.3f} of {there}")
-        assert there >= 9
+        reported, relevant = right[kind] + wrong[kind], right[kind] + missed[kind]
+        precision, recall = right[kind] / reported, right[kind] / relevant
+        print(f"{kind}: precision {precision:.3f}, recall {recall:.3f} of {relevant}")
+        assert relevant >= 9
         assert precision >= 0.98
         assert recall >= 0.98
 
@@ -83,7 +83,7 @@ def test_every_place_of_a_document_is_masked_and_counted_by_kind() -> None:
 
 
 def test_metadata_is_read_with_its_key_and_keeps_the_types_of_what_is_not_private() -> None:
-    given: dict[str, Value] = {
+    metadata: dict[str, Value] = {
         "phone": 5550123,
         "count": 5550123,
         "mobile": 13812345678.0,
@@ -93,7 +93,7 @@ def test_metadata_is_read_with_its_key_and_keeps_the_types_of_what_is_not_privat
         "year": 2020,
         "share": 0.5,
     }
-    result, told = masked_metadata(given, ALL)
+    result, counts = masked_metadata(metadata, ALL)
     assert result == {
         "phone": "[PHONE]",
         "count": 5550123,
@@ -104,23 +104,24 @@ def test_metadata_is_read_with_its_key_and_keeps_the_types_of_what_is_not_privat
         "year": 2020,
         "share": 0.5,
     }
-    assert told == {"masked email": 1, "masked phone": 2, "masked card": 1, "masked api_key": 1}
-    assert masked_metadata(given, frozenset()) == (given, {})
+    assert counts == {"masked email": 1, "masked phone": 2, "masked card": 1, "masked api_key": 1}
+    assert masked_metadata(metadata, frozenset()) == (metadata, {})
 
 
 def test_what_a_user_says_is_masked_as_the_options_say_and_an_address_is_counted() -> None:
-    said = Said("To a\u200bnn@example.com", {"n": 1}, {"hidden text": 1, "masked email": 2})
+    notes = {"hidden text": 1, "masked email": 2}
+    statement = Description("To a\u200bnn@example.com", {"n": 1}, notes)
     uri = "/in/bob@example.com.txt"
-    assert masked_said(said, uri, IngestOptions()) is said
-    assert masked_said(said, uri, IngestOptions(mask="all")) == Said(
+    assert mask_description(statement, uri, IngestOptions()) is statement
+    assert mask_description(statement, uri, IngestOptions(mask="all")) == Description(
         "To [EMAIL]",
         {"n": 1},
         {"hidden text": 1, "masked email": 3, "private data in the address": 1},
     )
-    given = SourceOptions(title="Of ann@example.com", metadata={"phone": 5550123}, hidden=True)
-    kept = SourceOptions(title="Of [EMAIL]", metadata={"phone": "[PHONE]"}, hidden=True)
-    assert masked_sources(given, IngestOptions(mask="all")) == kept
-    assert masked_sources(given, IngestOptions()) == given
+    options = SourceOptions(title="Of ann@example.com", metadata={"phone": 5550123}, hidden=True)
+    expected = SourceOptions(title="Of [EMAIL]", metadata={"phone": "[PHONE]"}, hidden=True)
+    assert masked_sources(options, IngestOptions(mask="all")) == expected
+    assert masked_sources(options, IngestOptions()) == options
     assert masked_reason("no ann@example.com", IngestOptions(mask="email")) == "no [EMAIL]"
     assert masked_reason("no ann@example.com", ParseOptions()) == "no ann@example.com"
 
@@ -156,9 +157,9 @@ def test_a_private_key_over_several_blocks_leaves_one_placeholder() -> None:
 
 
 def test_where_two_kinds_overlap_one_wins() -> None:
-    assert seen("https://app:s3cr3t@example.com/") == [("api_key", "s3cr3t")]
-    assert seen("postgres://app:hunter22@example.com") == [("api_key", "hunter22")]
-    assert [kind for kind, _ in seen("6200000000000005 13800138000")] == ["card", "phone"]
+    assert private_values("https://app:s3cr3t@example.com/") == [("api_key", "s3cr3t")]
+    assert private_values("postgres://app:hunter22@example.com") == [("api_key", "hunter22")]
+    assert [kind for kind, _ in private_values("6200000000000005 13800138000")] == ["card", "phone"]
 
 
 def test_masking_happens_when_a_file_is_parsed_and_after_invisible_characters_went() -> None:
@@ -186,10 +187,10 @@ def test_kinds_are_read_from_the_setting() -> None:
 def test_what_stands_across_the_slices_of_a_long_text_is_found() -> None:
     for at in (-24, -16, -12, -11, -10, -5, -1, 0, 1):
         text = "x" * ((1 << 20) + at - 1) + " " + "13812345678 and GB29NWBK60161331926819 end"
-        assert [kind for kind, _ in seen(text)] == ["phone", "iban"]
+        assert [kind for kind, _ in private_values(text)] == ["phone", "iban"]
     key = "sk-ant-api03-" + "Zx9Cv8Bn7Mm6" * 60
     text = "y " * ((1 << 19) - 300) + key + " end"
-    assert seen(text) == [("api_key", key)]
+    assert private_values(text) == [("api_key", key)]
 
 
 HOSTILE = [
@@ -202,12 +203,16 @@ HOSTILE = [
 
 @pytest.mark.parametrize("seed", HOSTILE)
 def test_time_grows_with_the_length_of_a_hostile_text_and_not_faster(seed: str) -> None:
-    assert grows_linearly(lambda size: found(seed * (size // len(seed)), ALL), 1 << 17)
+    assert grows_linearly(lambda size: find_private(seed * (size // len(seed)), ALL), 1 << 17)
 
 
 def test_full_width_forms_are_read_as_plain_ones_character_by_character() -> None:
     assert plain("ＡＺａｚ０９＠＋－．＿／（）") == "AZaz09@+-._/()"
     assert plain("1\u20102\u20113\u20134\u20145\u22126\u00a07\u30008") == "1-2-3-4-5-6 7 8"
     assert plain("中文é👩") == "中文é👩"
-    assert seen("电话：０１０－６２３４５６７８") == [("phone", "０１０－６２３４５６７８")]
-    assert seen("👩電話：０１０–６２３４５６７８") == [("phone", "０１０–６２３４５６７８")]
+    assert private_values("电话：０１０－６２３４５６７８") == [
+        ("phone", "０１０－６２３４５６７８")
+    ]
+    assert private_values("👩電話：０１０–６２３４５６７８") == [
+        ("phone", "０１０–６２３４５６７８")
+    ]

@@ -24,7 +24,7 @@ HARD = st.text(
 
 
 @pytest.mark.parametrize(
-    ("given_", "nfc"),
+    ("text", "nfc"),
     [
         ("cafe\u0301", "café"),
         ("\u1112\u1161\u11ab\u1100\u1173\u11af", "한글"),
@@ -43,13 +43,13 @@ HARD = st.text(
         ("de\u0301ja\u0300\u00ad vu", "déjà vu"),
     ],
 )
-def test_nfc_composes_and_removes_what_is_unseen(given_: str, nfc: str) -> None:
-    assert uniform(given_, "nfc") == nfc
-    assert uniform(given_, "none") == given_
+def test_nfc_composes_and_removes_what_is_unseen(text: str, nfc: str) -> None:
+    assert uniform(text, "nfc") == nfc
+    assert uniform(text, "none") == text
 
 
 @pytest.mark.parametrize(
-    ("given_", "nfkc"),
+    ("text", "nfkc"),
     [
         ("ＲＬ－４００ Ａ１", "RL－400 A1"),
         ("ﬁle oﬃce", "file office"),
@@ -64,8 +64,8 @@ def test_nfc_composes_and_removes_what_is_unseen(given_: str, nfc: str) -> None:
         ("ﷺ", unicodedata.normalize("NFKC", "ﷺ")),
     ],
 )
-def test_nfkc_folds_what_does_no_harm(given_: str, nfkc: str) -> None:
-    assert uniform(given_, "nfkc") == nfkc
+def test_nfkc_folds_what_does_no_harm(text: str, nfkc: str) -> None:
+    assert uniform(text, "nfkc") == nfkc
 
 
 def test_a_table_keeps_its_cells_under_nfkc() -> None:
@@ -97,10 +97,10 @@ def test_blocks_pages_title_and_metadata_follow() -> None:
 
 @given(HARD)
 def test_nfc_is_unicodes_own(text: str) -> None:
-    seen = uniform(text, "nfc")
-    assert unicodedata.is_normalized("NFC", seen)
-    if not any(unicodedata.category(one) in {"Cf", "Mn"} for one in text):
-        assert seen == unicodedata.normalize("NFC", text)
+    normal = uniform(text, "nfc")
+    assert unicodedata.is_normalized("NFC", normal)
+    if not any(unicodedata.category(char) in {"Cf", "Mn"} for char in text):
+        assert normal == unicodedata.normalize("NFC", text)
 
 
 @pytest.mark.parametrize("form", ["nfc", "nfkc"])
@@ -120,15 +120,17 @@ def test_each_block_becomes_what_its_own_text_becomes(form: Form, parts: list[st
         blocks.append(Block(len(text), len(text) + len(part), "paragraph"))
         text += part + "\n\n"
     result = normalised(ParsedText(text, tuple(blocks)), form)
-    seen = [result.text[block.start : block.end] for block in result.blocks]
-    assert seen == [one for part in parts if (one := uniform(part, form)).strip() or one == part]
+    texts = [result.text[block.start : block.end] for block in result.blocks]
+    assert texts == [
+        normal for part in parts if (normal := uniform(part, form)).strip() or normal == part
+    ]
 
 
 def test_text_of_nothing_but_unseen_characters_is_no_text() -> None:
     with pytest.raises(IngestError, match="empty"):
         parse_bytes("\u200b\u00ad\n".encode(), ".txt")
-    kept = parse_bytes("\u200b\u00ad\n".encode(), ".txt", ParseOptions(unicode="none"))
-    assert kept.text == "\u200b\u00ad\n"
+    parsed = parse_bytes("\u200b\u00ad\n".encode(), ".txt", ParseOptions(unicode="none"))
+    assert parsed.text == "\u200b\u00ad\n"
 
 
 def test_more_marks_than_a_character_can_have_cost_no_more_than_others() -> None:

@@ -43,10 +43,10 @@ def bomb() -> bytes:
 def test_a_bomb_stops_at_the_budget(bomb: bytes, suffix: str) -> None:
     assert len(bomb) < MEGABYTE
     tracemalloc.start()
-    said = reason(bomb, suffix)
+    message = reason(bomb, suffix)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert said == "unpacks to more than the budget of 8 MB (RAGKIT_PARSE_UNZIPPED_MB)"
+    assert message == "unpacks to more than the budget of 8 MB (RAGKIT_PARSE_UNZIPPED_MB)"
     assert peak < 32 * MEGABYTE
 
 
@@ -78,8 +78,8 @@ def test_too_many_members() -> None:
     ],
 )
 def test_a_document_type_is_refused(content: str, encoding: str) -> None:
-    said = reason(docx(**{"word/document.xml": content.encode(encoding)}))
-    assert said == "a DOCTYPE in its member 'word/document.xml'"
+    message = reason(docx(**{"word/document.xml": content.encode(encoding)}))
+    assert message == "a DOCTYPE in its member 'word/document.xml'"
 
 
 def test_an_encrypted_member_is_named() -> None:
@@ -109,15 +109,15 @@ def test_office_files_that_are_no_zip() -> None:
 
 
 def test_every_truncation_is_one_line_of_reason() -> None:
-    whole = docx()
-    assert {reason(whole[:size]) for size in range(4, len(whole), 41)} == {
+    data = docx()
+    assert {reason(data[:size]) for size in range(4, len(data), 41)} == {
         "truncated or damaged zip archive, which its format is made of"
     }
 
 
 def test_damaged_xml_is_named() -> None:
-    said = reason(docx(**{"word/document.xml": "<d><body>"}))
-    assert said.startswith("damaged XML in its member 'word/document.xml': ")
+    message = reason(docx(**{"word/document.xml": "<d><body>"}))
+    assert message.startswith("damaged XML in its member 'word/document.xml': ")
 
 
 def test_nesting_is_bounded() -> None:

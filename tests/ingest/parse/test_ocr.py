@@ -43,8 +43,8 @@ def saved(picture: Image.Image, kind: str, **options: object) -> bytes:
 def scan(*, stamp: str = "", others: tuple[str, ...] = ()) -> bytes:
     """A PDF of a page that is a picture, with pages of text before it."""
     picture = drawn(pdf([column(72, 700, LINES)]), scale=1.5)
-    shown = image(picture.width, picture.height, picture.tobytes())
-    return pdf([*others, SHOW_IMAGE + stamp], picture=shown)
+    picture_object = image(picture.width, picture.height, picture.tobytes())
+    return pdf([*others, SHOW_IMAGE + stamp], picture=picture_object)
 
 
 def words(parsed_text: str) -> str:
@@ -118,8 +118,8 @@ def test_the_pages_of_a_tiff_and_a_blank_one_among_them() -> None:
 def test_pictures_without_text() -> None:
     blank = Image.new("L", (600, 200), 255)
     assert reason(saved(blank, "PNG"), ".png") == "a picture in which OCR found no text"
-    shown = pdf([SHOW_IMAGE], picture=image(2, 2, bytes(4)))
-    assert reason(shown, ".pdf") == "no text layer, and OCR found no text in its pictures"
+    data = pdf([SHOW_IMAGE], picture=image(2, 2, bytes(4)))
+    assert reason(data, ".pdf") == "no text layer, and OCR found no text in its pictures"
 
 
 @needs_ocr
@@ -160,18 +160,18 @@ class Pixels:
 
 @pytest.mark.usefixtures("no_extra")
 def test_without_the_extra_a_scan_is_noticed() -> None:
-    said = "which needs OCR: pip install 'ragkit[ocr]'"
-    assert reason(scan(), ".pdf") == f"no text layer: a scan, {said}"
-    assert reason(saved(typed(), "PNG"), ".png") == f"a picture, {said}"
+    message = "which needs OCR: pip install 'ragkit[ocr]'"
+    assert reason(scan(), ".pdf") == f"no text layer: a scan, {message}"
+    assert reason(saved(typed(), "PNG"), ".png") == f"a picture, {message}"
     parsed = parse_bytes(scan(others=(text(72, 700, "A page of text."),)), ".pdf")
     assert (parsed.text, parsed.notes) == ("A page of text.\n", {"pages without text": 1})
 
 
 def test_ocr_switched_off() -> None:
     off = ParseOptions(ocr="off")
-    said = "and OCR is switched off (RAGKIT_OCR=auto reads it)"
-    assert reason(scan(), ".pdf", off) == f"no text layer: a scan, {said}"
-    assert reason(saved(typed(), "PNG"), ".png", off) == f"a picture, {said}"
+    message = "and OCR is switched off (RAGKIT_OCR=auto reads it)"
+    assert reason(scan(), ".pdf", off) == f"no text layer: a scan, {message}"
+    assert reason(saved(typed(), "PNG"), ".png", off) == f"a picture, {message}"
     parsed = parse_bytes(scan(others=(text(72, 700, "A page of text."),)), ".pdf", off)
     assert parsed.notes == {"pages without text": 1}
 
@@ -186,7 +186,7 @@ def test_a_stamp_on_each_page_makes_no_scan_a_text() -> None:
 
 @needs_ocr
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"nothing like it", "not really a picture that can be read"),
         (saved(typed(), "PNG")[:2000], "truncated or damaged picture"),
@@ -202,5 +202,5 @@ def test_a_stamp_on_each_page_makes_no_scan_a_text() -> None:
     ],
     ids=["no picture", "truncated PNG", "truncated JPEG", "too large", "bomb"],
 )
-def test_pictures_that_cannot_be_read(data: bytes, said: str) -> None:
-    assert reason(data, ".png") == said
+def test_pictures_that_cannot_be_read(data: bytes, message: str) -> None:
+    assert reason(data, ".png") == message

@@ -43,8 +43,9 @@ def blocks(parsed: ParsedText) -> list[tuple[str, int, str]]:
 
 @pytest.mark.parametrize("module", sorted(set(MODULES.values())))
 def test_every_format_has_a_module_that_parses(module: str) -> None:
-    parser = importlib.import_module(f"ragkit_ingest.parse.{module}")
-    assert callable(parser.parse)
+    name, _, language = module.partition(":")
+    parser = importlib.import_module(f"ragkit_ingest.parse.{name}")
+    assert callable(parser.LANGUAGES[language].parse if language else parser.parse)
 
 
 def test_suffixes_are_lower_case_and_have_a_media_type() -> None:

@@ -14,11 +14,11 @@ from ragkit_ingest.sandbox import ParserPool
 from tests.ingest.poison import MEGABYTE, zipped
 
 
-def renamed(data: bytes, old: bytes, new: bytes) -> bytes:
+def renamed(data: bytes, name: bytes, replacement: bytes) -> bytes:
     """Put other bytes in the place of a name, in both of an archive's lists of names."""
-    assert len(old) == len(new)
-    assert data.count(old) == 2
-    return data.replace(old, new)
+    assert len(name) == len(replacement)
+    assert data.count(name) == 2
+    return data.replace(name, replacement)
 
 
 def unzip(data: bytes, budget: int = 8 * MEGABYTE) -> list[tuple[str, bytes]]:
@@ -115,10 +115,10 @@ def test_a_bomb_stops_at_the_budget() -> None:
     bomb = zipped({"zeros.txt": bytes(100 * MEGABYTE)})
     assert len(bomb) < MEGABYTE
     tracemalloc.start()
-    said = reason(bomb)
+    message = reason(bomb)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert said == "unpacks to more than the budget of 8 MB (RAGKIT_PARSE_UNZIPPED_MB)"
+    assert message == "unpacks to more than the budget of 8 MB (RAGKIT_PARSE_UNZIPPED_MB)"
     assert peak < 32 * MEGABYTE
 
 
@@ -139,11 +139,11 @@ def test_a_member_that_lies_about_its_size(claimed: int) -> None:
     place = data.rindex(b"big.txt") - 46  # its entry in the archive's directory
     assert data[place : place + 4] == b"PK\x01\x02"
     struct.pack_into("<I", data, place + 24, claimed)
-    said = reason(bytes(data))
+    message = reason(bytes(data))
     if claimed < 2 * MEGABYTE:
-        assert said == "damaged zip member 'big.txt'"
+        assert message == "damaged zip member 'big.txt'"
     else:
-        assert said == "zip member 'big.txt' claims 3145728 bytes and has 2097152"
+        assert message == "zip member 'big.txt' claims 3145728 bytes and has 2097152"
 
 
 def test_members_that_share_their_bytes() -> None:
@@ -169,8 +169,8 @@ def test_a_method_that_python_inflates_without_bound() -> None:
 
 
 def test_truncated_and_foreign_data() -> None:
-    whole = zipped({"a.txt": "hello", "b.txt": "you"})
-    assert {reason(whole[:size]) for size in range(4, len(whole), 7)} == {
+    data_ = zipped({"a.txt": "hello", "b.txt": "you"})
+    assert {reason(data_[:size]) for size in range(4, len(data_), 7)} == {
         "truncated or damaged zip archive, which its format is made of"
     }
     assert reason(b"hello") == "not really a zip archive, which its format is made of"
@@ -184,5 +184,5 @@ def test_damage_within_is_named() -> None:
 
 def test_unpacking_in_the_sandbox() -> None:
     with ParserPool(1) as pool:
-        found = pool.members(zipped({"a.txt": "hello"}), ".zip").result(timeout=60)
-    assert [(name, part.read()) for name, part in found] == [("a.txt", b"hello")]
+        members = pool.members(zipped({"a.txt": "hello"}), ".zip").result(timeout=60)
+    assert [(name, part.read()) for name, part in members] == [("a.txt", b"hello")]

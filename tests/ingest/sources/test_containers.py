@@ -37,8 +37,8 @@ def _formats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_members_are_named_by_their_path_in_the_container(tmp_path: Path) -> None:
     members = [("a.md", b"1"), ("sub/b.md", b"2"), ("c.bin", b"3"), ("__MACOSX/a.md", b"4")]
-    listing, found = _expanded(tmp_path / "x.zip", {b"x": [*members, ("sub/.d.md", b"5")]})
-    assert [(item.uri, item.name, item.read(9)) for item in found] == [
+    listing, items = _expanded(tmp_path / "x.zip", {b"x": [*members, ("sub/.d.md", b"5")]})
+    assert [(item.uri, item.name, item.read(9)) for item in items] == [
         (f"{tmp_path}/x.zip!/a.md", "a", b"1"),
         (f"{tmp_path}/x.zip!/sub/b.md", "b", b"2"),
     ]
@@ -47,13 +47,13 @@ def test_members_are_named_by_their_path_in_the_container(tmp_path: Path) -> Non
     assert skipped == [f"{root}/c.bin", f"{root}/sub/.d.md"]
     assert listing.covers(f"{tmp_path}/x.zip!/gone.md")
     with pytest.raises(IngestError, match="RAGKIT_MAX_FILE_MB"):
-        found[0].read(0)
+        items[0].read(0)
 
 
 def test_names_that_lead_elsewhere_or_come_twice(tmp_path: Path) -> None:
     names = ["../../etc/a.md", "/a.md", "C:\\x\\a.md", "a.md", "a.md", "a (2).md", "..", "b/./a.md"]
-    _, found = _expanded(tmp_path / "x.zip", {b"x": [(name, b"1") for name in names]})
-    assert [item.uri.removeprefix(f"{tmp_path}/x.zip!/") for item in found] == [
+    _, items = _expanded(tmp_path / "x.zip", {b"x": [(name, b"1") for name in names]})
+    assert [item.uri.removeprefix(f"{tmp_path}/x.zip!/") for item in items] == [
         "etc/a.md",
         "a.md",
         "C:/x/a.md",
@@ -70,9 +70,9 @@ def test_an_archive_in_a_mail_is_unpacked_when_its_turn_has_come(tmp_path: Path)
         b"zip": [("a.md", b"1")],
         b"eml": [("b.md", b"2"), ("z.zip", b"zip")],
     }
-    _, found = _expanded(tmp_path / "m.eml", contents)
+    _, items = _expanded(tmp_path / "m.eml", contents)
     root = f"{tmp_path}/m.eml!"
-    assert [(item.uri, _reason(item)) for item in found] == [
+    assert [(item.uri, _reason(item)) for item in items] == [
         (f"{root}/y.eml", ""),
         (f"{root}/x.zip!/a.md", ""),
         (f"{root}/y.eml!/b.md", ""),
@@ -82,9 +82,9 @@ def test_an_archive_in_a_mail_is_unpacked_when_its_turn_has_come(tmp_path: Path)
 
 def test_an_archive_in_an_archive_is_refused(tmp_path: Path) -> None:
     contents = {b"x": [("in.zip", b"zip"), ("y.eml", b"eml")], b"eml": [("z.zip", b"zip")]}
-    listing, found = _expanded(tmp_path / "x.zip", contents)
+    listing, items = _expanded(tmp_path / "x.zip", contents)
     reason = "an archive in an archive: unpack the outer one first"
-    assert [(item.uri, _reason(item)) for item in found] == [
+    assert [(item.uri, _reason(item)) for item in items] == [
         (f"{tmp_path}/x.zip!/in.zip", reason),
         (f"{tmp_path}/x.zip!/y.eml", ""),
         (f"{tmp_path}/x.zip!/y.eml!/z.zip", reason),
@@ -113,9 +113,9 @@ def test_a_container_that_cannot_be_read_answers_for_nothing(tmp_path: Path) -> 
 
 def test_one_inside_that_is_damaged_fails_by_itself(tmp_path: Path) -> None:
     contents = {b"x": [("in.zip", b"torn"), ("a.md", b"1"), ("y.eml", b"torn")]}
-    listing, found = _expanded(tmp_path / "m.eml", contents)
+    listing, items = _expanded(tmp_path / "m.eml", contents)
     root = f"{tmp_path}/m.eml!"
-    assert [(item.uri, _reason(item)) for item in found] == [
+    assert [(item.uri, _reason(item)) for item in items] == [
         (f"{root}/a.md", ""),
         (f"{root}/y.eml", ""),  # a mail has a text, whose parser says what is wrong
         (f"{root}/in.zip", "damaged"),
@@ -132,26 +132,26 @@ def test_sidecars_records_and_metadata_go_on_inside(tmp_path: Path) -> None:
         ("r.jsonl", b'{"body": "x"}'),
     ]
     options = SourceOptions(records=RecordFields(("body",)))
-    _, found = _expanded(tmp_path / "x.zip", {b"x": members}, options)
-    assert [(item.uri.rpartition("/")[2], item.title, item.metadata) for item in found] == [
+    _, items = _expanded(tmp_path / "x.zip", {b"x": members}, options)
+    assert [(item.uri.rpartition("/")[2], item.title, item.metadata) for item in items] == [
         ("a.md", "A", {"project": "blue", "year": 2020}),
         ("r.jsonl#1", "", {"project": "blue", "year": 1}),
     ]
 
 
 def test_only_one_container_inside_is_unpacked_at_a_time(tmp_path: Path) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
-        asked.append(data)
+        requests.append(data)
         names = [("1.zip", b"one"), ("2.zip", b"two")] if data == b"x" else [("a.md", b"1")]
         return spooled(names)
 
     (tmp_path / "m.eml").write_bytes(b"x")
     (item,) = find([str(tmp_path)])
-    found = expanded(item, b"x", unpack)
-    next(found)
-    assert asked == [b"x", b"one"]
+    items = expanded(item, b"x", unpack)
+    next(items)
+    assert requests == [b"x", b"one"]
 
 
 def test_what_was_unpacked_is_not_held_in_memory() -> None:
@@ -164,8 +164,8 @@ def test_what_was_unpacked_is_not_held_in_memory() -> None:
 
     tracemalloc.start()
     try:
-        found = expanded(Item("m.eml", ".eml", lambda max_bytes: b"x"), b"x", unpack)
-        held = [(item.uri, tracemalloc.get_traced_memory()[0] // size) for item in found]
+        items = expanded(Item("m.eml", ".eml", lambda max_bytes: b"x"), b"x", unpack)
+        held = [(item.uri, tracemalloc.get_traced_memory()[0] // size) for item in items]
     finally:
         tracemalloc.stop()
     assert held == [
@@ -178,8 +178,8 @@ def test_what_was_unpacked_is_not_held_in_memory() -> None:
 
 def test_an_item_of_another_source_is_taken_with_the_defaults() -> None:
     item = Item("upload:x.zip", ".zip", lambda max_bytes: b"x")
-    found = list(expanded(item, b"x", _unpack({b"x": [("a.md", b"1")]})))
-    assert [one.uri for one in found] == ["upload:x.zip!/a.md"]
+    items = list(expanded(item, b"x", _unpack({b"x": [("a.md", b"1")]})))
+    assert [member.uri for member in items] == ["upload:x.zip!/a.md"]
 
 
 def _expanded(

@@ -260,17 +260,17 @@ def test_a_page_becomes_an_item_of_the_format_that_the_server_says(site: "Site")
     site.pages["/f"] = (302, {"Location": "/c"}, b"")
     places = [site.url(path) for path in ("/a/leave%20policy", "/b.md", "/c", "/d.pdf", "/e", "/f")]
     listing = find(places, settings=Settings(web="on"), access=site.access)
-    found = {item.uri.removeprefix(site.url("")): item for item in listing}
-    assert {path: (item.suffix, item.name) for path, item in found.items()} == {
+    items = {item.uri.removeprefix(site.url("")): item for item in listing}
+    assert {path: (item.suffix, item.name) for path, item in items.items()} == {
         "/a/leave%20policy": (".html", "leave policy"),
         "/b.md": (".md", "b"),
         "/c": (".txt", "c"),  # once, although another address leads to it
         "/d.pdf": (".pdf", "d"),
         "/e": (".txt", ""),
     }
-    assert found["/b.md"].read(9) == b"# x"
+    assert items["/b.md"].read(9) == b"# x"
     with pytest.raises(IngestError, match="a page of type video/mp4, which is not read"):
-        found["/e"].read(9)
+        items["/e"].read(9)
     assert not listing.covers(site.url("/gone"))
     # A run that begins again does not fetch again.
     count = len(site.asked)
@@ -291,7 +291,7 @@ def test_a_failure_is_reported_under_the_address_that_was_named(site: "Site") ->
 
 
 @pytest.mark.parametrize(
-    ("said", "body", "text"),
+    ("declared", "body", "text"),
     [
         ("text/html; charset=GBK", "<meta charset=utf-8><p>年假".encode("gbk"), "年假\n"),
         ('TEXT/HTML;a=b; Charset="gb2312"', "<p>年假".encode("gbk"), "年假\n"),
@@ -303,9 +303,9 @@ def test_a_failure_is_reported_under_the_address_that_was_named(site: "Site") ->
     ],
 )
 def test_a_page_is_read_in_the_charset_that_the_server_says(
-    site: "Site", said: str, body: bytes, text: str
+    site: "Site", declared: str, body: bytes, text: str
 ) -> None:
-    site.pages["/a"] = (200, {"Content-Type": said}, body)
+    site.pages["/a"] = (200, {"Content-Type": declared}, body)
     (item,) = find([site.url("/a")], settings=Settings(web="on"), access=site.access)
     assert parse_bytes(item.read(1 << 20), item.suffix).text == text
 

@@ -37,8 +37,8 @@ def test_hidden_files_are_taken_when_named_or_asked_for(tmp_path: Path) -> None:
     _files(tmp_path, ".notes.md", ".git/x.md")
     assert _found(tmp_path / ".notes.md", in_=tmp_path) == [".notes.md"]
     assert _found(tmp_path, in_=tmp_path) == []
-    shown = SourceOptions(hidden=True)
-    assert _found(tmp_path, in_=tmp_path, options=shown) == [".notes.md", ".git/x.md"]
+    options = SourceOptions(hidden=True)
+    assert _found(tmp_path, in_=tmp_path, options=options) == [".notes.md", ".git/x.md"]
 
 
 def test_relative_paths_and_file_urls_are_the_same_thing_once(
@@ -64,7 +64,7 @@ def test_a_missing_path_is_named_before_anything_is_done(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("places", "options", "said"),
+    ("places", "options", "message"),
     [
         (["gopher://host/a.md"], {}, r"gopher:// is not known: give a path"),
         (["file://server/a.md"], {}, r"on another machine: write file:///"),
@@ -78,9 +78,9 @@ def test_a_missing_path_is_named_before_anything_is_done(tmp_path: Path) -> None
     ],
 )
 def test_places_that_make_no_sense_are_refused_in_one_line(
-    places: list[str], options: dict[str, str], said: str
+    places: list[str], options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         find(places, SourceOptions(**options))  # type: ignore[arg-type]
 
 
@@ -219,11 +219,11 @@ def test_metadata_and_title_come_from_the_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "said"),
+    ("pair", "message"),
     [("year", "write KEY=VALUE"), ("=x", "write KEY=VALUE"), ("a" * 101 + "=x", "1 to 100")],
 )
-def test_metadata_that_is_none_is_refused(pair: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_metadata_that_is_none_is_refused(pair: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         pairs([pair])
     with pytest.raises(UsageError, match="given twice"):
         pairs(["a=1", "a=2"])

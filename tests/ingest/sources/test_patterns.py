@@ -127,12 +127,12 @@ def _paths(files: Sequence[str]) -> list[str]:
 def _picked(text: str, paths: Sequence[str]) -> list[str]:
     """Decide as a walk does: what is in a folder that is picked is never asked about."""
     rules = patterns(text)
-    found: list[str] = []
+    picked: list[str] = []
     for path in paths:
-        in_picked = any(path.startswith(folder) for folder in found if folder.endswith("/"))
+        in_picked = any(path.startswith(folder) for folder in picked if folder.endswith("/"))
         if in_picked or decide(rules, path.rstrip("/"), is_folder=path.endswith("/")):
-            found.append(path)
-    return found
+            picked.append(path)
+    return picked
 
 
 @pytest.fixture(scope="module")
@@ -151,11 +151,11 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _git(folder: Path, text: str, paths: Sequence[str]) -> list[str]:
     """Ask git which of the paths are ignored."""
     (folder / ".gitignore").write_bytes(text.encode())
-    asked = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", folder, "check-ignore", "--no-index", "--stdin", "-z"],
         input="\0".join(path.rstrip("/") for path in paths).encode(),
         capture_output=True,
     )
-    assert asked.returncode in {0, 1}, asked.stderr
-    ignored = {path.decode() for path in asked.stdout.split(b"\0")}
+    assert process.returncode in {0, 1}, process.stderr
+    ignored = {path.decode() for path in process.stdout.split(b"\0")}
     return [path for path in paths if path.rstrip("/") in ignored]

@@ -22,15 +22,15 @@ RECORDS: list[dict[str, Any]] = [
 
 def test_each_record_is_a_document(tmp_path: Path) -> None:
     lines = [json.dumps(record) for record in RECORDS]
-    one, two = _items(_file(tmp_path, "r.jsonl", "\n\n".join(lines)), FIELDS)
-    assert (one.uri, one.suffix, one.title) == (f"{tmp_path}/r.jsonl#a", ".txt", "One")
-    assert one.read(100) == b"First."
-    assert one.metadata == {"year": 2020, "author.name": "Ann"}
-    assert (two.uri, two.title, two.metadata) == (f"{tmp_path}/r.jsonl#b/2", "", {})
-    assert two.name == "r.jsonl#b/2"  # its title, for want of a better one
-    assert two.read(100).decode() == "Second.\n\n茶"
+    first, second = _items(_file(tmp_path, "r.jsonl", "\n\n".join(lines)), FIELDS)
+    assert (first.uri, first.suffix, first.title) == (f"{tmp_path}/r.jsonl#a", ".txt", "One")
+    assert first.read(100) == b"First."
+    assert first.metadata == {"year": 2020, "author.name": "Ann"}
+    assert (second.uri, second.title, second.metadata) == (f"{tmp_path}/r.jsonl#b/2", "", {})
+    assert second.name == "r.jsonl#b/2"  # its title, for want of a better one
+    assert second.read(100).decode() == "Second.\n\n茶"
     with pytest.raises(IngestError, match="RAGKIT_MAX_FILE_MB"):
-        two.read(5)
+        second.read(5)
 
 
 def test_without_a_field_for_ids_lines_are_counted(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_the_delimiter_is_what_the_columns_come_apart_by(tmp_path: Path, delimit
     text = 'key,body,year\n1,"a, b;\nc|",2020\n\n2,d\n'.replace(",", delimiter)
     file = _file(tmp_path, "r.csv", text)
     fields = RecordFields(("body",), id="key", metadata=("year",))
-    one, two = _items(file, fields)
-    assert one.read(100).decode() == "a, b;\nc|".replace(",", delimiter)
-    assert (one.metadata, two.metadata) == ({"year": "2020"}, {})
+    first, second = _items(file, fields)
+    assert first.read(100).decode() == "a, b;\nc|".replace(",", delimiter)
+    assert (first.metadata, second.metadata) == ({"year": "2020"}, {})
     assert [item.uri for item in _items(file, RecordFields(("body",)))] == [
         f"{file}#2",
         f"{file}#5",

@@ -27,9 +27,9 @@ def test_a_remote_folder_is_walked_like_one_here(place: str) -> None:
     _put(place, ".ragkitignore", text="old/\n")
     _put(place, "b.md.meta.json", text='{"title": "B", "year": 2020}')
     listing = find([place + "/"])
-    found = {item.uri.removeprefix(place): (item.title, item.metadata) for item in listing}
-    assert list(found) == ["/a.txt", "/b.md", "/sub/c.md"]
-    assert found["/b.md"] == ("B", {"year": 2020})
+    items = {item.uri.removeprefix(place): (item.title, item.metadata) for item in listing}
+    assert list(items) == ["/a.txt", "/b.md", "/sub/c.md"]
+    assert items["/b.md"] == ("B", {"year": 2020})
     skipped = {file.uri.removeprefix(place): file.reason for file in listing.skipped.named}
     assert skipped == {
         "/.hidden": "hidden (--hidden takes them)",
@@ -58,8 +58,8 @@ def test_remote_records_are_read_bit_by_bit(place: str, suffix: str) -> None:
             parquet.write_table(pa.table({"body": ["x", "y"]}), file)
     else:
         _put(place, "r.jsonl", text='{"body": "x"}\n{"body": "y"}')
-    found = list(find([place], SourceOptions(records=RecordFields(("body",)))))
-    assert [(item.uri, item.read(9)) for item in found] == [
+    places = list(find([place], SourceOptions(records=RecordFields(("body",)))))
+    assert [(item.uri, item.read(9)) for item in places] == [
         (f"{place}/r{suffix}#1", b"x"),
         (f"{place}/r{suffix}#2", b"y"),
     ]
@@ -106,13 +106,13 @@ def test_a_store_that_shows_a_folder_in_itself_is_walked_once(
     _put(place, "a.md")
     memory = fsspec.filesystem("memory")
     path = place.removeprefix("memory:/")
-    shown = [
+    entries = [
         {"name": f"{path}//", "type": "directory", "size": 0},
         {"name": path, "type": "directory", "size": 0},
         {"name": f"{path}/../../etc/x.md", "type": "file", "size": 0},
         {"name": f"{path}/a.md", "type": "file", "size": 0},
     ]
-    monkeypatch.setattr(memory, "ls", lambda path, **options: shown)
+    monkeypatch.setattr(memory, "ls", lambda path, **options: entries)
     assert [item.uri for item in find([place])] == [f"{place}/a.md"]
 
 

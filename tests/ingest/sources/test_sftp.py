@@ -74,18 +74,18 @@ def test_a_real_host_is_read_when_its_key_is_known(home: Path, tmp_path: Path) -
     (shared / "a.md").write_text("Twenty-five days.")
     login = paramiko.RSAKey.generate(2048)
     login.write_private_key_file(str(home / ".ssh" / "id_rsa"))
-    key, other = paramiko.RSAKey.generate(2048), paramiko.RSAKey.generate(2048)
-    known = home / ".ssh" / "known_hosts"
+    key, foreign_key = paramiko.RSAKey.generate(2048), paramiko.RSAKey.generate(2048)
+    known_hosts = home / ".ssh" / "known_hosts"
     with _host(paramiko, key, shared) as port:
         place = f"sftp://me@127.0.0.1:{port}/"
         with pytest.raises(UsageError, match=r"sftp:// cannot be opened: the key of \[127"):
             find([place])
-        known.write_text(f"[127.0.0.1]:{port} ssh-rsa {other.get_base64()}\n")
+        known_hosts.write_text(f"[127.0.0.1]:{port} ssh-rsa {foreign_key.get_base64()}\n")
         with pytest.raises(UsageError, match=r"127\.0\.0\.1 shows another key"):
             find([place])
-        known.write_text(f"[127.0.0.1]:{port} ssh-rsa {key.get_base64()}\n")
-        found = [(item.uri, item.read(100)) for item in find([place])]
-    assert found == [(f"{place}a.md", b"Twenty-five days.")]
+        known_hosts.write_text(f"[127.0.0.1]:{port} ssh-rsa {key.get_base64()}\n")
+        items = [(item.uri, item.read(100)) for item in find([place])]
+    assert items == [(f"{place}a.md", b"Twenty-five days.")]
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from ragkit_ingest.sources import SourceOptions, find
 
 
 def test_a_sidecar_gives_title_and_typed_metadata_and_wins(tmp_path: Path) -> None:
-    said = '{"title": "Leave", "year": 2020, "draft": false, "tags": ["a", "b"], "none": null}'
+    table = '{"title": "Leave", "year": 2020, "draft": false, "tags": ["a", "b"], "none": null}'
     options = SourceOptions(metadata={"year": "1999", "project": "blue"})
-    item = _with(tmp_path, "leave.pdf.meta.json", said, options)
+    item = _with(tmp_path, "leave.pdf.meta.json", table, options)
     assert item.title == "Leave"
     assert item.metadata == {"year": 2020, "draft": False, "tags": "a, b", "project": "blue"}
 

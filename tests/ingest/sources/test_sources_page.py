@@ -16,11 +16,11 @@ PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_every_option_on_the_page_is_one_of_the_command() -> None:
-    known = {f"--{name.replace('_', '-')}" for name in inspect.signature(ingest).parameters}
-    known |= {"--where", "--state", "--schema-only"}  # of search, of jobs, of pg_dump
-    shown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
-    assert shown - known == set()
-    assert {"--text", "--id-field", "--meta", "--include", "--sync"} <= shown
+    options = {f"--{name.replace('_', '-')}" for name in inspect.signature(ingest).parameters}
+    options |= {"--where", "--state", "--schema-only"}  # of search, of jobs, of pg_dump
+    documented = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
+    assert documented - options == set()
+    assert {"--text", "--id-field", "--meta", "--include", "--sync"} <= documented
 
 
 def test_the_ignore_file_leaves_out_what_the_page_says(tmp_path: Path) -> None:
@@ -29,8 +29,8 @@ def test_the_ignore_file_leaves_out_what_the_page_says(tmp_path: Path) -> None:
     for name in [*names.split(), "build/c.md", "x/build/d.md"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = [item.uri.removeprefix(f"{tmp_path}/") for item in find([str(tmp_path)])]
-    assert found == [
+    listed = [item.uri.removeprefix(f"{tmp_path}/") for item in find([str(tmp_path)])]
+    assert listed == [
         "a.md",
         "build.md",
         "drafts/a.md",
@@ -54,6 +54,6 @@ def test_the_drivers_are_those_that_messages_name() -> None:
 
 
 def _block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert match is not None
+    return match[1]

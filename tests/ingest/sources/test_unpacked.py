@@ -27,16 +27,16 @@ def test_a_mail_with_an_attachment_in_an_archive_and_a_torn_one(tmp_path: Path) 
         def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
             return pool.members(data, suffix).result()
 
-        found = list(expanded(good, good.read(1 << 20), unpack))
+        items = list(expanded(good, good.read(1 << 20), unpack))
         with pytest.raises(IngestError, match="parse: "):
             expanded(torn, torn.read(1 << 20), unpack)
     root = f"{tmp_path}/x.zip!"
-    assert [item.uri for item in found] == [
+    assert [item.uri for item in items] == [
         f"{root}/mail.eml",
         f"{root}/a.md",
         f"{root}/mail.eml!/leave.md",
     ]
-    assert found[2].read(100) == b"# Leave\n"
+    assert items[2].read(100) == b"# Leave\n"
     assert [file.uri for file in listing.skipped.named] == [f"{root}/x.bin"]
     assert listing.covers(f"{root}/gone.md")
     assert not listing.covers(f"{tmp_path}/y.zip!/gone.md")

@@ -51,10 +51,10 @@ def check(parsed: ParsedText, splitter: Splitter, embedder: Embedder) -> tuple[C
     chunks = splitter.split(parsed, spans)
     assert chunks == splitter.split(parsed, spans)
     for ordinal, chunk in enumerate(chunks):
-        own = text[chunk.start : chunk.end]
+        content = text[chunk.start : chunk.end]
         assert chunk.ordinal == ordinal
-        assert own
-        assert own == own.strip()
+        assert content
+        assert content == content.strip()
         assert chunk.tokens == len(embedder.token_spans(words_of(text, chunk)))
         assert chunk.tokens <= splitter.max_tokens
         for around in filter(None, (chunk.lead, chunk.parent)):

@@ -38,6 +38,6 @@ EMBEDDERS = {"MiniLM's tokens": RealTokens, "inseparable tokens": Inseparable}
 
 @pytest.fixture(scope="session", params=EMBEDDERS)
 def embedder(request: pytest.FixtureRequest) -> FakeEmbedder:
-    made: FakeEmbedder = EMBEDDERS[request.param]()
-    made.load()
-    return made
+    fake: FakeEmbedder = EMBEDDERS[request.param]()
+    fake.load()
+    return fake

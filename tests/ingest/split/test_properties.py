@@ -16,9 +16,9 @@ from tests.ingest.split.test_structural_properties import parsed_texts
 
 @lru_cache
 def embedder(kind: str) -> Embedder:
-    made: Embedder = EMBEDDERS[kind]()
-    made.load()
-    return made
+    fake: Embedder = EMBEDDERS[kind]()
+    fake.load()
+    return fake
 
 
 @pytest.mark.parametrize("name", SPLITTERS)

@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ragkit.testing import FakeEmbedder
 from ragkit.types import Block, Chunk, ParsedText, Span
 from ragkit_ingest.split.code import Code
 from ragkit_ingest.split.contract import Splitter
 from ragkit_ingest.split.fixed import Fixed
 from ragkit_ingest.split.parents import Parents
-from ragkit_ingest.split.semantic import Semantic
 from ragkit_ingest.split.sentences import Sentences
 from ragkit_ingest.split.sizes import Sizes
 from ragkit_ingest.split.structural import Structural
 from tests.ingest.split.conformance import markdown
-
-if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
 
 
 def words(text: str) -> Sequence[Span]:
@@ -40,8 +32,8 @@ def numbers(first: int, last: int) -> str:
 
 
 def test_fixed_windows_have_so_many_tokens_and_share_so_many() -> None:
-    found = cut(Fixed(words, Sizes(20, 5)), ParsedText(numbers(0, 45)))
-    assert found == [numbers(0, 20), numbers(15, 35), numbers(30, 45)]
+    pieces = cut(Fixed(words, Sizes(20, 5)), ParsedText(numbers(0, 45)))
+    assert pieces == [numbers(0, 20), numbers(15, 35), numbers(30, 45)]
 
 
 def test_fixed_windows_end_where_they_fall_and_know_their_heading() -> None:
@@ -82,39 +74,6 @@ def test_children_lie_in_the_parents_that_structural_makes() -> None:
         Span(parent.start, parent.end) for parent in parents
     ]
     assert len(parents) == 3
-
-
-class Topics(FakeEmbedder):
-    """A text's vector says which of two topics its words are of."""
-
-    def token_spans(self, text: str) -> Sequence[Span]:
-        return words(text)
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        counts = np.array([[t.count("cat") + 0.1, t.count("tax") + 0.1] for t in texts], np.float32)
-        unit: Vectors = counts / np.linalg.norm(counts, axis=1, keepdims=True)
-        return unit
-
-
-def test_semantic_cuts_where_the_topic_changes() -> None:
-    cats, taxes = "The cat sleeps a lot. " * 8, "The tax is due in May. " * 8
-    text = (cats + taxes).strip()
-    embedder = Topics(max_tokens=100)
-    embedder.load()
-    assert cut(Semantic(embedder, Sizes(64, 0)), ParsedText(text)) == [
-        cats.strip(),
-        taxes.strip(),
-    ]
-
-
-def test_semantic_cuts_what_is_too_large_at_its_deepest_dip() -> None:
-    cats, taxes = "The cat sleeps a lot. " * 4, "The tax is due in May. " * 4
-    text = (cats + taxes).strip()
-    embedder = Topics(max_tokens=100)
-    embedder.load()
-    # No distance is over the 100th percentile's but the one between the topics.
-    found = cut(Semantic(embedder, Sizes(40, 0), percentile=100), ParsedText(text))
-    assert found == [cats.strip(), taxes.strip()]
 
 
 def source(text: str) -> ParsedText:
@@ -176,9 +135,9 @@ TABLE = "| a | b |\n| - | - |\n" + "\n".join(f"| x{n} | y{n} |" for n in range(8
 
 def test_the_later_pieces_of_a_table_have_its_header_row_as_lead() -> None:
     parsed = markdown(TABLE)
-    found = chunks_of(parsed, 40)
+    chunks = chunks_of(parsed, 40)
     # A row has 5 tokens, the header 10: 6 rows below it, then 2 below it again.
-    assert [(TABLE[c.start : c.end].count("\n") + 1, c.lead, c.tokens) for c in found] == [
+    assert [(TABLE[c.start : c.end].count("\n") + 1, c.lead, c.tokens) for c in chunks] == [
         (8, None, 40),
         (2, Span(0, 19), 20),
     ]
@@ -186,9 +145,9 @@ def test_the_later_pieces_of_a_table_have_its_header_row_as_lead() -> None:
 
 def test_a_header_row_alone_ends_no_chunk() -> None:
     parsed = markdown(f"{numbers(0, 30)}\n\n{TABLE}")
-    found = [parsed.text[c.start : c.end] for c in chunks_of(parsed, 42)]
-    assert found[0] == numbers(0, 30)
-    assert found[1].startswith("| a | b |\n| - | - |\n| x0 |")
+    pieces = [parsed.text[c.start : c.end] for c in chunks_of(parsed, 42)]
+    assert pieces[0] == numbers(0, 30)
+    assert pieces[1].startswith("| a | b |\n| - | - |\n| x0 |")
 
 
 def test_a_header_row_that_takes_too_much_room_is_not_repeated() -> None:
@@ -203,7 +162,7 @@ def test_a_table_without_a_delimiter_row_has_no_lead() -> None:
 def test_the_later_pieces_of_code_have_its_signature_as_lead() -> None:
     body = "\n".join(f"    put({n})" for n in range(20))
     text = f"```python\ndef f():\n{body}\n```"
-    found = chunks_of(markdown(text), 48)
-    assert found[0].lead is None
-    assert {text[c.lead.start : c.lead.end] for c in found[1:] if c.lead} == {"def f():"}
-    assert all(c.lead for c in found[1:])
+    chunks = chunks_of(markdown(text), 48)
+    assert chunks[0].lead is None
+    assert {text[c.lead.start : c.lead.end] for c in chunks[1:] if c.lead} == {"def f():"}
+    assert all(c.lead for c in chunks[1:])

@@ -109,10 +109,10 @@ def test_a_section_begins_a_chunk_and_carries_its_path() -> None:
 
 def test_bare_headings_go_with_the_text_below() -> None:
     parsed = markdown("# A\n\n## B\n\n### C\n\n" + "w " * 20)
-    found = chunks(parsed)
-    assert found[0].start == 0
-    assert parsed.text[found[0].start : found[0].end].endswith("w w w w")
-    assert [c.headings for c in found] == [("A", "B", "C")] * 2
+    pieces = chunks(parsed)
+    assert pieces[0].start == 0
+    assert parsed.text[pieces[0].start : pieces[0].end].endswith("w w w w")
+    assert [c.headings for c in pieces] == [("A", "B", "C")] * 2
 
 
 def test_tiny_sections_are_joined_under_the_headings_they_share() -> None:
@@ -149,8 +149,8 @@ def test_code_is_cut_at_lines() -> None:
 
 def test_page_is_where_the_chunk_begins() -> None:
     text = "a " * 12 + "b " * 12
-    found = chunks(ParsedText(text, pages=(Page(0, 1), Page(24, 2))))
-    assert [(text[c.start], c.page) for c in found] == [("a", 1), ("b", 2)]
+    pieces = chunks(ParsedText(text, pages=(Page(0, 1), Page(24, 2))))
+    assert [(text[c.start], c.page) for c in pieces] == [("a", 1), ("b", 2)]
 
 
 def test_before_the_first_page_there_is_none() -> None:

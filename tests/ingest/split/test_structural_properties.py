@@ -117,15 +117,15 @@ def check(parsed: ParsedText, tokens: Tokens, size: int, overlap: int) -> tuple[
     chunks = Structural(tokens.spans, Sizes(size, overlap)).split(parsed, tokens.spans(text))
     covered = 0
     for ordinal, piece in enumerate(chunks):
-        own = text[piece.start : piece.end]
+        content = text[piece.start : piece.end]
         assert piece.ordinal == ordinal
         assert 0 <= piece.start < piece.end <= len(text)
-        assert own == own.strip()
+        assert content == content.strip()
         assert piece.tokens == len(tokens.spans(words_of(text, piece))) <= size
         assert not text[covered : piece.start].strip()
         assert piece.end > covered
         covered = piece.end
-    assert all(before.start < after.start for before, after in pairwise(chunks))
+    assert all(previous.start < following.start for previous, following in pairwise(chunks))
     assert not text[covered:].strip()
     return chunks
 
@@ -164,11 +164,11 @@ def test_a_character_that_nothing_tokenises_is_in_a_chunk() -> None:
 def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> int:
     """Cut one line and return how many characters were tokenised again for that."""
     text = line * (size_bytes // len(line.encode()))
-    again = 0
+    repeated_chars = 0
 
     def token_spans(piece: str) -> Sequence[Span]:
-        nonlocal again
-        again += len(piece)
+        nonlocal repeated_chars
+        repeated_chars += len(piece)
         return tokens.spans(piece)
 
     chunks = Structural(token_spans, Sizes(254, 25)).split(ParsedText(text), tokens.spans(text))
@@ -179,7 +179,7 @@ def check_one_line(line: str, size_bytes: int, tokens: Tokens) -> int:
         assert not text[covered : piece.start].strip()
         covered = piece.end
     assert not text[covered:].strip()
-    return again
+    return repeated_chars
 
 
 ENGLISH_LINE, CHINESE_LINE = "the cat sat on the mat, the hat. ", "中文文本没有空格"
@@ -194,12 +194,12 @@ def test_one_long_line(tokenizer: Callable[[], Tokens], line: str) -> None:
 @pytest.mark.parametrize("line", [ENGLISH_LINE, CHINESE_LINE, "a", "👨‍👩‍👧"])
 def test_work_grows_with_the_length_of_a_line_and_not_faster(line: str) -> None:
     """A line of two megabytes takes less than 100 times what a sixteenth of it takes."""
-    again = {}
+    repeated_chars = {}
 
     def work(size_bytes: int) -> None:
-        again[size_bytes] = check_one_line(line, size_bytes, minilm())
+        repeated_chars[size_bytes] = check_one_line(line, size_bytes, minilm())
 
     work(125_000)
-    assert again[125_000] <= 2 * 125_000
+    assert repeated_chars[125_000] <= 2 * 125_000
     assert grows_linearly(work, 2_000_000)
-    assert again[2_000_000] <= 2 * 2_000_000
+    assert repeated_chars[2_000_000] <= 2 * 2_000_000

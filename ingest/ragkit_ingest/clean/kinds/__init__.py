@@ -1,5 +1,4 @@
-"""Finders of private data, one kind a file: each yields the stretches that it takes for one.
+"""Finders of private data, one kind per file: each yields the spans of its kind.
 
-They read a text in which full-width letters and digits have become plain ones, and know nothing of
-what is done with what they find.
+They read a text in which full-width letters and digits have become plain ones.
 """

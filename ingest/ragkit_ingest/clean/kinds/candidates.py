@@ -1,7 +1,7 @@
-"""Find the stretches of a text that could be somebody's number or a program's key.
+"""Find spans of a text that could be a number or a key of a program.
 
 One pass each, by numpy, since nearly all text holds none: what is found is looked at closely by
-others. It knows nothing of what makes a number a telephone's or a card's.
+others.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def _near(text: str, look: Look) -> list[Span]:
         # One byte for each character; what is not ASCII becomes a question mark.
         codes = np.frombuffer(piece.encode("ascii", "replace"), np.uint8)
         for start, end in look(codes):
-            first, after = start + offset, end + offset
+            first, stop = start + offset, end + offset
             if merged and first < merged[-1].end:
-                merged[-1] = Span(merged[-1].start, max(after, merged[-1].end))
+                merged[-1] = Span(merged[-1].start, max(stop, merged[-1].end))
             else:
-                merged.append(Span(first, after))
+                merged.append(Span(first, stop))
     return merged
 
 
@@ -79,15 +79,15 @@ def _digits(codes: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:
     if len(at) < _FEWEST_DIGITS:
         return
     gaps = np.diff(at)
-    apart = gaps > _WIDEST_GAP + 1
+    parted = gaps > _WIDEST_GAP + 1
     for step in range(1, _WIDEST_GAP + 1):
-        inside = ~apart & (gaps > step)
-        apart[inside] = ~_separates()[codes[at[:-1][inside] + step]]
-    parts = np.flatnonzero(apart) + 1
+        inside = ~parted & (gaps > step)
+        parted[inside] = ~_separates()[codes[at[:-1][inside] + step]]
+    parts = np.flatnonzero(parted) + 1
     first = np.concatenate(([0], parts))
-    after = np.concatenate((parts, [len(at)]))
-    enough = after - first >= _FEWEST_DIGITS
-    yield from zip(at[first[enough]].tolist(), (at[after[enough] - 1] + 1).tolist(), strict=True)
+    stops = np.concatenate((parts, [len(at)]))
+    enough = stops - first >= _FEWEST_DIGITS
+    yield from zip(at[first[enough]].tolist(), (at[stops[enough] - 1] + 1).tolist(), strict=True)
 
 
 def _words(codes: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:

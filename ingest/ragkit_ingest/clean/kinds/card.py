@@ -1,7 +1,4 @@
-"""Find payment cards: a known issuer's prefix and length, and a valid Luhn sum.
-
-It knows nothing of whether the card exists.
-"""
+"""Find payment cards: a known issuer's prefix and length, and a valid Luhn sum."""
 
 from __future__ import annotations
 

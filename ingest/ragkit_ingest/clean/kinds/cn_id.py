@@ -35,8 +35,8 @@ def find(text: str, runs: Sequence[Span]) -> Iterator[Span]:
             if is_valid("".join(match.group(1, 3, 4))):
                 yield Span(*match.span())
         for match in _OLD.finditer(text, run.start, min(run.end + 1, len(text))):
-            said = _SAYS_SO.search(text[max(0, match.start() - _REACH_CHARS) : match.start()])
-            if said and _is_date("19" + match.group(1)):
+            label = _SAYS_SO.search(text[max(0, match.start() - _REACH_CHARS) : match.start()])
+            if label and _is_date("19" + match.group(1)):
                 yield Span(*match.span())
 
 

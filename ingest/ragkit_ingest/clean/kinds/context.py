@@ -1,7 +1,4 @@
-"""What the word before a number says of it: that it is a telephone's, or an order's.
-
-It knows nothing of the numbers themselves.
-"""
+"""Tell from the words before a number whether it is a telephone's or an order's."""
 
 from __future__ import annotations
 
@@ -49,13 +46,13 @@ def is_reference(text: str, start: int, end: int) -> bool:
 
 def _label(text: str, start: int) -> tuple[str, str]:
     """Return what leads up to a number, and the signs and the word for "number" between them."""
-    before = text[max(0, start - _REACH_CHARS) : start].lower()
-    label = before.rstrip(_SIGNS)
+    head = text[max(0, start - _REACH_CHARS) : start].lower()
+    label = head.rstrip(_SIGNS)
     for suffix in _SUFFIXES:
         if label.endswith(suffix):
             label = label.removesuffix(suffix).rstrip(_SIGNS)
-            return label, before[len(label) :]
-    return label, before[len(label) :]
+            return label, head[len(label) :]
+    return label, head[len(label) :]
 
 
 def _names(label: str, words: tuple[str, ...]) -> bool:

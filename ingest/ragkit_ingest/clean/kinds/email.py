@@ -1,4 +1,4 @@
-"""Find e-mail addresses: what stands on both sides of an @, and ends in a plausible domain.
+"""Find e-mail addresses by the text on both sides of an @.
 
 A stretch never reaches over another @, so that the whole is linear in the text.
 """
@@ -39,8 +39,8 @@ def find(text: str) -> Iterator[Span]:
 
 
 def _local(text: str, start: int, at: int) -> str:
-    found = _LOCAL.search(text[start:at])
-    return found.group().lstrip(_EDGES) if found else ""
+    match = _LOCAL.search(text[start:at])
+    return match.group().lstrip(_EDGES) if match else ""
 
 
 def _is_address(text: str, local: str, domain: re.Match[str]) -> bool:

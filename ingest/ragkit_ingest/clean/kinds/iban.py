@@ -43,9 +43,9 @@ def find(text: str) -> Iterator[Span]:
         length = _LENGTHS.get(text[start : start + 2].upper())
         if length is None or (start and _is_plain(text[start - 1])):
             continue
-        whole = _shape(length).match(text, start)
-        if whole and is_valid(whole.group().replace(" ", "").replace("-", "")):
-            yield Span(*whole.span())
+        match = _shape(length).match(text, start)
+        if match and is_valid(match.group().replace(" ", "").replace("-", "")):
+            yield Span(*match.span())
 
 
 @cache
@@ -54,8 +54,8 @@ def _shape(length: int) -> re.Pattern[str]:
     return re.compile(rf"(?:[0-9A-Za-z][ -]?+){{{length - 1}}}[0-9A-Za-z](?![0-9A-Za-z])")
 
 
-def _is_plain(one: str) -> bool:
-    return one.isascii() and one.isalnum()
+def _is_plain(char: str) -> bool:
+    return char.isascii() and char.isalnum()
 
 
 def is_valid(number: str) -> bool:
@@ -64,4 +64,4 @@ def is_valid(number: str) -> bool:
     >>> is_valid("GB82WEST12345698765432"), is_valid("GB82WEST12345698765433")
     (True, False)
     """
-    return int("".join(str(int(one, 36)) for one in number[4:] + number[:4])) % 97 == 1
+    return int("".join(str(int(char, 36)) for char in number[4:] + number[:4])) % 97 == 1

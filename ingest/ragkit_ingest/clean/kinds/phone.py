@@ -44,7 +44,7 @@ _SHAPES: Final = (
 )
 _NATIONAL = re.compile(f"{_BEFORE}(?:{'|'.join(_SHAPES)}){_AFTER}")
 # Seven digits at least, in groups; only after a word such as "Tel".
-_SAID = re.compile(
+_LABELLED = re.compile(
     r"[+(（]{0,2}[0-9]{1,15}+(?:(?![0-9])[)）]?+ ?+[-./]?+ ?+[(（]?+[0-9]{1,15}+){0,5}"
     rf"{_AFTER}"
 )
@@ -60,13 +60,13 @@ def find(text: str, runs: Sequence[Span]) -> Iterator[Span]:
         for match in _INTERNATIONAL.finditer(text, run.start, end):
             if not match.group(1) or _is_international(match.group(1)):
                 yield Span(*match.span())
-        said = is_telephone(text, run.start)
+        labelled = is_telephone(text, run.start)
         for match in _NATIONAL.finditer(text, run.start, end):
-            first = said and match.start() == run.start
+            first = labelled and match.start() == run.start
             if first or not is_reference(text, *match.span()):
                 yield Span(*match.span())
-        if said:
-            yield from _said(text, run, end)
+        if labelled:
+            yield from _labelled(text, run, end)
 
 
 def _is_international(number: str) -> bool:
@@ -83,8 +83,8 @@ def _is_international(number: str) -> bool:
     )
 
 
-def _said(text: str, run: Span, end: int) -> Iterator[Span]:
-    match = _SAID.match(text, run.start, end)
+def _labelled(text: str, run: Span, end: int) -> Iterator[Span]:
+    match = _LABELLED.match(text, run.start, end)
     if match and not _DATE.match(match.group()):
         digits = sum(map(str.isdigit, match.group()))
         if _FEWEST_DIGITS <= digits <= _MOST_DIGITS:

@@ -59,7 +59,7 @@ def _end_of_block(text: str, begin: int) -> int:
     """Return where a key's lines end; `begin` itself where there are none."""
     end = begin
     while True:
-        at = _after(_BETWEEN, text, end)
+        at = _skip(_BETWEEN, text, end)
         closing = _END.match(text, at)
         if closing:
             return closing.end() if end > begin else begin
@@ -75,19 +75,19 @@ def _is_line(text: str, piece: re.Match[str], *, first: bool) -> bool:
     if len(piece.group()) >= _SHORTEST_CHARS:
         return True
     padded = "=" in piece.group()
-    return not first and (padded or bool(_END.match(text, _after(_BETWEEN, text, piece.end()))))
+    return not first and (padded or bool(_END.match(text, _skip(_BETWEEN, text, piece.end()))))
 
 
-def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
-    found = pattern.match(text, start)
-    return found.end() if found else start
+def _skip(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start
 
 
 def _putty(text: str) -> Iterator[Span]:
     begin = _PUTTY.search(text)
     while begin:
         end = begin.end()
-        while line := _PUTTY_LINE.match(text, _after(_LINE_END, text, end)):
+        while line := _PUTTY_LINE.match(text, _skip(_LINE_END, text, end)):
             end = line.end()
             if _PUTTY_LAST.match(line.group()):
                 break

@@ -1,4 +1,4 @@
-"""Read a text as finders do: full-width forms as plain ones, all dashes and spaces as one.
+"""Normalise a text for the finders: full-width forms, dashes and spaces become plain ones.
 
 Each character stays one character, so that what is found in it lies where it does in the text.
 """

@@ -1,7 +1,6 @@
-"""What a programming language's definitions look like, and how its files are parsed.
+"""Parse source files of one language: how its definitions look, and who finds them.
 
-A grammar finds them where one is installed, the lines themselves otherwise. It knows nothing of
-any one language.
+Definitions come from a tree-sitter grammar where one is installed, and from the lines otherwise.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from ragkit_ingest.parse.options import ParseOptions
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language: `definition` matches how a line begins that defines something, up to the name.
+    """A language: `definition` matches the first line of a definition, from its start to the name.
 
-    `comments` are what a line begins with that speaks of the definition below it. With `flat`, a
-    definition reaches to the next one, otherwise its lines are indented more than its first.
+    `comments` are the beginnings of lines that belong to the definition below them. With `flat`, a
+    definition reaches to the next one; otherwise its lines are indented more than its first.
     `grammar` is a module of a tree-sitter grammar, and the function in it; `kinds` are its nodes
-    that define something. `reader` knows better than both, and returns None if it cannot read.
+    that define something. `reader` comes first and returns None for source that it cannot read.
     """
 
     definition: re.Pattern[str]
@@ -36,12 +35,14 @@ class Language:
     reader: Callable[[str], list[Definition] | None] | None = None
 
     def parse(self, data: bytes, options: ParseOptions) -> ParsedText:
-        """Parse a source file of any encoding that `decode` knows. Raises IngestError for binary
-        data; a source with mistakes in it is read all the same."""
+        """Parse a source file of any encoding that `decode` knows, with mistakes in it or not.
+
+        Raises IngestError for binary data.
+        """
         text = clean(decode(data))
-        found = self.reader(text) if self.reader else None
-        if found is None and self.kinds:
-            found = tree.definitions(text, *self.grammar, self.kinds)
-        if found is None:
-            found = lines.definitions(text, self.definition, self.comments, flat=self.flat)
-        return ParsedText(text, tuple(blocks(text, found, self.comments)))
+        definitions = self.reader(text) if self.reader else None
+        if definitions is None and self.kinds:
+            definitions = tree.definitions(text, *self.grammar, self.kinds)
+        if definitions is None:
+            definitions = lines.definitions(text, self.definition, self.comments, flat=self.flat)
+        return ParsedText(text, tuple(blocks(text, definitions, self.comments)))

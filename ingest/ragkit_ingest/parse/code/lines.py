@@ -1,7 +1,7 @@
 """Find a source's definitions by its lines alone: how they begin, and how far they are indented.
 
 Right for most code that people have formatted, in any language; minified code has no definitions
-here. It knows nothing of a language's grammar.
+here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def definitions(
     With `flat` one reaches to the next that is indented no more; otherwise to the next line that is
     not, brackets that close it aside.
     """
-    found: list[Definition] = []
+    finished: list[Definition] = []
     opened: list[_Open] = []
     last = 0  # where the last line with code on it ends
     for start, end, indent in _lines(text):
@@ -48,25 +48,25 @@ def definitions(
         if not match and not flat and opened and indent == opened[-1].indent:
             if _ENDS.match(text, start, end):
                 last = end
-                _close(opened, found, end)
+                _close(opened, finished, end)
                 continue
             if _CONTINUES.match(text, start, end):
                 last = end
                 continue
         while opened and (match or not flat) and indent <= opened[-1].indent:
-            _close(opened, found, last)
+            _close(opened, finished, last)
         if match and len(opened) < _MAX_DEPTH:
             opened.append(_Open(indent, start, match.end()))
         if not comment or not flat:
             last = end
     while opened:
-        _close(opened, found, last)
-    return found
+        _close(opened, finished, last)
+    return finished
 
 
-def _close(opened: list[_Open], found: list[Definition], end: int) -> None:
+def _close(opened: list[_Open], finished: list[Definition], end: int) -> None:
     item = opened.pop()
-    found.append(Definition(item.start, item.name, max(end, item.name)))
+    finished.append(Definition(item.start, item.name, max(end, item.name)))
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, int]]:

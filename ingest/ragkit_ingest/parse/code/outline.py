@@ -1,8 +1,8 @@
 """Lay headings and code blocks over a source whose definitions are known.
 
-A definition's heading is its first line up to its name, so that headings make paths such as
-"class Store > def put". What stands right above it (comments, decorators) is a heading too: the two
-are never parted, and the upper one is in no path. It knows nothing of languages.
+A definition's heading is its first line up to its name, so that headings make paths such as "class
+Store > def put". What stands right above it (comments, decorators) is a heading too: the two are
+never parted, and the upper one is in no path.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class _Node:
     inner: list[_Node] = field(default_factory=list)
 
 
-def blocks(text: str, found: Sequence[Definition], comments: tuple[str, ...]) -> list[Block]:
+def blocks(text: str, definitions: Sequence[Definition], comments: tuple[str, ...]) -> list[Block]:
     """Lay blocks over a source; its `comments` begin lines that belong to what follows them."""
     outline = _Outline(text, comments)
-    outline.stretch(0, len(text), _nested(text, found), 1)
+    outline.stretch(0, len(text), _nested(text, definitions), 1)
     return outline.blocks
 
 
@@ -116,8 +116,8 @@ class _Outline:
         self._block(edge, end)
 
     def _indent(self, start: int) -> str:
-        found = _INDENT.match(self._text, start, start + _MAX_HEADING_CHARS)
-        return found.group() if found else ""
+        match = _INDENT.match(self._text, start, start + _MAX_HEADING_CHARS)
+        return match.group() if match else ""
 
     def _block(self, start: int, end: int) -> None:
         if start < end and not self._text[start:end].isspace():
@@ -158,12 +158,12 @@ class _Outline:
         return start, end
 
 
-def _nested(text: str, found: Sequence[Definition]) -> list[_Node]:
+def _nested(text: str, definitions: Sequence[Definition]) -> list[_Node]:
     """Put definitions into each other; one that overlaps another is left out."""
     top: list[_Node] = []
     opened: list[_Node] = []
     done = 0
-    for item in sorted(found, key=lambda item: (item.start, -item.end)):
+    for item in sorted(definitions, key=lambda item: (item.start, -item.end)):
         start = _with_modifiers(text, item.start)
         if start < done or not start < item.name <= item.end:
             continue

@@ -1,7 +1,4 @@
-"""How lines begin that define something, in the ways that many languages share.
-
-It knows nothing of any one language.
-"""
+"""Patterns for the first lines of definitions, shared by many languages."""
 
 from __future__ import annotations
 

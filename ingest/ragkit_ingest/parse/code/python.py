@@ -1,4 +1,4 @@
-"""Python, by its own syntax tree where the source is without mistakes, by its lines otherwise.
+"""Find the definitions of Python source by Python's own syntax tree.
 
 Nothing is compiled, imported or run.
 """
@@ -9,44 +9,44 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
+from typing import Final
 
-from ragkit_ingest.parse.code.language import Language
 from ragkit_ingest.parse.code.outline import Definition
 
-_NAMED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+\w+")
+DEFINITION: Final = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+\w+")
 _MAX_CHARS = 1 << 20  # arbitrary; a tree takes a hundred times its source
-_Defined = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 def definitions(text: str) -> list[Definition] | None:
-    """Find classes and functions, decorators included; None for what Python cannot parse."""
+    """Find classes and functions, decorators included; None for source that Python cannot parse."""
     if len(text) > _MAX_CHARS:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the source's own escapes
+            warnings.simplefilter("ignore")  # about escapes in the source
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
-    return list(_found(tree, text, starts))
+    return list(_walk(tree, text, starts))
 
 
-def _found(tree: ast.Module, text: str, starts: list[int]) -> Iterator[Definition]:
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, _Defined):
-            line = starts[node.lineno - 1]
-            named = _NAMED.search(text, line, starts[node.lineno])
-            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-            end = starts[(node.end_lineno or node.lineno)]
-            if named:
-                start = text.find("@", starts[first - 1]) if first < node.lineno else named.start()
-                yield Definition(start, named.end(), max(end - 1, named.end()))
-        waiting.extend(item for item in ast.iter_child_nodes(node) if isinstance(item, _BODIES))
-
-
-_BODIES = (ast.stmt, ast.excepthandler, ast.match_case)
-
-parse = Language(_NAMED, ("#",), reader=definitions).parse
+def _walk(tree: ast.Module, text: str, line_starts: list[int]) -> Iterator[Definition]:
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _DEFINITIONS):
+            line = line_starts[node.lineno - 1]
+            head = DEFINITION.search(text, line, line_starts[node.lineno])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            end = line_starts[(node.end_lineno or node.lineno)]
+            if head:
+                start = head.start()
+                if first < node.lineno:
+                    start = text.find("@", line_starts[first - 1])
+                yield Definition(start, head.end(), max(end - 1, head.end()))
+        stack.extend(
+            child for child in ast.iter_child_nodes(node) if isinstance(child, _STATEMENTS)
+        )

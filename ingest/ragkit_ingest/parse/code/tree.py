@@ -1,7 +1,6 @@
 """Find a source's definitions with a tree-sitter grammar, where one is installed.
 
-Grammars are wheels of their own, and nothing is fetched when a file is read. It knows nothing of
-any one language.
+Grammars are wheels of their own, and nothing is fetched when a file is read.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ def definitions(
     tree = _parsed(data, language)
     if tree is None:
         return None
-    wanted = {language.id_for_node_kind(kind, True) for kind in kinds}
+    kind_ids = {language.id_for_node_kind(kind, True) for kind in kinds}
     ranges = [
-        _range(node, data) for node in _walk(tree) if node.kind_id in wanted and _defines(node)
+        _range(node, data) for node in _walk(tree) if node.kind_id in kind_ids and _defines(node)
     ]
     place = _places(data, (edge for item in ranges for edge in item))
     return [Definition(*(place[edge] for edge in item)) for item in ranges]
@@ -120,8 +119,8 @@ def _range(node: Node, data: bytes) -> tuple[int, int, int]:
         return node.start_byte, name.end_byte, node.end_byte
     line_end = data.find(b"\n", node.start_byte, node.end_byte)
     line = data[node.start_byte : node.end_byte if line_end < 0 else line_end]
-    shown = len(line.rstrip(b" \t{(:=")) or len(line)
-    return node.start_byte, node.start_byte + shown, node.end_byte
+    length = len(line.rstrip(b" \t{(:=")) or len(line)
+    return node.start_byte, node.start_byte + length, node.end_byte
 
 
 def _places(data: bytes, offsets: Iterable[int]) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """Decode a page by the charset that its server or it itself declares, if it keeps its word.
 
 A byte order mark comes first, then the server's word, then the page's own, as the HTML standard has
-it (13.2.3.2). It knows nothing of what is on the page.
+it (13.2.3.2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether an element's own attributes keep its text from whoever looks at the page.
+"""Recognise elements whose own attributes hide their text from readers of the page.
 
 Such text is often left over, and sometimes planted to be read by machines only. Only what is
 certain counts: it knows nothing of style sheets and scripts.
@@ -64,9 +64,9 @@ def _colour(value: str) -> str:
 
 def _declarations(style: str) -> dict[str, str]:
     """Read "name: value" pairs; the last of a name wins, as in a browser."""
-    found: dict[str, str] = {}
+    declarations: dict[str, str] = {}
     for pair in style[:_MAX_STYLE_CHARS].lower().split(";"):
         name, colon, value = pair.partition(":")
         if colon:
-            found[name.strip()] = value.replace("!important", "").strip()
-    return found
+            declarations[name.strip()] = value.replace("!important", "").strip()
+    return declarations

@@ -1,7 +1,6 @@
-"""Choose from a page's blocks its main content; what frames it on every page of a site goes.
+"""Choose the main content from a page's blocks; navigation around it is left out.
 
-Nothing goes unless a text that is worth reading is left, so that a page of links stays as it is. It
-knows nothing of tags: only in which regions a block stands, and how much of it is links.
+Nothing goes unless a text that is worth reading is left, so that a page of links stays as it is.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ _MIN_RUN = 3  # blocks of links that follow each other: a menu
 def main_content(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the blocks of the main content, in order; all of them if there is none to be told."""
     inside = [piece for piece in pieces if not _is_framed(piece)]
-    if _said(inside) < _MIN_TEXT_CHARS:
+    if _count_chars(inside) < _MIN_TEXT_CHARS:
         return list(pieces)
     for name in (MAIN, ARTICLE):
         chosen = [piece for piece in inside if name in piece.place.regions]
         # The author's own word, unless most of the text stands elsewhere.
-        if _said(chosen) >= max(_MIN_TEXT_CHARS, _said(inside) / 2):
+        if _count_chars(chosen) >= max(_MIN_TEXT_CHARS, _count_chars(inside) / 2):
             return _with(name, inside)
     return _without_menus(inside)
 
@@ -88,6 +87,6 @@ def _linked(piece: Piece) -> int:
     return min(piece.place.linked, piece.size)
 
 
-def _said(pieces: Sequence[Piece]) -> int:
+def _count_chars(pieces: Sequence[Piece]) -> int:
     """Count the characters that are not links."""
     return sum(piece.size - _linked(piece) for piece in pieces)

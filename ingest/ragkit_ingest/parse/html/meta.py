@@ -1,7 +1,4 @@
-"""What a page says of itself in its head: author, dates, language, description.
-
-It knows nothing of the text.
-"""
+"""Metadata in the head of a page: author, dates, language, description."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ class Head:
 
     def metadata(self) -> dict[str, str]:
         """Return what is known, dates as ISO 8601; what cannot be read as a date is left out."""
-        known: dict[str, str] = {}
+        metadata: dict[str, str] = {}
         for key, names in _NAMES.items():
             values = (self._found[name] for name in names if name in self._found)
             if key in _DATES:
@@ -78,7 +75,7 @@ class Head:
                 values = (value for value in values if "://" not in value)  # a profile's address
             value = next(values, "")
             if value:
-                known[key] = value
+                metadata[key] = value
         if self.language:
-            known["lang"] = self.language
-        return known
+            metadata["lang"] = self.language
+        return metadata

@@ -2,7 +2,7 @@
 their text. What frames the main content, and what is hidden in place, is left out and counted.
 
 No tree is built, so depth costs nothing; no entity is expanded beyond HTML's own, and nothing is
-fetched. It knows nothing of style sheets and scripts.
+fetched.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
     if text:
         parser.close()
     pieces = walker.page.pieces
-    kept = Content()
-    kept.pieces = main_content(pieces) if is_page else pieces
-    notes = walker.notes | {"boilerplate text": len(pieces) - len(kept.pieces)}
+    content = Content()
+    content.pieces = main_content(pieces) if is_page else pieces
+    notes = walker.notes | {"boilerplate text": len(pieces) - len(content.pieces)}
     builder = Builder()
-    kept.write(builder)
+    content.write(builder)
     title, metadata = walker.title.strip() or walker.head.title, walker.head.metadata()
     parsed = builder.result(title=title, metadata=metadata)
     return replace(parsed, notes={kind: count for kind, count in notes.items() if count})
@@ -81,8 +81,8 @@ def _parsed(data: bytes, *, is_page: bool) -> ParsedText:
 def _undeclared(text: str) -> str:
     """Leave out what a document type declares."""
     start = text[:_DOCTYPE_CHARS].upper().find("<!DOCTYPE")
-    found = _DECLARED.match(text, start) if start >= 0 else None
-    return f"{text[:start]}{found[1]}>{text[found.end() :]}" if found else text
+    match = _DECLARED.match(text, start) if start >= 0 else None
+    return f"{text[:start]}{match[1]}>{text[match.end() :]}" if match else text
 
 
 class _Walker:
@@ -159,7 +159,7 @@ class _Walker:
             self.title += text
         elif not self._dropping:
             self._inline.append(text)
-            self._regions.said(len(text))
+            self._regions.count_text(len(text))
         elif self._hides and not text.isspace():
             self.notes["hidden text"] += 1
             self._hides = False  # once for all that is in it

@@ -1,7 +1,7 @@
 """Which part of a page an element is: its main content, an article, or what frames every page of a
 site (navigation, banners, sidebars, share buttons).
 
-Told by tags, roles, and a few names that sites give such parts. It knows nothing of their text.
+Told by tags, roles, and a few names that sites give such parts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Regions:
         if len(self._open) > 1:
             self._open.pop()
 
-    def said(self, chars: int) -> None:
+    def count_text(self, chars: int) -> None:
         """Note that there was text."""
         if self._links:
             self._linked += chars
@@ -80,17 +80,17 @@ def _region(tag: str, attributes: Mapping[str, str], outer: frozenset[str]) -> f
     """Return the regions that stand open inside an element; `outer` are those around it."""
     if "epub:type" in attributes:
         return outer  # a book's notes and lists are parts of it
-    found = _TAGS.get(tag, "")
+    region = _TAGS.get(tag, "")
     if tag in _OUTER and not outer & _INNER:
-        found = _OUTER[tag]
+        region = _OUTER[tag]
     if attributes:
         role = (attributes.get("role") or "").strip().lower()
-        found = _ROLES.get(role, found)
+        region = _ROLES.get(role, region)
         if tag in _NAMED and _names(attributes) & _NAMES:
-            found = FRAME
-    return outer | {found} if found and found not in outer else outer
+            region = FRAME
+    return outer | {region} if region and region not in outer else outer
 
 
 def _names(attributes: Mapping[str, str]) -> set[str]:
-    given = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return set(re.sub("_", "-", given[:_MAX_NAME_CHARS].lower()).split())
+    text = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    return set(re.sub("_", "-", text[:_MAX_NAME_CHARS].lower()).split())

@@ -1,4 +1,4 @@
-"""HTML's elements by what the parser does with them."""
+"""HTML elements by the way in which the parser treats them."""
 
 from __future__ import annotations
 

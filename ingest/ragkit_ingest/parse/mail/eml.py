@@ -39,7 +39,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     texts = [Text(_text(part), _is_html(part)) for part in _body_parts(message)]
     if not any(text.text.strip() for text in texts) and _is_locked(message):
         raise IngestError("parse", "encrypted or sealed e-mail: save it decrypted to read it")
-    shown = len(_shown_pictures(message))
+    inline = len(_shown_pictures(message))
     letter = Letter(
         subject=_header(message, "Subject"),
         sender=_header(message, "From"),
@@ -48,7 +48,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         date=_date(message),
         texts=texts,
         attachments=[name for name, _ in _attached(message)],
-        notes={"inline images": shown} if shown else {},
+        notes={"inline images": inline} if inline else {},
     )
     return written(letter, options)
 
@@ -105,10 +105,10 @@ def _body_parts(message: Message) -> Iterator[Message]:
 def _chosen(alternatives: list[Message]) -> list[Message]:
     """Take the plain text if it says anything, else the last of what may hold a text."""
     texts = [part for part in alternatives if part.get_content_type() == "text/plain"]
-    others = [part for part in alternatives if _is_html(part) or part.is_multipart()]
-    if texts and not (others and says_little(_text(texts[0]))):
+    formatted = [part for part in alternatives if _is_html(part) or part.is_multipart()]
+    if texts and not (formatted and says_little(_text(texts[0]))):
         return texts[:1]
-    return others[-1:]
+    return formatted[-1:]
 
 
 def _is_html(part: Message) -> bool:
@@ -117,8 +117,8 @@ def _is_html(part: Message) -> bool:
 
 def _children(part: Message) -> list[Message]:
     inner = part.get_payload()
-    found = inner if isinstance(inner, list) else []
-    return [child for child in found if isinstance(child, Message)]
+    parts = inner if isinstance(inner, list) else []
+    return [child for child in parts if isinstance(child, Message)]
 
 
 def _is_attached(part: Message) -> bool:
@@ -127,28 +127,28 @@ def _is_attached(part: Message) -> bool:
 
 def _shown_pictures(message: Message) -> set[int]:
     """Give the identities of the parts that are pictures within the HTML text, such as logos."""
-    found = set()
+    identifiers = set()
     for part in _parts(message):
         is_bundle = part.get_content_type() == "multipart/related"
         for inner in _children(part) if part.is_multipart() else ():
             is_inline = is_bundle or inner.get_content_disposition() != "attachment"
             if inner.get_content_maintype() == "image" and "Content-ID" in inner and is_inline:
-                found.add(id(inner))
-    return found
+                identifiers.add(id(inner))
+    return identifiers
 
 
 def _attached(message: Message) -> Iterator[tuple[str, Message]]:
     """Give the attachments and their names."""
-    taken: set[str] = set()
-    shown = _shown_pictures(message)
+    used: set[str] = set()
+    inline = _shown_pictures(message)
     for part in _parts(message):
         kind = part.get_content_type()
         is_text = kind in {"text/plain", "text/html"} and not _is_attached(part)
-        apart = part.get_content_maintype() != "multipart" and kind not in _SIGNATURES
+        attachable = part.get_content_maintype() != "multipart" and kind not in _SIGNATURES
         if part is message and not _is_attached(part) and (is_text or kind in _LOCKED):
             continue
-        if apart and not is_text and id(part) not in shown:
-            yield unused(_name(part), taken), part
+        if attachable and not is_text and id(part) not in inline:
+            yield unused(_name(part), used), part
 
 
 def _name(part: Message) -> str:
@@ -181,10 +181,10 @@ def _mend(part: Message) -> None:
 
 def _header(message: Message, name: str) -> str:
     """Read a header, decoding what is encoded in it (RFC 2047) or simply not ASCII."""
-    found = [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
-    if not found:
+    values = [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
+    if not values:
         return ""
-    value = found[0][:_MAX_HEADER_CHARS]
+    value = values[0][:_MAX_HEADER_CHARS]
     if not value.isascii():
         value = text_of(value.encode("utf-8", "surrogateescape"), None)
     return " ".join(_decoded(value).split())

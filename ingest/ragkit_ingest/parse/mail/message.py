@@ -1,8 +1,4 @@
-"""What is made of an e-mail, whatever file it came in: the subject as heading, who wrote to whom
-and when, and the text.
-
-It knows nothing of file formats; attachments are files of their own.
-"""
+"""Write an e-mail as text, whatever file it came in: subject, correspondents, date, body."""
 
 from __future__ import annotations
 
@@ -76,7 +72,7 @@ def text_of(data: bytes, charset: str | None) -> str:
     """
     name = lookup(charset) if charset else None
     if name in _WESTERN and not data.isascii():
-        name = _seen(data) or name
+        name = _detected(data) or name
     if name:
         try:
             return clean(data.decode(name)).removeprefix("\ufeff")
@@ -85,7 +81,7 @@ def text_of(data: bytes, charset: str | None) -> str:
     return clean(_readable(data))
 
 
-def _seen(data: bytes) -> str | None:
+def _detected(data: bytes) -> str | None:
     """Name the encoding that bytes look like, where it is one that nobody takes by mistake."""
     try:
         data.decode("utf-8")
@@ -94,10 +90,10 @@ def _seen(data: bytes) -> str | None:
     else:
         return "utf-8"
     try:
-        found = detect(data)
+        detected = detect(data)
     except IngestError:
         return None
-    return found if found in {"gb18030", "big5hkscs"} else None
+    return detected if detected in {"gb18030", "big5hkscs"} else None
 
 
 def _readable(data: bytes) -> str:
@@ -120,7 +116,7 @@ def _lines(letter: Letter) -> list[tuple[str, str]]:
 def _metadata(letter: Letter) -> dict[str, str]:
     # Python's own reading of addresses is recursive, and a header is anybody's.
     name, _, address = letter.sender.rpartition("<")
-    found = {
+    metadata = {
         "author": _cut(name.strip(" \"'") or address.rstrip("> ")),
         "from": _cut(letter.sender),
         "to": _cut(letter.to),
@@ -128,7 +124,7 @@ def _metadata(letter: Letter) -> dict[str, str]:
         "created": letter.date.isoformat() if letter.date else "",
         "attachments": _cut(", ".join(letter.attachments)),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in metadata.items() if value}
 
 
 def _cut(value: str) -> str:

@@ -1,7 +1,7 @@
 """Parse Outlook's e-mails (.msg), and unpack what is attached to them.
 
 Plain text or HTML is kept; a text that is only there as Rich Text is counted as missing. A message
-within the message becomes an .eml file. It knows nothing of calendars' and contacts' own fields.
+within the message becomes an .eml file.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def _letter(message: Properties, attachments: list[str]) -> Letter:
     text = message.text(_BODY, *_CODEPAGES)
     page = _html(message)
     notes = {}
-    shown = sum(_is_shown(part) for part in message.parts("__attach"))
-    if shown:
-        notes["inline images"] = shown
+    inline = sum(_is_shown(part) for part in message.parts("__attach"))
+    if inline:
+        notes["inline images"] = inline
     if says_little(text) and not page and message.data(_RTF):
         notes["rich text"] = 1
     texts = [Text(page, is_html=True)] if page and says_little(text) else [Text(text)]
@@ -75,8 +75,8 @@ def _html(message: Properties) -> str:
 
 
 def _address(part: Properties, *keys: int) -> str:
-    name, smtp, other = (part.text(key, *_CODEPAGES).strip() for key in keys)
-    address = smtp or (other if "@" in other else "")
+    name, smtp, fallback = (part.text(key, *_CODEPAGES).strip() for key in keys)
+    address = smtp or (fallback if "@" in fallback else "")
     if not address or name == address:
         return name or address
     return f"{name.strip(chr(39))} <{address}>" if name else address
@@ -84,28 +84,28 @@ def _address(part: Properties, *keys: int) -> str:
 
 def _recipients(message: Properties, kind: int) -> str:
     keys = (_RECIPIENT_NAME, _RECIPIENT_SMTP, _RECIPIENT_ADDRESS)
-    found = (
+    addresses = (
         _address(part, *keys)
         for part in message.parts("__recip")
         if (part.number(_RECIPIENT_KIND) or _TO) == kind
     )
-    return ", ".join(dict.fromkeys(found))
+    return ", ".join(dict.fromkeys(addresses))
 
 
 def _attached(message: Properties) -> Iterator[tuple[str, Properties, Properties | None]]:
     """Give the attachments: name, where it is, and the message that it is, if it is one."""
-    taken: set[str] = set()
+    used: set[str] = set()
     for part in message.parts("__attach"):
         if _is_shown(part):
             continue
         inner = part.inner(_DATA)
-        given = next(
+        file_name = next(
             (t for k in (_LONG_NAME, _SHORT_NAME, _DISPLAY_NAME) if (t := part.text(k))), ""
         )
-        name = (path_parts(given) or ["message" if inner else "attachment"])[-1]
+        name = (path_parts(file_name) or ["message" if inner else "attachment"])[-1]
         if inner is not None and not name.lower().endswith(".eml"):
             name = f"{name.removesuffix('.msg')}.eml"
-        yield unused(name, taken), part, inner
+        yield unused(name, used), part, inner
 
 
 def _is_shown(part: Properties) -> bool:

@@ -1,7 +1,5 @@
-"""Read the properties of an Outlook item (MS-OXMSG) out of the compound file that it is stored in.
-
-It knows how properties are kept, not what they mean.
-"""
+"""Read the properties of an Outlook item (MS-OXMSG) out of the compound file that it is stored
+in."""
 
 from __future__ import annotations
 
@@ -36,20 +34,20 @@ def open_outlook(data: bytes) -> Properties:
         paths = [tuple(path) for path in file.listdir(streams=True, storages=True)]
     except (*_DEFECTS, RecursionError) as error:
         raise IngestError("parse", "truncated or damaged Outlook message") from error
-    known = {tuple(part.lower() for part in path): path for path in paths}
-    if (_PROPERTIES,) not in known:
+    paths_by_name = {tuple(part.lower() for part in path): path for path in paths}
+    if (_PROPERTIES,) not in paths_by_name:
         raise IngestError("parse", "not an Outlook message: it has no properties")
-    return Properties(file, known, ())
+    return Properties(file, paths_by_name, ())
 
 
 class Properties:
     """The properties of a message, recipient or attachment: one storage of the file."""
 
     def __init__(
-        self, file: Any, known: Mapping[tuple[str, ...], tuple[str, ...]], place: tuple[str, ...]
+        self, file: Any, paths: Mapping[tuple[str, ...], tuple[str, ...]], place: tuple[str, ...]
     ) -> None:
         self._file = file
-        self._known = known
+        self._known = paths
         self._place = place
         self._fixed = self._read_fixed()
 
@@ -81,14 +79,14 @@ class Properties:
     def parts(self, kind: str) -> Iterator[Properties]:
         """Give the recipients or attachments, in their order."""
         depth = len(self._place)
-        found = sorted(
+        names = sorted(
             path
             for path in self._known
             if len(path) == depth + 1
             and path[:depth] == self._place
             and re.fullmatch(rf"{kind}_version1\.0_#[0-9a-f]{{8}}", path[-1])
         )
-        for path in found[:_MAX_STORAGES]:
+        for path in names[:_MAX_STORAGES]:
             yield Properties(self._file, self._known, path)
 
     def inner(self, key: int) -> Properties | None:
@@ -104,8 +102,8 @@ class Properties:
             head = 32
         elif self._place[-1].startswith("__substg1.0_3701"):
             head = 24
-        whole = data[head : len(data) - (len(data) - head) % _ENTRY.size]
-        return {key: value for _, key, _, value in _ENTRY.iter_unpack(whole)}
+        entries = data[head : len(data) - (len(data) - head) % _ENTRY.size]
+        return {key: value for _, key, _, value in _ENTRY.iter_unpack(entries)}
 
     def _stream(self, key: int, kind: int) -> bytes:
         return self._open((*self._place, f"__substg1.0_{key:04x}{kind:04x}"))

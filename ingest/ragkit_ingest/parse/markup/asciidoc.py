@@ -89,9 +89,9 @@ class _Reader:
             read(line)
             for read in (self._attribute, self._fence, self._heading, self._macro, self._item)
         ):
-            self._other(line, body)
+            self._plain(line, body)
 
-    def _other(self, line: str, body: str) -> None:
+    def _plain(self, line: str, body: str) -> None:
         """Take what stands above a block, or a line of a paragraph."""
         if _BLOCK_LINE.match(body):
             self._close()
@@ -230,23 +230,23 @@ class _Reader:
 
     def _indented(self, line: str) -> None:
         """Read a paragraph that begins with a space: it stands as it is written."""
-        found = [line]
+        lines = [line]
         while self._place < len(self._lines) and self._lines[self._place].strip():
-            found.append(self._lines[self._place])
+            lines.append(self._lines[self._place])
             self._place += 1
-        indent = min(len(text) - len(text.lstrip()) for text in found)
-        self.builder.code("\n".join(text[indent:] for text in found))
+        indent = min(len(text) - len(text.lstrip()) for text in lines)
+        self.builder.code("\n".join(text[indent:] for text in lines))
 
     def _until(self, fence: str) -> list[str]:
         """Take the lines up to a fence, or to the end."""
-        found: list[str] = []
+        lines: list[str] = []
         while self._place < len(self._lines):
             line = self._lines[self._place].rstrip()
             self._place += 1
             if line.strip() == fence:
                 break
-            found.append(line)
-        return found
+            lines.append(line)
+        return lines
 
     def _close(self) -> None:
         """Write what is open."""

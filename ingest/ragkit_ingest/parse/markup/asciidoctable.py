@@ -1,7 +1,4 @@
-"""Read the lines between the fences of an AsciiDoc table into rows of cells.
-
-It knows the marks before a cell (spans, alignment, style), not what stands in it.
-"""
+"""Read the lines between the fences of an AsciiDoc table into rows of cells."""
 
 from __future__ import annotations
 
@@ -38,10 +35,10 @@ def rows_of(lines: list[str], block: str, mark: str) -> list[list[str]]:
 
 
 def _columns(block: str) -> int:
-    found = _COLS.search(block)
-    if found is None:
+    match = _COLS.search(block)
+    if match is None:
         return 0
-    spec = (found[1] or found[2]).strip().strip("'\"")
+    spec = (match[1] or match[2]).strip().strip("'\"")
     total = 0
     for part in re.split(r"[,;]", spec):
         times = _TIMES.match(part)
@@ -56,8 +53,8 @@ def _split(line: str) -> tuple[str, list[tuple[int, int, int, str]]]:
     if not marks:
         return line.replace("\x00", "|"), []
     cells = []
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
-        text = line[mark.end() : after.start() if after else len(line)].replace("\x00", "|")
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        text = line[mark.end() : following.start() if following else len(line)].replace("\x00", "|")
         columns, rows = int(mark[1] or 1), int(mark[2] or 1)
         copies = columns if mark[3] == "*" else 1
         cells.append((copies, 1 if mark[3] == "*" else columns, rows, text.strip()))
@@ -66,13 +63,13 @@ def _split(line: str) -> tuple[str, list[tuple[int, int, int, str]]]:
 
 def _cells(lines: list[str]) -> list[tuple[int, int, int, str]]:
     """List the cells in order: copies, the columns and rows that each covers, text."""
-    found: list[tuple[int, int, int, list[str]]] = []
+    entries: list[tuple[int, int, int, list[str]]] = []
     for line in lines:
-        before, cells = _split(line)
-        if before.strip() and found:
-            found[-1][3].append(before.strip())
-        found += [(copies, columns, rows, [text]) for copies, columns, rows, text in cells]
-    return [(copies, wide, high, " ".join(texts)) for copies, wide, high, texts in found]
+        continued, cells = _split(line)
+        if continued.strip() and entries:
+            entries[-1][3].append(continued.strip())
+        entries += [(copies, columns, rows, [text]) for copies, columns, rows, text in cells]
+    return [(copies, wide, high, " ".join(texts)) for copies, wide, high, texts in entries]
 
 
 def _grid(cells: list[tuple[int, int, int, str]], columns: int) -> list[list[str]]:
@@ -99,7 +96,7 @@ def _grid(cells: list[tuple[int, int, int, str]], columns: int) -> list[list[str
 def _cover(row: list[str], below: dict[int, tuple[int, str]]) -> None:
     """Fill the places that cells of rows above reach down to."""
     while len(row) in below:
-        left, text = below.pop(len(row))
-        if left > 1:
-            below[len(row)] = (left - 1, text)
+        remaining, text = below.pop(len(row))
+        if remaining > 1:
+            below[len(row)] = (remaining - 1, text)
         row.append(text)

@@ -1,7 +1,7 @@
 """Parse Markdown: the stored text is the source itself; headings, tables, code, lists and
 paragraphs are found over it.
 
-Only a real YAML front matter is taken off and becomes metadata. It knows nothing of inline syntax.
+Only a real YAML front matter is taken off and becomes metadata.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class _Scan:
         fence = _FENCE.match(body) if first in "`~" else None
         if heading:
             self._close()
-            left = start + line.index("#")
-            self._found.append(Block(left, left + len(body), "heading", heading.end(1)))
+            begin = start + line.index("#")
+            self._found.append(Block(begin, begin + len(body), "heading", heading.end(1)))
         elif fence and "`" not in fence.group(2):
             self._open("code", start, end)
             self._fence = fence.group(1)
@@ -168,22 +168,24 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
     match = _FRONT.match(text, 0, _FRONT_CHARS) if text.startswith("---") else None
     if match is None:
         return {}, text
-    found: dict[str, list[str]] = {}
+    values_by_key: dict[str, list[str]] = {}
     key = ""
     for line in match.group(1).split("\n"):
         pair = _KEY.match(line)
         if pair:
             key = pair.group(1).strip()
-            found[key] = [_scalar(pair.group(2) or "")]
+            values_by_key[key] = [_scalar(pair.group(2) or "")]
         elif key and line.strip() and line[0] in " \t-":
-            found[key].append(_scalar(line.strip().removeprefix("- ")))
+            values_by_key[key].append(_scalar(line.strip().removeprefix("- ")))
         elif line.strip() and not line.startswith("#"):
             return {}, text  # prose between two rules
-    if not found:
+    if not values_by_key:
         return {}, text
-    values = {name: ", ".join(part for part in parts if part) for name, parts in found.items()}
-    kept = [(name, value[:_MAX_VALUE_CHARS]) for name, value in values.items() if value]
-    return dict(kept[:_MAX_KEYS]), text[match.end() :].lstrip("\n")
+    values = {
+        name: ", ".join(part for part in parts if part) for name, parts in values_by_key.items()
+    }
+    metadata = [(name, value[:_MAX_VALUE_CHARS]) for name, value in values.items() if value]
+    return dict(metadata[:_MAX_KEYS]), text[match.end() :].lstrip("\n")
 
 
 def _scalar(value: str) -> str:

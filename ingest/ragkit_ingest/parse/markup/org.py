@@ -156,14 +156,14 @@ class _Reader:
     def _fixed(self, body: str) -> None:
         """Take lines that stand as they are written."""
         self._close()
-        found = [body[2:]]
+        lines = [body[2:]]
         while self._place < len(self._lines):
             line = self._lines[self._place].strip()
             if line != ":" and not line.startswith(": "):
                 break
-            found.append(line[2:])
+            lines.append(line[2:])
             self._place += 1
-        self.builder.code("\n".join(found))
+        self.builder.code("\n".join(lines))
 
     def _block(self, kind: str) -> None:
         self._close()
@@ -183,13 +183,13 @@ class _Reader:
     def _until(self, end: str) -> list[str]:
         """Take the lines up to an end, or none where there is no end before the next heading."""
         places = self._ends.get(end, [])
-        found = bisect_left(places, self._place)
+        index = bisect_left(places, self._place)
         heading = bisect_left(self._headings, self._place)
         limit = self._headings[heading] if heading < len(self._headings) else len(self._lines)
-        if found == len(places) or places[found] > limit:
+        if index == len(places) or places[index] > limit:
             return []
-        start, self._place = self._place, places[found] + 1
-        return self._lines[start : places[found]]
+        start, self._place = self._place, places[index] + 1
+        return self._lines[start : places[index]]
 
     def _close(self) -> None:
         """Write what is open."""

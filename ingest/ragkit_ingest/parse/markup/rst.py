@@ -131,9 +131,9 @@ class _Walk:
         if name == "image":
             self.flow.text(f" {node.get('alt', '')} ")
         elif name == "substitution_reference":
-            found = self._replacements.get(node.get("refname", ""), node.astext())
-            self._spare -= len(found)
-            self.flow.text(found if self._spare > 0 else node.astext())
+            replacement = self._replacements.get(node.get("refname", ""), node.astext())
+            self._spare -= len(replacement)
+            self.flow.text(replacement if self._spare > 0 else node.astext())
             return iter(())
         elif name == "problematic":
             self.flow.text(node.astext())
@@ -201,5 +201,5 @@ class _Walk:
 
 def _is_first(node: Any) -> bool:
     """Say whether nothing but a label stands before a node."""
-    before = next((other for other in node.parent.children if other.tagname != "label"), None)
-    return before is node
+    first = next((child for child in node.parent.children if child.tagname != "label"), None)
+    return first is node

@@ -51,16 +51,16 @@ class _AnyDirective(Directive):  # type: ignore[misc]
         name = self.name.rpartition(":")[2].lower()
         if name in _DROPPED:
             return []
-        found: list[Any] = []
+        body: list[Any] = []
         if name in _CODE:
             text = "\n".join(self.content)
             return [nodes.literal_block(text, text)]
         if self.arguments:
             text, _ = self.state.inline_text(self.arguments[0], self.lineno)
-            found.append(nodes.paragraph("", "", *text))
+            body.append(nodes.paragraph("", "", *text))
         content = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, content)
-        return [*found, content]
+        return [*body, content]
 
 
 def inliner() -> Any:
@@ -71,23 +71,23 @@ def inliner() -> Any:
     very own attributes.
     """
     reader = states.Inliner()
-    usual, whole = reader.interpreted, reader.parse
+    usual, parse_text = reader.interpreted, reader.parse
 
     def interpreted(rawsource: str, text: str, role: str, lineno: int) -> Any:
-        known, _ = roles.role(role, reader.language, lineno, reader.reporter)
-        if known is not None:
+        function, _ = roles.role(role, reader.language, lineno, reader.reporter)
+        if function is not None:
             return usual(rawsource, text, role, lineno)
         plain = nodes.unescape(text)
         return [nodes.inline(rawsource, _TARGET.sub("", plain).lstrip("~!") or plain)], []
 
     def parse(text: str, lineno: int, memo: Any, parent: Any) -> Any:
-        found: list[Any] = []
+        content: list[Any] = []
         messages: list[Any] = []
         for piece in _pieces(text):
-            inner, said = whole(piece, lineno, memo, parent)
-            found += inner
-            messages += said
-        return found, messages
+            inner, inner_messages = parse_text(piece, lineno, memo, parent)
+            content += inner
+            messages += inner_messages
+        return content, messages
 
     def implicit_inline(text: str, lineno: int) -> Any:
         return [nodes.Text(text)] if text else []  # a bare address is text like any other
@@ -114,6 +114,6 @@ def accept_directives(text: str) -> None:
     """Register the directives in a text that docutils does not know, or not well."""
     names = {match[1].lower() for match in _DIRECTIVE.finditer(text)}
     for name in sorted(names)[:_MAX_NAMES]:
-        known = en.directives.get(name, name)
-        if name in _OWN or known not in directives._directive_registry:
+        canonical = en.directives.get(name, name)
+        if name in _OWN or canonical not in directives._directive_registry:
             directives.register_directive(name, _AnyDirective)

@@ -134,12 +134,12 @@ class _Walker:
 
     def _listening(self) -> list[str]:
         """Name what the open elements' text tells about the document."""
-        found = []
+        listening = []
         if not self.title and self._parts <= 1 and self._is_in_title():
-            found.append("title")
+            listening.append("title")
         if "author" in self._path or ("contrib" in self._path and "name" in self._path):
-            found.append("author")
-        return found
+            listening.append("author")
+        return listening
 
     def _is_in_title(self) -> bool:
         """Say whether a part's own title is open, rather than that of a figure in it."""

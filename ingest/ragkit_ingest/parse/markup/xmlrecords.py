@@ -1,6 +1,6 @@
-"""Any XML as records: a paragraph for each element with children, a line for each one without.
+"""Parse any XML as records: a paragraph per element with children, a line per leaf.
 
-An element that stands amid its parent's text is part of that text. It knows no vocabulary.
+An element that stands amid its parent's text is part of that text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Open a zip-based office file that may be hostile: nothing unpacks beyond a budget, no XML
-declares a document type.
-
-It knows parts and the relations between them (OPC, strict and transitional), not what is in them.
-"""
+declares a document type."""
 
 from __future__ import annotations
 
@@ -57,8 +54,8 @@ class Archive:
         try:
             root: Element = etree.fromstring(self._xml_bytes(name), parser)
         except etree.XMLSyntaxError as error:
-            said = " ".join(str(error.msg).split())
-            raise IngestError("parse", f"damaged XML in its member {name!r}: {said}") from error
+            message = " ".join(str(error.msg).split())
+            raise IngestError("parse", f"damaged XML in its member {name!r}: {message}") from error
         return root
 
     def rows(self, name: str, tag: str) -> Iterator[Element]:
@@ -78,8 +75,8 @@ class Archive:
                 while element.getprevious() is not None:
                     del element.getparent()[0]
         except etree.XMLSyntaxError as error:
-            said = " ".join(str(error.msg).split())
-            raise IngestError("parse", f"damaged XML in its member {name!r}: {said}") from error
+            message = " ".join(str(error.msg).split())
+            raise IngestError("parse", f"damaged XML in its member {name!r}: {message}") from error
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
         """Map a part's relation ids to (kind, member name); those that lead outside are left out.
@@ -88,18 +85,18 @@ class Archive:
         """
         folder, name = posixpath.split(part)
         root = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
-        found: dict[str, tuple[str, str]] = {}
+        relations: dict[str, tuple[str, str]] = {}
         for relation in root if root is not None else ():
             target = relation.get("Target")
             if target and relation.get("TargetMode") != "External":
                 kind = relation.get("Type", "").rpartition("/")[2]
                 path = posixpath.normpath(posixpath.join("/", folder, unquote(target)))
-                found[relation.get("Id", "")] = (kind, path.lstrip("/"))
-        return found
+                relations[relation.get("Id", "")] = (kind, path.lstrip("/"))
+        return relations
 
     def parts(self, part: str, kind: str) -> list[str]:
         """List the members that a part relates to as `kind`."""
-        return [name for other, name in self.related(part).values() if other == kind]
+        return [name for relation, name in self.related(part).values() if relation == kind]
 
     def main_part(self) -> str:
         """Name the member that holds the document itself. Raises IngestError if there is none."""
@@ -110,12 +107,12 @@ class Archive:
 
     def properties(self) -> tuple[str, dict[str, str]]:
         """Read the title and the author."""
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         for name in self.parts("", "core-properties")[:1]:
             for child in self.xml(name) if name in self else ():  # type: ignore[union-attr]
-                found[local(child)] = (child.text or "").strip()
-        author = found.get("creator", "")[:_MAX_AUTHOR_CHARS]
-        return found.get("title", ""), {"author": author} if author else {}
+                properties[local(child)] = (child.text or "").strip()
+        author = properties.get("creator", "")[:_MAX_AUTHOR_CHARS]
+        return properties.get("title", ""), {"author": author} if author else {}
 
     def _xml_bytes(self, name: str) -> bytes:
         """Read a member that is to be parsed as XML, which may not declare entities."""
@@ -145,8 +142,8 @@ def child(element: Element | None, *names: str) -> Element | None:
 
 def children(element: Element | None, name: str) -> list[Element]:
     """List what stands in the first child of a name."""
-    found = child(element, name)
-    return [] if found is None else list(found)
+    parent = child(element, name)
+    return [] if parent is None else list(parent)
 
 
 def attribute(element: Element | None, name: str) -> str | None:

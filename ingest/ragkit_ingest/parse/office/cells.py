@@ -1,7 +1,4 @@
-"""The cells of a workbook as text, and the regions they form.
-
-It knows nothing of charts or comments.
-"""
+"""The cells of a workbook as text, and the regions that they form."""
 
 from __future__ import annotations
 
@@ -64,9 +61,9 @@ class Cells:
                 columns = Columns(child(top, "cols"))  # they come before the rows
             row = number(element.get("r"), row + 1)
             line = self._line(element)
-            shown = {column: text for column, text in line.items() if not columns.hides(column)}
-            if shown:
-                (hidden if is_hidden(element) else grid)[row] = shown
+            visible = {column: text for column, text in line.items() if not columns.hides(column)}
+            if visible:
+                (hidden if is_hidden(element) else grid)[row] = visible
         if is_filtered(top):
             grid.update(hidden)
             hidden = {}
@@ -110,7 +107,7 @@ class Cells:
         form = self._formats[style] if 0 <= style < len(self._formats) else NUMBER
         if form.is_date and 0 <= value < _MAX_DAYS:
             return _date(value, self._epoch)
-        return form.shown(value)
+        return form.format_value(value)
 
 
 def regions(grid: Grid) -> Iterator[list[list[str]]]:
@@ -135,7 +132,7 @@ def _worksheet(row: Element) -> Element | None:
 
 def _merge(top: Element | None, grid: Grid) -> None:
     """Let a merged cell stand in all its places; one that is alone in its rows stands once."""
-    left = _MAX_SPREAD
+    budget = _MAX_SPREAD
     for element in children(top, "mergeCells"):
         area = _AREA.match(element.get("ref") or "")
         if area is None:
@@ -143,9 +140,9 @@ def _merge(top: Element | None, grid: Grid) -> None:
         columns = range(_column(area.group(1)), _column(area.group(3)) + 1)
         rows = range(int(area.group(2)), int(area.group(4)) + 1)
         text = grid.get(rows.start, {}).get(columns.start)
-        left -= len(columns) * len(rows)
+        budget -= len(columns) * len(rows)
         alone = all(grid.get(row, {}).keys() <= {columns.start} for row in rows)
-        if text is None or alone or left < 0:
+        if text is None or alone or budget < 0:
             continue
         for row in rows:
             grid.setdefault(row, {}).update(dict.fromkeys(columns, text))

@@ -1,4 +1,4 @@
-"""The figures behind an Office chart, from the copy of them that its part carries."""
+"""Read the figures of an Office chart from the cached copy in its part."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def chart_rows(root: Element) -> list[list[str]]:
 
 def _points(element: Element | None) -> dict[int, str]:
     """Read cached points by their place; of several levels of labels the innermost comes first."""
-    found: dict[int, str] = {}
+    points: dict[int, str] = {}
     for item in element.iter() if element is not None else ():
         value = child(item, "v") if local(item) == "pt" else None
         place = number(attribute(item, "idx"))
         if value is not None and place < _MAX_POINTS:
             text = (value.text or "").strip()
-            found[place] = f"{text} {found[place]}" if place in found else text
+            points[place] = f"{text} {points[place]}" if place in points else text
         elif local(item) == "v" and local(item.getparent()) == "tx":
-            found[0] = (item.text or "").strip()
-    return found
+            points[0] = (item.text or "").strip()
+    return points

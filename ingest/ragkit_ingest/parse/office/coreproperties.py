@@ -1,4 +1,4 @@
-"""What an Office file says of itself: title, author, and when it was made and last saved."""
+"""Metadata of an Office file: title, author, and when it was made and last saved."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ragkit_ingest.parse.content import Content, Table, is_layout
 from ragkit_ingest.parse.dates import iso_date
 from ragkit_ingest.parse.office.archive import Archive, attribute, child, local, number
 from ragkit_ingest.parse.office.coreproperties import properties
-from ragkit_ingest.parse.office.docxparts import chosen, found, is_hidden, said
+from ragkit_ingest.parse.office.docxparts import chosen, count_comments, is_hidden, named_parts
 from ragkit_ingest.parse.office.docxrevisions import Revisions, count, is_left_out, left_out
 from ragkit_ingest.parse.office.docxstyles import Style, styles
 from ragkit_ingest.parse.office.numbering import Numbering
@@ -61,7 +61,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     parsed = builder.result(title=title or reader.title, metadata=metadata)
     counted = {
         "tracked changes": changes,
-        "comments": said(comments) if options.comments == "drop" else 0,
+        "comments": count_comments(comments) if options.comments == "drop" else 0,
         "hidden text": reader.hidden,
     }
     return replace(parsed, notes={kind: number for kind, number in counted.items() if number})
@@ -104,8 +104,8 @@ class _Reader:
     def notes(self, root: Element | None, kind: str, content: Content) -> None:
         """Read the foot- or endnotes that the text refers to, in its order."""
         by_id = {attribute(note, "id"): note for note in (root if root is not None else ())}
-        wanted = [note for note in self._notes if note[0] == kind]
-        for place, (_, note_id) in enumerate(wanted, 1):
+        notes = [note for note in self._notes if note[0] == kind]
+        for place, (_, note_id) in enumerate(notes, 1):
             note = Content()
             self.blocks(by_id.get(note_id), note)
             text = note.flat()
@@ -120,16 +120,16 @@ class _Reader:
         text = "".join(self._inline(paragraph)).strip()
         if text:
             self._place(text, properties, style, content)
-        said, self._remarks = self._remarks, remarks
-        for remark in said:
+        paragraph_remarks, self._remarks = self._remarks, remarks
+        for remark in paragraph_remarks:
             content.paragraph(remark.line())
-        mine, self._boxes = self._boxes, boxes
-        for box in mine:
+        paragraph_boxes, self._boxes = self._boxes, boxes
+        for box in paragraph_boxes:
             self.blocks(box, content)
 
     def _place(self, text: str, properties: Element | None, style: Style, content: Content) -> None:
-        own = attribute(child(properties, "outlineLvl"), "val")
-        level = number(own, 9) + 1 if own is not None else style.level
+        outline_level = attribute(child(properties, "outlineLvl"), "val")
+        level = number(outline_level, 9) + 1 if outline_level is not None else style.level
         num_id, depth = _list_place(properties, style)
         label = self._numbering.label(num_id, depth) if num_id not in {"", "0"} else None
         if style.is_title:
@@ -161,9 +161,9 @@ class _Reader:
                 yield "\n" + "\n".join(linear(part) for part in item if local(part) == "oMath")
                 yield "\n"
             elif name == "oMath":
-                before = item.getprevious()
-                apart = before is not None and local(before) == "oMath"
-                yield (" " if apart else "") + linear(item)
+                previous = item.getprevious()
+                separated = previous is not None and local(previous) == "oMath"
+                yield (" " if separated else "") + linear(item)
             elif name == "txbxContent":
                 self._boxes.append(item)
             elif name in _REFERENCES:
@@ -188,20 +188,22 @@ class _Reader:
             self._remark(note_id)
             return ""
         self._notes.append((kind, note_id))
-        return f"[{_mark(kind)}{sum(known == kind for known, _ in self._notes)}]"
+        return f"[{_mark(kind)}{sum(noted == kind for noted, _ in self._notes)}]"
 
     def _table(self, element: Element, content: Content) -> None:
-        rows = [row for row in found(element, "tr") if not self._is_gone(row, "trPr")]
+        table_rows = named_parts(element, "tr")
+        rows = [row for row in table_rows if not self._is_gone(row, "trPr")]
         cells = [
-            [cell for cell in found(row, "tc") if not self._is_gone(cell, "tcPr")] for row in rows
+            [cell for cell in named_parts(row, "tc") if not self._is_gone(cell, "tcPr")]
+            for row in rows
         ]
         # A box drawn with a table holds running text, and often the whole document.
         table = Table(presentation=sum(len(row) for row in cells) == 1)
         above: dict[int, Content] = {}  # by column: the merged cell that goes on below
         for index, row in enumerate(cells):
             table.rows.append([])
-            before = number(attribute(child(rows[index], "trPr", "gridBefore"), "val"))
-            column = min(before, _MAX_COLUMNS)
+            skipped = number(attribute(child(rows[index], "trPr", "gridBefore"), "val"))
+            column = min(skipped, _MAX_COLUMNS)
             for _ in range(column):
                 table.cell(1, 1, is_header=False)
             for cell in row:

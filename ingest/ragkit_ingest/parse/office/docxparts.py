@@ -1,7 +1,4 @@
-"""Small questions to a Word document's elements: which way of drawing, which rows, what is hidden.
-
-It knows nothing of what is made of them.
-"""
+"""Small queries on the elements of a Word document: alternatives, rows, hidden text."""
 
 from __future__ import annotations
 
@@ -25,13 +22,13 @@ def chosen(item: Element) -> Element:
     return item if chosen is None else chosen
 
 
-def found(parent: Element, name: str) -> Iterable[Element]:
+def named_parts(parent: Element, name: str) -> Iterable[Element]:
     """Give the rows of a table or the cells of a row, also where controls are wrapped around."""
     for item in parent:
         if local(item) == name:
             yield item
         elif local(item) in {"sdt", "sdtContent", "customXml", "ins", "smartTag"}:
-            yield from found(item, name)
+            yield from named_parts(item, name)
 
 
 def is_hidden(run: Element) -> bool:
@@ -40,7 +37,7 @@ def is_hidden(run: Element) -> bool:
     return vanish is not None and attribute(vanish, "val") not in {"0", "false", "off"}
 
 
-def said(comments: Element | None) -> int:
+def count_comments(comments: Element | None) -> int:
     """Count the comments that have text."""
     listed = comments if comments is not None else ()
     return sum(1 for item in listed if "".join(str(part) for part in item.itertext()).strip())

@@ -1,7 +1,7 @@
-"""Tracked changes of a Word document: what each side of them leaves out.
+"""Tracked changes of a Word document: the elements that each version leaves out.
 
 Accepted is the text as it would be with every change accepted, original the text before; both has
-what was deleted and what was inserted, in order. It knows nothing of paragraphs.
+what was deleted and what was inserted, in order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of a Word document's styles make headings and lists, whatever language names them."""
+"""The styles of a Word document that make headings and lists, in any language."""
 
 from __future__ import annotations
 

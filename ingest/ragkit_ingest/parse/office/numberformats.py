@@ -1,7 +1,6 @@
-"""How a workbook shows a number: as a date, a percentage, with a unit, with leading zeros.
+"""Number formats of a workbook: dates, percentages, units, leading zeros.
 
-The digits stay those that are stored: rounding and separators of thousands are for the eye. It
-knows nothing of cells.
+The digits stay those that are stored: rounding and separators of thousands are for the eye.
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ _SHOWN = re.compile(r"[$€£¥₹₽₩%]")
 class NumberFormat:
     """What stands around a number, how many digits it has at least, whether it is a date."""
 
-    before: str = ""
-    after: str = ""
+    prefix: str = ""
+    suffix: str = ""
     digits: int = 0
     is_date: bool = False
 
-    def shown(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """Write a number.
 
-        >>> NumberFormat(after="%").shown(0.125), NumberFormat(digits=5).shown(42)
+        >>> NumberFormat(suffix="%").format_value(0.125), NumberFormat(digits=5).format_value(42)
         ('12.5%', '00042')
         """
-        if self.after == "%":
+        if self.suffix == "%":
             value *= 100
         text = f"{value:.15g}"
         if self.digits and text.isdigit():
             text = text.zfill(self.digits)
-        return f"{self.before}{text}{self.after}"
+        return f"{self.prefix}{text}{self.suffix}"
 
 
 NUMBER: Final = NumberFormat()
@@ -59,20 +58,20 @@ def cell_formats(root: Element | None) -> list[NumberFormat]:
         number(attribute(item, "numFmtId")): (attribute(item, "formatCode") or "")
         for item in children(root, "numFmts")
     }
-    known: dict[int, NumberFormat] = {}
+    by_id: dict[int, NumberFormat] = {}
     formats: list[NumberFormat] = []
     for item in children(root, "cellXfs"):
         form = number(attribute(item, "numFmtId"))
-        if form not in known:
+        if form not in by_id:
             code = codes.get(form)
-            known[form] = _builtin(form) if code is None else _format(code[:_MAX_CODE_CHARS])
-        formats.append(known[form])
+            by_id[form] = _builtin(form) if code is None else _format(code[:_MAX_CODE_CHARS])
+        formats.append(by_id[form])
     return formats
 
 
 def _builtin(form: int) -> NumberFormat:
     return NumberFormat(
-        after="%" if form in _BUILTIN_PERCENT else "", is_date=form in _BUILTIN_DATES
+        suffix="%" if form in _BUILTIN_PERCENT else "", is_date=form in _BUILTIN_DATES
     )
 
 
@@ -85,10 +84,10 @@ def _format(code: str) -> NumberFormat:
     digits = _DIGITS.search(_blanked(positive))
     if digits is None:
         return NUMBER
-    before = _literal(positive[: digits.start()])
-    after = _literal(positive[digits.end() :])
+    prefix = _literal(positive[: digits.start()])
+    suffix = _literal(positive[digits.end() :])
     zeros = _ZEROS.match(digits.group())
-    return NumberFormat(before, after, len(digits.group()) if zeros else 0)
+    return NumberFormat(prefix, suffix, len(digits.group()) if zeros else 0)
 
 
 def _section(code: str) -> str:

@@ -1,4 +1,4 @@
-"""Word's numbering: which label a numbered paragraph shows. It knows nothing of the paragraph."""
+"""Labels of numbered paragraphs in Word documents."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ class Numbering:
         """
         abstract = self._abstract.get(num_id, "")
         levels = self._levels.get(abstract, {})
-        here = levels.get(level)
-        if here is None:
+        current = levels.get(level)
+        if current is None:
             return None
-        if here.format == "bullet":
+        if current.format == "bullet":
             return "-"
         counts = self._counts.setdefault(abstract, {})
         for depth, start in self._restarts.pop(num_id, {}).items():
             counts[depth] = start - 1
-        counts[level] = counts.get(level, here.start - 1) + 1
+        counts[level] = counts.get(level, current.start - 1) + 1
         for deeper in [depth for depth in counts if depth > level]:
             del counts[deeper]
-        if here.format == "none":
+        if current.format == "none":
             return ""
 
         def place(match: re.Match[str]) -> str:
             depth = int(match.group(1)) - 1
-            known = levels.get(depth, here)
-            return _write(counts.get(depth, known.start), known.format)
+            defined = levels.get(depth, current)
+            return _write(counts.get(depth, defined.start), defined.format)
 
-        return _PLACE.sub(place, here.label).strip()
+        return _PLACE.sub(place, current.label).strip()
 
     def _read_num(self, item: Element) -> None:
         num_id = attribute(item, "numId") or ""

@@ -1,7 +1,6 @@
 """Read the body of an OpenDocument file: what each element is, comments and tracked changes.
 
-The XML parser refuses depth beyond 256, so the recursion over elements is bounded. It knows nothing
-of archives, pages or metadata.
+The XML parser refuses depth beyond 256, so the recursion over elements is bounded.
 """
 
 from __future__ import annotations
@@ -122,22 +121,22 @@ class Body:
         """Take the place of a deletion, or the beginning or end of an insertion."""
         change_id = attribute(item, "change-id") or ""
         region = self._changes.get(change_id)
-        wanted = self._options.revisions
+        revisions = self._options.revisions
         deletion = child(region, "deletion")
         if deletion is not None and name == "change":
-            if wanted == "accepted":
+            if revisions == "accepted":
                 self.notes["deleted text"] += 1
                 return
             text = " ".join(_paragraphs(deletion).split())
             if text:
-                flow.text(text if wanted == "original" else f"[deleted: {text}]")
-        elif child(region, "insertion") is not None and wanted == "original":
+                flow.text(text if revisions == "original" else f"[deleted: {text}]")
+        elif child(region, "insertion") is not None and revisions == "original":
             if name == "change-start":
                 self.notes["inserted text"] += 1
                 self._inserted.add(change_id)
             else:
                 self._inserted.discard(change_id)
-        elif child(region, "insertion") is not None and wanted == "both":
+        elif child(region, "insertion") is not None and revisions == "both":
             flow.text("[inserted: " if name == "change-start" else "]")
 
     def _row(self, row: Element, flow: Flow) -> None:
@@ -169,8 +168,8 @@ class Body:
 
 def _paragraphs(item: Element) -> str:
     """Give the text of the paragraphs and headings in an element, a line each."""
-    found = (part for part in item.iter() if local(part) in {"p", "h"})
-    return "\n".join("".join(part.itertext()) for part in found)
+    paragraphs = (part for part in item.iter() if local(part) in {"p", "h"})
+    return "\n".join("".join(part.itertext()) for part in paragraphs)
 
 
 def _own_line(item: Element) -> Iterator[str]:

@@ -1,8 +1,5 @@
 """What an OpenDocument file's styles say about its text: which lists count, what is hidden,
-which paragraph is the title.
-
-It knows nothing of fonts or colours.
-"""
+which paragraph is the title."""
 
 from __future__ import annotations
 

@@ -66,12 +66,12 @@ def _add(assembly: Assembly, reader: Body, part: Element) -> None:
 
 def _metadata(root: Element | None) -> tuple[str, dict[str, str]]:
     """Read title, author and dates."""
-    found: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for item in children(root, "meta"):
-        found.setdefault(local(item), " ".join((item.text or "").split())[:_MAX_VALUE_CHARS])
+        metadata.setdefault(local(item), " ".join((item.text or "").split())[:_MAX_VALUE_CHARS])
     values = {
-        "author": found.get("initial-creator") or found.get("creator", ""),
-        "created": found.get("creation-date", ""),
-        "modified": found.get("date", ""),
+        "author": metadata.get("initial-creator") or metadata.get("creator", ""),
+        "created": metadata.get("creation-date", ""),
+        "modified": metadata.get("date", ""),
     }
-    return found.get("title", ""), {key: value for key, value in values.items() if value}
+    return metadata.get("title", ""), {key: value for key, value in values.items() if value}

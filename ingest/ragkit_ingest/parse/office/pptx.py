@@ -36,7 +36,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
     people = authors(archive, main)
     dropped = 0
     labels: dict[int, str] = {}
-    builder, shown = Builder(), ""
+    builder, slide_title = Builder(), ""
     listed = child(archive.xml(main), "sldIdLst")
     for place, item in enumerate(listed if listed is not None else (), 1):
         relation = item.get(next((key for key in item.attrib if "}" in str(key)), "id"))
@@ -46,7 +46,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         slide.write()
         labels[place] = slide.title
         if slide.is_title_slide and place == 1:
-            shown = slide.title
+            slide_title = slide.title
         remarks = list(slide_remarks(archive, part, people))
         if options.comments == "drop":
             dropped += len(remarks)
@@ -54,7 +54,7 @@ def parse(data: bytes, options: ParseOptions) -> ParsedText:
         for remark in remarks:
             builder.paragraph(remark.line())
     title, metadata = properties(archive)
-    parsed = builder.result(title=title or shown, metadata=metadata)
+    parsed = builder.result(title=title or slide_title, metadata=metadata)
     return labelled(parsed, labels, {"comments": dropped})
 
 

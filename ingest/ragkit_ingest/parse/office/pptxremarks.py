@@ -1,7 +1,4 @@
-"""Comments on slides, of both kinds that PowerPoint has had.
-
-It knows nothing of what is on a slide.
-"""
+"""Comments on slides, in both formats of PowerPoint."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ if TYPE_CHECKING:
 
 def authors(archive: Archive, main: str) -> dict[str, str]:
     """Map the ids of those who comment to their names."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for kind in ("commentAuthors", "authors"):
         for name in archive.parts(main, kind):
             root = archive.xml(name)
             for person in root if root is not None else ():
-                found[attribute(person, "id") or ""] = attribute(person, "name") or ""
-    return found
+                names[attribute(person, "id") or ""] = attribute(person, "name") or ""
+    return names
 
 
 def slide_remarks(archive: Archive, slide: str, people: Mapping[str, str]) -> Iterator[Remark]:
@@ -39,8 +36,8 @@ def slide_remarks(archive: Archive, slide: str, people: Mapping[str, str]) -> It
 
 
 def _remark(item: Element, people: Mapping[str, str]) -> Iterator[Remark]:
-    said = child(item, "text")
-    body = said if said is not None else child(item, "txBody")
+    body = child(item, "text")
+    body = body if body is not None else child(item, "txBody")
     paragraphs = [part for part in body if local(part) == "p"] if body is not None else []
     lines = (_text(part) for part in paragraphs or ([] if body is None else [body]))
     text = "\n".join(line for line in lines if line)

@@ -1,7 +1,4 @@
-"""Reviewers' comments in Office files, as the text has them when they are kept.
-
-It knows nothing of the formats, only how a comment is written.
-"""
+"""Write the comments of reviewers in Office files as text."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Remark:
         >>> Remark("check", "Ann", place="B2").line()
         'Comment on B2 (author: Ann): check'
         """
-        known = (("author", self.author), ("time", self.time))
-        named = ", ".join(f"{name}: {value}" for name, value in known if value)
+        details = (("author", self.author), ("time", self.time))
+        named = ", ".join(f"{name}: {value}" for name, value in details if value)
         place = f" on {self.place}" if self.place else ""
         return f"Comment{place}{f' ({named})' if named else ''}: {self.text}"

@@ -1,7 +1,6 @@
-"""Which rows and columns of a sheet its author hid from view.
+"""The rows and columns of a sheet that its author hid.
 
-Rows that a filter or a folded outline hides are shown again with a click, and are not meant. It
-knows nothing of values.
+Rows that a filter or a folded outline hides are shown again with a click, and are not meant.
 """
 
 from __future__ import annotations

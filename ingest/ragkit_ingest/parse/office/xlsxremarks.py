@@ -1,7 +1,4 @@
-"""Comments on the cells of a workbook: notes of old, and threads.
-
-It knows nothing of what is in the cells.
-"""
+"""Comments on the cells of a workbook: notes and threads."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ _THREADED = "[Threaded comment]"  # a copy for older programs, with an advertise
 
 def authors(archive: Archive, main: str) -> dict[str, str]:
     """Map the ids of those who comment to their names."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in archive.parts(main, "person"):
         root = archive.xml(name)
         for person in root if root is not None else ():
-            found[person.get("id") or ""] = person.get("displayName") or ""
-    return found
+            names[person.get("id") or ""] = person.get("displayName") or ""
+    return names
 
 
 def sheet_remarks(archive: Archive, part: str, people: Mapping[str, str]) -> Iterator[Remark]:
@@ -46,6 +43,6 @@ def sheet_remarks(archive: Archive, part: str, people: Mapping[str, str]) -> Ite
 
 def _remark(item: Element, author: str, time: str) -> Iterator[Remark]:
     text = child(item, "text")
-    said = "" if text is None else "".join(str(part) for part in text.itertext()).strip()
-    if said and _THREADED not in said:
-        yield Remark(said, author, time, item.get("ref") or "?")
+    content = "" if text is None else "".join(str(part) for part in text.itertext()).strip()
+    if content and _THREADED not in content:
+        yield Remark(content, author, time, item.get("ref") or "?")

@@ -1,7 +1,7 @@
-"""Tables without ruling lines: rows whose gaps stand above each other.
+"""Tables without ruling lines: rows with gaps at the same places.
 
 Columns of running text have such gaps too, and so have justified lines by chance, so that only
-short cells with figures among them are believed. It knows nothing of how lines are read.
+short cells with figures among them are believed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The order in which a page's lines are read: from the top down, column by column.
+"""The reading order of a page's lines: from the top down, column by column.
 
 Only columns of running text are taken apart; elsewhere what stands side by side keeps pdfium's
-order. It knows nothing of pdfium.
+order.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _merged(spans: Iterable[Gap]) -> list[Gap]:
 
 def _between(merged: Sequence[Gap], width: float) -> list[Gap]:
     return [
-        (before[1], after[0]) for before, after in pairwise(merged) if after[0] - before[1] >= width
+        (previous[1], following[0])
+        for previous, following in pairwise(merged)
+        if following[0] - previous[1] >= width
     ]
 
 
@@ -115,7 +117,7 @@ def _strips(blocks: Sequence[list[Line]]) -> list[_Strip]:
         for place, block in enumerate(blocks)
     ]
     strips: list[tuple[float, float, list[int]]] = []
-    for top, bottom, place in sorted(placed, key=lambda one: -one[0]):
+    for top, bottom, place in sorted(placed, key=lambda group: -group[0]):
         if strips and top > strips[-1][1]:
             high, low, places = strips[-1]
             places.append(place)
@@ -141,8 +143,8 @@ def _groups(strips: Sequence[_Strip], height: float) -> list[list[_Strip]]:
     groups: list[list[_Strip]] = []
     occupied: list[Gap] = []
     for strip in strips:
-        own = _occupied(strip, height)
-        together = _merged(sorted([*occupied, *own]))
+        strip_spans = _occupied(strip, height)
+        together = _merged(sorted([*occupied, *strip_spans]))
         is_near = bool(groups) and groups[-1][-1].bottom - strip.top <= _APART * height
         if is_near and _between(together, _GUTTER * height):
             groups[-1].append(strip)
@@ -150,7 +152,9 @@ def _groups(strips: Sequence[_Strip], height: float) -> list[list[_Strip]]:
             continue
         moved = _heading_of(groups[-1], strip, height) if groups else []
         groups.append([*moved, strip])
-        occupied = _merged(sorted([*own, *(s for one in moved for s in _occupied(one, height))]))
+        occupied = _merged(
+            sorted([*strip_spans, *(s for heading in moved for s in _occupied(heading, height))])
+        )
     return [group for group in groups if group]
 
 
@@ -163,9 +167,9 @@ def _heading_of(group: list[_Strip], strip: _Strip, height: float) -> list[_Stri
     """Take from a group's end what stands nearer to the strip below it, such as its heading."""
     if len(group) < 2:
         return []
-    before, last = group[-2], group[-1]
+    previous, last = group[-2], group[-1]
     is_alone = not free(last.lines, _GUTTER * height, least=_GUTTER * height)
-    if is_alone and before.bottom - last.top > last.bottom - strip.top:
+    if is_alone and previous.bottom - last.top > last.bottom - strip.top:
         return [group.pop()]
     return []
 

@@ -1,7 +1,6 @@
 """Parse PDFs by docling (extra `docling`): its layout and table models instead of our own rules.
 
-The models must be on this machine already; nothing is downloaded. It knows nothing of how docling
-finds what it finds.
+The models must be on this machine already; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ def _converted(data: bytes) -> Any:
     except (FileNotFoundError, ConnectionError) as error:
         raise IngestError("parse", _MODELS) from error
     except refusals as error:
-        said = " ".join(str(error).split())[:200]
-        raise IngestError("parse", f"docling cannot read it: {said}") from error
+        message = " ".join(str(error).split())[:200]
+        raise IngestError("parse", f"docling cannot read it: {message}") from error
     return result.document
 
 

@@ -82,13 +82,13 @@ def _read(document: PdfDocument, options: ParseOptions) -> ParsedText:
     pages = list(_pages(document, notes))
     if len(document) and not pages:
         raise IngestError("parse", "damaged PDF: none of its pages can be read")
-    left = _without_furniture(pages, Counter())
-    scans = [page.index for page in left if page.is_picture and not page.lines]
+    texts = _without_furniture(pages, Counter())
+    scans = [page.index for page in texts if page.is_picture and not page.lines]
     if scans and options.ocr == "auto" and ocr.is_installed():
         read = dict(_by_ocr(document, scans))
         notes["pages read by OCR"] += sum(map(bool, read.values()))
         pages = [replace(page, lines=read.get(page.index) or page.lines) for page in pages]
-    if scans or any(page.lines for page in left):  # else all of its text would be furniture
+    if scans or any(page.lines for page in texts):  # else all of its text would be furniture
         pages = _without_furniture(pages, notes)
     notes["pages without text"] += sum(page.is_drawn and not page.lines for page in pages)
     if scans and not any(page.lines for page in pages):
@@ -123,18 +123,18 @@ def _pages(document: PdfDocument, notes: Counter[str]) -> Iterator[_Page]:
 
 
 def _page(page: PdfPage, index: int) -> _Page:
-    found = lines(page)
-    if may_have_tables(found):
-        found = with_tables(found, *rules(page))
-    found = with_aligned(in_reading_order(found))
-    has_table = any(line.rows for line in found)
-    few = sum(len(line.text) for line in found) < _FEW_CHARS and not has_table
+    page_lines = lines(page)
+    if may_have_tables(page_lines):
+        page_lines = with_tables(page_lines, *rules(page))
+    page_lines = with_aligned(in_reading_order(page_lines))
+    has_table = any(line.rows for line in page_lines)
+    is_sparse = sum(len(line.text) for line in page_lines) < _FEW_CHARS and not has_table
     return _Page(
         index,
         page.get_height(),
-        [replace(line, gaps=()) for line in found],
-        is_drawn=bool(found) or is_drawn(page),
-        is_picture=few and is_picture(page),
+        [replace(line, gaps=()) for line in page_lines],
+        is_drawn=bool(page_lines) or is_drawn(page),
+        is_picture=is_sparse and is_picture(page),
     )
 
 
@@ -157,10 +157,10 @@ def _by_ocr(document: PdfDocument, scans: Sequence[int]) -> Iterator[tuple[int, 
     for index in scans:
         page = document[index]
         try:
-            found = reader.read(picture(page))
+            recognised = reader.read(picture(page))
         finally:
             page.close()
-        yield index, with_aligned(in_reading_order(found))
+        yield index, with_aligned(in_reading_order(recognised))
 
 
 def _written(document: PdfDocument, pages: Sequence[_Page], notes: Counter[str]) -> ParsedText:

@@ -1,7 +1,4 @@
-"""Headers and footers: lines that come again at one place of several pages, page numbers in step.
-
-It knows nothing of how pages are read.
-"""
+"""Headers and footers: lines repeated at one place of several pages, and page numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ def furniture(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> Furn
     Lines of one text at one place count as such on three pages that follow each other or every
     other one; page numbers on two, as long as they grow with the pages.
     """
-    found: defaultdict[Key, list[tuple[int, int]]] = defaultdict(list)
+    positions: defaultdict[Key, list[tuple[int, int]]] = defaultdict(list)
     counters: set[Key] = set()
     for page, lines in enumerate(pages):
         for place in _candidates(lines, heights[page]):
@@ -48,37 +45,37 @@ def furniture(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> Furn
             for text, counts in _texts(lines[place].text, page):
                 for near in (at, at + 1):  # neighbours share one of two places
                     key = (text, near)
-                    found[key].append((page, place))
+                    positions[key].append((page, place))
                     if counts:
                         counters.add(key)
-    same = {
-        one
-        for key, group in found.items()
-        for one in _in_a_row(group, 2 if key in counters else _REPEATS)
+    repeated = {
+        position
+        for key, group in positions.items()
+        for position in _in_a_row(group, 2 if key in counters else _REPEATS)
     }
-    return frozenset(same - _in_text(pages, heights, same))
+    return frozenset(repeated - _in_text(pages, heights, repeated))
 
 
 def _in_text(
-    pages: Sequence[Sequence[Line]], heights: Sequence[float], same: set[tuple[int, int]]
+    pages: Sequence[Sequence[Line]], heights: Sequence[float], repeated: set[tuple[int, int]]
 ) -> set[tuple[int, int]]:
     """Give those lines that only begin or end a page's text: the next one stands close by them."""
-    kept: set[tuple[int, int]] = set()
+    in_text: set[tuple[int, int]] = set()
     # From the middle of the page outwards, so that a line's neighbour has been judged before it.
-    outwards = sorted(same, key=lambda at: abs(pages[at[0]][at[1]].middle - heights[at[0]] / 2))
+    outwards = sorted(repeated, key=lambda at: abs(pages[at[0]][at[1]].middle - heights[at[0]] / 2))
     for page, place in outwards:
         line = pages[page][place]
         inwards = -1 if line.middle > heights[page] / 2 else 1
-        for other, near in enumerate(pages[page]):
+        for neighbour, near in enumerate(pages[page]):
             step = inwards * (near.middle - line.middle)
             if (
                 line.height / 2 < step < _CLOSE * line.height
                 and abs(near.height - line.height) < 0.1 * line.height
                 and min(near.right, line.right) > max(near.left, line.left)
-                and ((page, other) not in same or (page, other) in kept)
+                and ((page, neighbour) not in repeated or (page, neighbour) in in_text)
             ):
-                kept.add((page, place))
-    return kept
+                in_text.add((page, place))
+    return in_text
 
 
 def _candidates(lines: Sequence[Line], height: float) -> list[int]:
@@ -115,10 +112,10 @@ def _texts(text: str, page: int) -> Iterator[tuple[str, bool]]:
     if not _NUMBER.fullmatch(plain):
         yield plain, False
     for number in list(_NUMBER.finditer(plain))[:4]:
-        rest = f"{plain[: number.start()]}\0{plain[number.end() :]}"
-        is_alone = len(rest) <= _MAX_COUNTER_CHARS and bool(_ALONE.fullmatch(rest))
-        if is_alone or not _NUMBERED.fullmatch(rest):
-            yield f"{rest}\0{int(number.group()) - page}", is_alone
+        masked = f"{plain[: number.start()]}\0{plain[number.end() :]}"
+        is_alone = len(masked) <= _MAX_COUNTER_CHARS and bool(_ALONE.fullmatch(masked))
+        if is_alone or not _NUMBERED.fullmatch(masked):
+            yield f"{masked}\0{int(number.group()) - page}", is_alone
     if plain and plain.isascii() and plain.isalpha() and _ROMAN.fullmatch(plain):
         yield f"\0i{_roman(plain) - page}", True
 
@@ -134,11 +131,11 @@ def _roman(text: str) -> int:
 def _in_a_row(group: Sequence[tuple[int, int]], repeats: int) -> Iterator[tuple[int, int]]:
     """Give those of a group, in order of their pages, that have enough of their kind in reach."""
     run: list[tuple[int, int]] = []
-    for one in group:
-        if run and one[0] - run[-1][0] > _REACH:
+    for position in group:
+        if run and position[0] - run[-1][0] > _REACH:
             yield from run if _pages(run) >= repeats else ()
             run = []
-        run.append(one)
+        run.append(position)
     yield from run if _pages(run) >= repeats else ()
 
 

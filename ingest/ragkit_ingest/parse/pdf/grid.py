@@ -1,7 +1,4 @@
-"""The grids that ruling lines make: their columns, their rows, and which cells are one.
-
-It knows nothing of text.
-"""
+"""Grids of ruling lines: columns, rows and merged cells."""
 
 from __future__ import annotations
 
@@ -84,11 +81,11 @@ def _root(parent: list[int], place: int) -> int:
 
 def _places(values: list[float]) -> list[float]:
     """Order places and drop those near the one before."""
-    kept: list[float] = []
+    distinct: list[float] = []
     for value in sorted(values):
-        if not kept or value - kept[-1] > _NEAR:
-            kept.append(value)
-    return kept
+        if not distinct or value - distinct[-1] > _NEAR:
+            distinct.append(value)
+    return distinct
 
 
 def _cells(
@@ -100,12 +97,12 @@ def _cells(
     for row in range(rows):
         middle = (ys[row] + ys[row + 1]) / 2
         for column in range(columns):
-            here = row * columns + column
+            cell = row * columns + column
             if column + 1 < columns and not _covers(upright, xs[column + 1], middle):
-                parent[_root(parent, here)] = _root(parent, here + 1)
+                parent[_root(parent, cell)] = _root(parent, cell + 1)
             centre = (xs[column] + xs[column + 1]) / 2
             if row + 1 < rows and not _covers(level, ys[row + 1], centre):
-                parent[_root(parent, here)] = _root(parent, here + columns)
+                parent[_root(parent, cell)] = _root(parent, cell + columns)
     return {
         (row, column): _root(parent, row * columns + column)
         for row in range(rows)

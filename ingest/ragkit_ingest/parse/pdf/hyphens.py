@@ -1,7 +1,4 @@
-"""Whether a hyphen at a line's end belongs to the word, told by the document's other words.
-
-It knows no dictionary and nothing of lines.
-"""
+"""Decide from a document's other words whether a hyphen at a line's end belongs to the word."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class Words:
             word.translate(_HYPHENS).casefold() for text in texts for word in _WORD.findall(text)
         )
 
-    def join(self, before: str, after: str) -> str:
+    def join(self, head: str, tail: str) -> str:
         """Join two lines of which the first ends with a hyphen.
 
         >>> Words(["a restored text"]).join("We re-", "stored it")
@@ -33,13 +30,13 @@ class Words:
         >>> Words(["a built-in level"]).join("The built-", "in clock")
         'The built-in clock'
         """
-        return (before if self._keeps(before[:-1], after) else before[:-1]) + after
+        return (head if self._keeps(head[:-1], tail) else head[:-1]) + tail
 
-    def _keeps(self, before: str, after: str) -> bool:
-        tail, head = _TAIL.search(before[-100:]), _HEAD.match(after[:100])
-        if not tail or not head or not head.group()[0].islower():
+    def _keeps(self, head: str, tail: str) -> bool:
+        start, end = _TAIL.search(head[-100:]), _HEAD.match(tail[:100])
+        if not start or not end or not end.group()[0].islower():
             return True  # a number, a name, a formula
-        first, second = tail.group().casefold(), head.group().casefold()
+        first, second = start.group().casefold(), end.group().casefold()
         if not first.isalpha():
             return True  # state-of-the-
         if f"{first}-{second}" in self._known:

@@ -1,7 +1,6 @@
 """The lines of a PDF page with their places, as pdfium reads them.
 
-Places are those of the page as it is shown, turned pages included. It knows nothing of paragraphs,
-columns or tables.
+Places are those of the page as it is shown, turned pages included.
 """
 
 from __future__ import annotations
@@ -141,10 +140,10 @@ class _Boxes:
         """Give (left, right, bottom, top) of one character, as the page is shown."""
         if not self._ask(self._handle, index, self._pointer):
             return 0.0, 0.0, 0.0, 0.0
-        found = self._rectangle
-        left, right, bottom, top = found.left, found.right, found.bottom, found.top
+        rectangle = self._rectangle
+        left, right, bottom, top = rectangle.left, rectangle.right, rectangle.bottom, rectangle.top
         return (
-            shown(self._turn, left, right, bottom, top)
+            turned_box(self._turn, left, right, bottom, top)
             if self._turn
             else (left, right, bottom, top)
         )
@@ -155,7 +154,7 @@ class _Boxes:
         return abs(math.remainder(angle, math.tau)) > _UPRIGHT
 
 
-def shown(turn: int, left: float, right: float, bottom: float, top: float) -> Box:
+def turned_box(turn: int, left: float, right: float, bottom: float, top: float) -> Box:
     """Turn a box by the page's own angle, clockwise; only differences of places mean something."""
     if turn == 90:
         return bottom, top, -right, -left
@@ -187,25 +186,28 @@ def _lines(text: str, start: int, end: int, boxes: _Boxes, is_broken: bool) -> l
             for at in _SPACE.finditer(body)
         ]
         return [replace(line, gaps=()) for line in _line(body, first, boxes, gaps, tail)]
-    found: list[Line] = []
+    lines: list[Line] = []
     gaps = []
     begin = 0
     for match in _SPACE.finditer(body):
         place = match.start()
-        before, after = boxes.at(first + place - 1), boxes.at(first + place + 1)
-        if _is_elsewhere(before, after):
-            found += _line(body[begin:place], first + begin, boxes, gaps, " ")
+        previous, following = boxes.at(first + place - 1), boxes.at(first + place + 1)
+        if _is_elsewhere(previous, following):
+            lines += _line(body[begin:place], first + begin, boxes, gaps, " ")
             begin, gaps = place + 1, []
         else:
-            gaps.append((before[1], after[0]))
-    return found + _line(body[begin:], first + begin, boxes, gaps, tail)
+            gaps.append((previous[1], following[0]))
+    return lines + _line(body[begin:], first + begin, boxes, gaps, tail)
 
 
-def _is_elsewhere(before: Box, after: Box) -> bool:
+def _is_elsewhere(previous: Box, following: Box) -> bool:
     """Say whether a word stands before the last one, or beside it and higher or lower."""
-    height = after[3] - after[2]
-    moved = abs(after[2] - before[2]) > _RAISED * height and after[0] - before[1] > height / 2
-    return moved or before[0] - after[0] > height
+    height = following[3] - following[2]
+    moved = (
+        abs(following[2] - previous[2]) > _RAISED * height
+        and following[0] - previous[1] > height / 2
+    )
+    return moved or previous[0] - following[0] > height
 
 
 def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) -> list[Line]:
@@ -233,10 +235,10 @@ def _line(body: str, first: int, boxes: _Boxes, gaps: Sequence[Gap], tail: str) 
 def usual_height(lines: Sequence[Line]) -> float:
     """Give the height that most of the text has; 0 where there is none."""
     total = sum(len(line.text) for line in lines)
-    seen = 0
+    chars = 0
     for line in sorted(lines, key=lambda line: line.height):
-        seen += len(line.text)
-        if 2 * seen >= total:
+        chars += len(line.text)
+        if 2 * chars >= total:
             return line.height
     return 0.0
 

@@ -1,7 +1,4 @@
-"""What a PDF says of itself: its dates in ISO 8601, its pages' labels, its outline.
-
-It knows nothing of text.
-"""
+"""Metadata of a PDF: dates in ISO 8601, page labels, outline."""
 
 from __future__ import annotations
 
@@ -26,13 +23,13 @@ _DATE = re.compile(
 
 def metadata(document: PdfDocument) -> dict[str, str]:
     """Give the author and the dates, as far as the document has them."""
-    given = document.get_metadata_dict(skip_empty=True)
-    found = {
-        "author": " ".join(given.get("Author", "").split())[:_MAX_AUTHOR_CHARS],
-        "created": date(given.get("CreationDate", "")),
-        "modified": date(given.get("ModDate", "")),
+    properties = document.get_metadata_dict(skip_empty=True)
+    metadata_ = {
+        "author": " ".join(properties.get("Author", "").split())[:_MAX_AUTHOR_CHARS],
+        "created": date(properties.get("CreationDate", "")),
+        "modified": date(properties.get("ModDate", "")),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in metadata_.items() if value}
 
 
 def title(document: PdfDocument) -> str:
@@ -80,10 +77,10 @@ def label(document: PdfDocument, index: int) -> str:
 
 def outline(document: PdfDocument) -> dict[int, dict[str, int]]:
     """Give the outline's entries by page: the key of each title, and its level."""
-    found: dict[int, dict[str, int]] = {}
+    entries: dict[int, dict[str, int]] = {}
     for place, name, level in _entries(document):
-        found.setdefault(place, {})[name] = level
-    return found
+        entries.setdefault(place, {})[name] = level
+    return entries
 
 
 def _entries(document: PdfDocument) -> Iterator[tuple[int, str, int]]:

@@ -1,7 +1,6 @@
 """Join a page's lines to paragraphs by where they begin and end.
 
-A line goes on in the next one unless that one's first word would still have had room in it. It
-knows nothing of pdfium.
+A line goes on in the next one unless that one's first word would still have had room in it.
 """
 
 from __future__ import annotations
@@ -98,10 +97,10 @@ def _joined(block: Sequence[Line], spaced: bool, words: Words) -> Iterator[str]:
         return
     left, right = min(line.left for line in block), max(line.right for line in block)
     text = block[0].text
-    for before, line in pairwise(block):
-        if before.has_gap and line.has_gap:
+    for previous, line in pairwise(block):
+        if previous.has_gap and line.has_gap:
             text = f"{text.rstrip()}\n{line.text}"
-        elif _ends(before, line, left, right):
+        elif _ends(previous, line, left, right):
             yield text.strip()
             text = line.text
         else:
@@ -109,18 +108,18 @@ def _joined(block: Sequence[Line], spaced: bool, words: Words) -> Iterator[str]:
     yield text.strip()
 
 
-def _ends(before: Line, line: Line, left: float, right: float) -> bool:
+def _ends(previous: Line, line: Line, left: float, right: float) -> bool:
     """Say whether a paragraph ends with a line, seeing the next one and the block's edges."""
-    if before.is_broken:
+    if previous.is_broken:
         return False
-    if before.has_gap != line.has_gap or ITEM.match(line.text):
+    if previous.has_gap != line.has_gap or ITEM.match(line.text):
         return True
-    height = max(before.height, 0.1)
-    is_indented = line.left > left + _INDENT * height and before.left <= left + _SLACK * height
-    had_room = right - before.right > _first_word(line) + _SLACK * height
+    height = max(previous.height, 0.1)
+    is_indented = line.left > left + _INDENT * height and previous.left <= left + _SLACK * height
+    had_room = right - previous.right > _first_word(line) + _SLACK * height
     # From right to left a line's end is its left edge.
-    if is_right_to_left(before.text):
-        return before.left - left > _first_word(line) + _SLACK * height
+    if is_right_to_left(previous.text):
+        return previous.left - left > _first_word(line) + _SLACK * height
     return is_indented or had_room
 
 
@@ -134,8 +133,8 @@ def _first_word(line: Line) -> float:
 
 def _usual_step(lines: Sequence[Line]) -> float:
     drops = [
-        before.bottom - line.bottom
-        for before, line in pairwise(lines)
-        if 0 < before.bottom - line.bottom < 4 * max(before.height, 0.1)
+        previous.bottom - line.bottom
+        for previous, line in pairwise(lines)
+        if 0 < previous.bottom - line.bottom < 4 * max(previous.height, 0.1)
     ]
     return median(drops) if drops else 0.0

@@ -1,6 +1,6 @@
-"""The straight lines drawn on a PDF page, upright and level: what rules a table.
+"""The horizontal and vertical lines drawn on a PDF page, which rule tables.
 
-Thin rectangles count as lines, outlined ones as four. It knows nothing of text.
+Thin rectangles count as lines, outlined ones as four.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit_ingest.parse.pdf.lines import Box, shown
+from ragkit_ingest.parse.pdf.lines import Box, turned_box
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
@@ -42,7 +42,7 @@ def rules(page: PdfPage) -> tuple[list[Rule], list[Rule]]:
     upright: list[Rule] = []
     turn = page.get_rotation()
     for box in _boxes(page):
-        left, right, bottom, top = shown(turn, *box)
+        left, right, bottom, top = turned_box(turn, *box)
         if top - bottom <= _THIN and right - left >= _SHORT:
             level.append(Rule((bottom + top) / 2, left, right))
         elif right - left <= _THIN and top - bottom >= _SHORT:
@@ -61,19 +61,19 @@ def _boxes(page: PdfPage) -> Iterator[Box]:
     left, bottom, right, top = bounds
     pointers = [ctypes.byref(value) for value in bounds]
     for index in range(min(raw.FPDFPage_CountObjects(handle), _MAX_OBJECTS)):
-        found = raw.FPDFPage_GetObject(handle, index)
-        if raw.FPDFPageObj_GetType(found) != raw.FPDF_PAGEOBJ_PATH:
+        page_object = raw.FPDFPage_GetObject(handle, index)
+        if raw.FPDFPageObj_GetType(page_object) != raw.FPDF_PAGEOBJ_PATH:
             continue
         paths += 1
         if paths > _MAX_PATHS:
             return
-        if not raw.FPDFPageObj_GetBounds(found, *pointers):
+        if not raw.FPDFPageObj_GetBounds(page_object, *pointers):
             continue
         box = (left.value, right.value, bottom.value, top.value)
         if min(box[1] - box[0], box[3] - box[2]) <= _THIN:
             yield box
-        elif _is_outlined(found):
-            yield from _sides(found)
+        elif _is_outlined(page_object):
+            yield from _sides(page_object)
 
 
 def _is_outlined(path: object) -> bool:
@@ -112,19 +112,19 @@ def _sides(path: object) -> Iterator[Box]:
             yield _box(at, begin)
 
 
-def _box(one: tuple[float, float], other: tuple[float, float]) -> Box:
+def _box(first: tuple[float, float], second: tuple[float, float]) -> Box:
     return (
-        min(one[0], other[0]),
-        max(one[0], other[0]),
-        min(one[1], other[1]),
-        max(one[1], other[1]),
+        min(first[0], second[0]),
+        max(first[0], second[0]),
+        min(first[1], second[1]),
+        max(first[1], second[1]),
     )
 
 
-def _joined(found: list[Rule]) -> list[Rule]:
+def _joined(fragments: list[Rule]) -> list[Rule]:
     """Join lines at one place that touch or continue each other."""
     places: list[list[Rule]] = []
-    for rule in sorted(found, key=lambda rule: rule.at):
+    for rule in sorted(fragments, key=lambda rule: rule.at):
         if places and rule.at - places[-1][0].at <= _NEAR:
             places[-1].append(rule)
         else:

@@ -1,7 +1,4 @@
-"""Pages that are pictures: noticed, and made pictures again for OCR to read.
-
-It knows nothing of how OCR works.
-"""
+"""Recognise pages that are pictures, and render them for OCR."""
 
 from __future__ import annotations
 
@@ -31,24 +28,24 @@ def is_picture(page: PdfPage) -> bool:
     width, height = page.get_size()
     covered = 0.0
     for index in range(min(raw.FPDFPage_CountObjects(page.raw), _MAX_OBJECTS)):
-        found = raw.FPDFPage_GetObject(page.raw, index)
-        kind = raw.FPDFPageObj_GetType(found)
+        page_object = raw.FPDFPage_GetObject(page.raw, index)
+        kind = raw.FPDFPageObj_GetType(page_object)
         if kind == raw.FPDF_PAGEOBJ_FORM:
             return True  # what is in it is not looked into
         if kind == raw.FPDF_PAGEOBJ_IMAGE:
-            covered += _area(found)
+            covered += _area(page_object)
     if not width * height > 0:
         raise PdfiumError("a page without a size")
     return bool(covered >= _WHOLE * width * height)
 
 
-def _area(found: object) -> float:
+def _area(page_object: object) -> float:
     import ctypes
 
     from pypdfium2 import raw
 
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    if not raw.FPDFPageObj_GetBounds(found, *map(ctypes.byref, (left, bottom, right, top))):
+    if not raw.FPDFPageObj_GetBounds(page_object, *map(ctypes.byref, (left, bottom, right, top))):
         return 0.0
     return float(max(right.value - left.value, 0) * max(top.value - bottom.value, 0))
 

@@ -1,6 +1,6 @@
 """Tables on a PDF page: text in a grid of ruling lines becomes rows of cells.
 
-What is not surely a table stays lines. It knows nothing of how lines and rules are read.
+What is not surely a table stays lines.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ Cell = list[Line]
 
 def may_have_tables(lines: Sequence[Line]) -> bool:
     """Say whether there are rows with something beside something, before rules are looked for."""
-    beside = 0
+    parallel = 0
     ordered = sorted(lines, key=lambda line: line.middle)
     for below, line in pairwise(ordered):
         is_beside = line.middle - below.middle <= _BASELINE * line.height
-        beside += is_beside or any(right - left > line.height / 2 for left, right in line.gaps)
-    return beside >= 2
+        parallel += is_beside or any(right - left > line.height / 2 for left, right in line.gaps)
+    return parallel >= 2
 
 
 def with_tables(
     lines: Sequence[Line], level: Sequence[Rule], upright: Sequence[Rule]
 ) -> list[Line]:
     """Put a table in the place of the lines that stand in each grid."""
-    left = list(lines)
+    remaining = list(lines)
     for grid in grids(level, upright):
-        left = _with_table(left, grid)
-    return left
+        remaining = _with_table(remaining, grid)
+    return remaining
 
 
 def _with_table(lines: list[Line], grid: Grid) -> list[Line]:
@@ -79,11 +79,11 @@ def _parts(line: Line, grid: Grid) -> list[Line]:
 
 def _widths(grid: Grid) -> dict[int, tuple[int, int]]:
     """Give the first and the last column of each cell."""
-    found: dict[int, tuple[int, int]] = {}
+    widths: dict[int, tuple[int, int]] = {}
     for (_, column), number in grid.cell.items():
-        first, last = found.get(number, (column, column))
-        found[number] = min(first, column), max(last, column)
-    return found
+        first, last = widths.get(number, (column, column))
+        widths[number] = min(first, column), max(last, column)
+    return widths
 
 
 def _fits(part: Line, columns: tuple[int, int], grid: Grid) -> bool:
@@ -101,8 +101,8 @@ def _is_table(cells: dict[int, Cell], grid: Grid) -> bool:
         if number in cells:
             rows.setdefault(row, set()).add(number)
             columns.setdefault(column, set()).add(number)
-    full_rows = sum(len(found) >= 2 for found in rows.values())
-    return full_rows >= 2 and sum(len(found) >= 2 for found in columns.values()) >= 2
+    full_rows = sum(len(filled) >= 2 for filled in rows.values())
+    return full_rows >= 2 and sum(len(filled) >= 2 for filled in columns.values()) >= 2
 
 
 def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:
@@ -110,14 +110,14 @@ def _rows(cells: dict[int, Cell], grid: Grid) -> tuple[tuple[str, ...], ...]:
     read by itself."""
     rows: list[tuple[str, ...]] = []
     for row in range(grid.rows):
-        found = [cells.get(grid.cell[row, column], []) for column in range(grid.columns)]
-        if not any(found):
+        cells_of_row = [cells.get(grid.cell[row, column], []) for column in range(grid.columns)]
+        if not any(cells_of_row):
             continue
-        heights = _parallel(found)
+        heights = _parallel(cells_of_row)
         for at in range(max(len(heights), 1)):
-            rows.append(tuple(_text(cell, heights, at) for cell in found))
-    kept = [place for place in range(grid.columns) if any(row[place] for row in rows)]
-    return tuple(tuple(row[place] for place in kept) for row in rows)
+            rows.append(tuple(_text(cell, heights, at) for cell in cells_of_row))
+    filled = [place for place in range(grid.columns) if any(row[place] for row in rows)]
+    return tuple(tuple(row[place] for place in filled) for row in rows)
 
 
 def _parallel(cells: list[Cell]) -> list[float]:
@@ -129,8 +129,8 @@ def _parallel(cells: list[Cell]) -> list[float]:
     filled = sum(map(bool, cells))
     if not counts or len(counts) < max(_MIN_PARALLEL, filled / 2) or len(set(counts)) > 1:
         return []
-    found = [line.text for cell in cells if len(cell) > 1 for line in cell]
-    if 2 * sum(any(char.isdigit() for char in text) for text in found) < len(found):
+    texts = [line.text for cell in cells if len(cell) > 1 for line in cell]
+    if 2 * sum(any(char.isdigit() for char in text) for text in texts) < len(texts):
         return []  # words are rather one cell's text
     first = next(cell for cell in cells if len(cell) > 1)
     heights = [line.middle for line in first]

@@ -1,7 +1,4 @@
-"""Write a page's lines to a builder: tables, headings that the outline names, paragraphs.
-
-It knows nothing of where the lines come from.
-"""
+"""Write a page's lines to a builder: tables, headings of the outline, paragraphs."""
 
 from __future__ import annotations
 

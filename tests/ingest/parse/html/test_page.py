@@ -225,8 +225,8 @@ def test_what_stands_in_an_article_stays() -> None:
 )
 def test_a_page_without_a_frame_to_be_told_stays_whole(page: str) -> None:
     parsed = parse(page)
-    whole = parse_part(page.encode(), ParseOptions())
-    assert parsed.text == whole.text
+    part = parse_part(page.encode(), ParseOptions())
+    assert parsed.text == part.text
     assert parsed.notes == {}
 
 

@@ -115,9 +115,9 @@ def test_subjects_split_in_the_middle_of_a_character() -> None:
 
 
 def test_html_only_where_no_plain_text_says_it() -> None:
-    both = mail("Plain words.")
-    both.add_alternative("<p>HTML <b>words</b>.</p>", subtype="html")
-    assert parse(both.as_bytes()).text.endswith("\n\nPlain words.\n")
+    message = mail("Plain words.")
+    message.add_alternative("<p>HTML <b>words</b>.</p>", subtype="html")
+    assert parse(message.as_bytes()).text.endswith("\n\nPlain words.\n")
     stub = mail("Your program cannot show HTML.")
     stub.add_alternative("<h2>Offer</h2><p>价格 <b>12</b></p>", subtype="html")
     assert parse(stub.as_bytes()).text.endswith("\n\n## Offer\n\n价格 12\n")
@@ -150,16 +150,16 @@ def test_attachments_and_pictures() -> None:
     message.add_attachment(b"jpg", "image", "jpeg", filename="photo.jpg")
     message.add_attachment(inner)
     data = message.as_bytes()
-    found = members_of(data, ".eml")
-    assert [name for name, _ in found] == [
+    members = members_of(data, ".eml")
+    assert [name for name, _ in members] == [
         "报价 单.csv",
         "a.pdf",
         "a (2).pdf",
         "photo.jpg",
         "Old: news-views.eml",
     ]
-    assert dict(found)["报价 单.csv"] == "表 1".encode()
-    assert parse(found[-1][1]).text == "# Old: news/views\n\nFrom: x@example.org\n\ninner text\n"
+    assert dict(members)["报价 单.csv"] == "表 1".encode()
+    assert parse(members[-1][1]).text == "# Old: news/views\n\nFrom: x@example.org\n\ninner text\n"
     parsed = parse(data)
     assert parsed.notes == {"inline images": 1}
     names = "报价 单.csv, a.pdf, a (2).pdf, photo.jpg, Old: news-views.eml"
@@ -218,10 +218,10 @@ def test_what_is_no_readable_mail() -> None:
 def test_truncation_loses_only_what_is_cut_off() -> None:
     message = mail("All of it. " * 10)
     message.add_attachment(b"x" * 500, "application", "octet-stream", filename="a.bin")
-    whole = message.as_bytes()
-    for size in range(250, len(whole), 97):
-        assert parse(whole[:size]).metadata["from"] == "李伟 <li@example.cn>"
-        members_of(whole[:size], ".eml")
+    data = message.as_bytes()
+    for size in range(250, len(data), 97):
+        assert parse(data[:size]).metadata["from"] == "李伟 <li@example.cn>"
+        members_of(data[:size], ".eml")
 
 
 def test_headers_that_exhaust_a_parser() -> None:
@@ -258,8 +258,8 @@ def test_outlook_files_cut_or_foreign() -> None:
     data = (SAMPLES / "msg_simple.msg").read_bytes()
     assert parse_bytes(data, ".msg").metadata["created"] == "2026-05-20T10:30:00+00:00"
     assert reason(b"hello", ".msg") == "not an Outlook message: it is no compound file"
-    said = {reason(data[:size], ".msg") for size in (8, 100, 511)}
-    assert said == {"truncated or damaged Outlook message"}
+    reasons = {reason(data[:size], ".msg") for size in (8, 100, 511)}
+    assert reasons == {"truncated or damaged Outlook message"}
 
 
 class Streams:
@@ -323,8 +323,8 @@ def test_an_outlook_message_with_attachments(monkeypatch: pytest.MonkeyPatch) ->
         "Attachments: 表.csv, Old mail.eml\n\n价格 12\n"
     )
     assert parsed.notes == {"inline images": 1}
-    found = members_of(b"x", ".msg")
-    assert found[0] == ("表.csv", b"1,2")
-    assert found[1][0] == "Old mail.eml"
-    assert parse(found[1][1]).text == "# Old mail\n\nold text\n"
-    assert len(found) == 2
+    members = members_of(b"x", ".msg")
+    assert members[0] == ("表.csv", b"1,2")
+    assert members[1][0] == "Old mail.eml"
+    assert parse(members[1][1]).text == "# Old mail\n\nold text\n"
+    assert len(members) == 2

@@ -91,15 +91,15 @@ def test_entities_of_its_own_are_refused(encoding: str, tmp_path: Path) -> None:
         f'<!ENTITY % b SYSTEM "{canary.as_uri()}"> %b;',
     ):
         text = f'<?xml version="1.0"?><!DOCTYPE d [{declared}]><d>&b;</d>'
-        said = reason(text.encode(encoding))
-        assert said == "a DOCTYPE that declares entities, which are never expanded"
+        message = reason(text.encode(encoding))
+        assert message == "a DOCTYPE that declares entities, which are never expanded"
 
 
 def test_an_external_type_and_inclusions_are_not_read(tmp_path: Path) -> None:
     canary = tmp_path / "canary.dtd"
     canary.write_text('<!ENTITY sang "canary">', encoding="utf-8")
-    said = reason(f'<!DOCTYPE d SYSTEM "{canary.as_uri()}"><d>&sang;</d>'.encode())
-    assert "empty" in said or "damaged" in said
+    message = reason(f'<!DOCTYPE d SYSTEM "{canary.as_uri()}"><d>&sang;</d>'.encode())
+    assert "empty" in message or "damaged" in message
     include = '<d xmlns:xi="http://www.w3.org/2001/XInclude"><t>x</t><xi:include href="{}"/></d>'
     assert "canary" not in parse(include.format(canary.as_uri())).text.replace(str(canary), "")
 

@@ -27,8 +27,8 @@ def numbering(*levels: tuple[str, str], start: int = 1, restart: str = "") -> Nu
 
 def test_a_deeper_level_begins_anew_after_a_higher_one() -> None:
     lists = numbering(("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "%1.%2(%3)"))
-    shown = [lists.label("1", level) for level in (0, 1, 1, 2, 2, 1, 2, 0, 1, 2)]
-    assert shown == [
+    labels = [lists.label("1", level) for level in (0, 1, 1, 2, 2, 1, 2, 0, 1, 2)]
+    assert labels == [
         *("1.", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.3", "1.3(a)"),
         *("2.", "2.1", "2.1(a)"),
     ]
@@ -41,13 +41,13 @@ def test_a_level_without_its_higher_one_shows_where_that_would_begin() -> None:
 def test_lists_of_one_kind_count_on_unless_one_restarts() -> None:
     lists = numbering(("decimal", "%1."))
     assert [lists.label(name, 0) for name in "1122"] == ["1.", "2.", "3.", "4."]
-    again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride>'
-    lists = numbering(("decimal", "%1."), restart=again)
+    restart = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride>'
+    lists = numbering(("decimal", "%1."), restart=restart)
     assert [lists.label(name, 0) for name in "1122"] == ["1.", "2.", "7.", "8."]
 
 
 @pytest.mark.parametrize(
-    ("form", "shown"),
+    ("form", "expected"),
     [
         ("upperRoman", "I II III IV V VI VII VIII IX X"),
         ("lowerLetter", "a b c d e f g h i j"),
@@ -56,9 +56,9 @@ def test_lists_of_one_kind_count_on_unless_one_restarts() -> None:
         ("unheardOf", "1 2 3 4 5 6 7 8 9 10"),
     ],
 )
-def test_formats(form: str, shown: str) -> None:
+def test_formats(form: str, expected: str) -> None:
     lists = numbering((form, "%1"))
-    assert [lists.label("1", 0) for _ in range(10)] == shown.split()
+    assert [lists.label("1", 0) for _ in range(10)] == expected.split()
 
 
 def test_after_z_comes_aa_and_tens_are_said_in_chinese() -> None:

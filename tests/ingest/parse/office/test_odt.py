@@ -205,9 +205,9 @@ def test_hostile_files() -> None:
     assert parse(document(deep)).text == "deep\n"
     assert reason(document("<text:span>" * 300 + "</text:span>" * 300)).startswith("damaged XML")
     assert reason(b"hello") == "not really a zip archive, which its format is made of"
-    whole = document("<text:p>x</text:p>")
-    for size in range(10, len(whole), 97):
-        assert reason(whole[:size]) == (
+    data = document("<text:p>x</text:p>")
+    for size in range(10, len(data), 97):
+        assert reason(data[:size]) == (
             "truncated or damaged zip archive, which its format is made of"
         )
     empty = io.BytesIO()

@@ -171,16 +171,16 @@ def test_slides_are_pages() -> None:
     from pptx.util import Inches
 
     deck = pptx.Presentation()
-    one = deck.slides.add_slide(deck.slide_layouts[1])
-    one.shapes.title.text = "Radar\vgauge"
-    frame = one.placeholders[1].text_frame
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "Radar\vgauge"
+    frame = slide.placeholders[1].text_frame
     frame.text = "no contact"
     frame.add_paragraph().text = "two metres"
     frame.paragraphs[1].level = 1
-    group = one.shapes.add_group_shape()
+    group = slide.shapes.add_group_shape()
     box = group.shapes.add_textbox(0, 0, Inches(1), Inches(1))
     box.text_frame.text = "in a group"
-    one.notes_slide.notes_text_frame.text = "say hello"
+    slide.notes_slide.notes_text_frame.text = "say hello"
     deck.slides.add_slide(deck.slide_layouts[6])
     three = deck.slides.add_slide(deck.slide_layouts[5])
     three.shapes.title.text = "销售"
@@ -218,8 +218,8 @@ def test_sheets_are_pages_and_regions_tables() -> None:
     sheet["B10"] = "=1+1"
     sheet["B2"].comment = Comment("check", "Ann")
     book.create_sheet("空")
-    other = book.create_sheet("库存")
-    other["A1"], other["B1"] = "型号|甲", dt.time(8, 30)
+    second_sheet = book.create_sheet("库存")
+    second_sheet["A1"], second_sheet["B1"] = "型号|甲", dt.time(8, 30)
     parsed = parse(saved(book), ".xlsx")
     assert parsed.text == (
         "# Intervals\n\nService intervals\n\n"

@@ -28,16 +28,16 @@ def saved(document: Any) -> bytes:
 def with_parts(data: bytes, parts: dict[str, str]) -> bytes:
     """Add parts to an Office file; one whose name ends in .rels is added to the one there is."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
             if name in parts:
-                more = parts[name].encode()
-                content = content.replace(b"</Relationships>", more + b"</Relationships>")
-            new.writestr(name, content)
+                addition = parts[name].encode()
+                content = content.replace(b"</Relationships>", addition + b"</Relationships>")
+            target.writestr(name, content)
         for name, added in parts.items():
-            if name not in old.namelist():
-                new.writestr(name, added)
+            if name not in source.namelist():
+                target.writestr(name, added)
     return buffer.getvalue()
 
 
@@ -121,13 +121,13 @@ def test_comments_on_a_word_document() -> None:
     dropped = parse_bytes(commented(), ".docx", OPTIONS)
     assert dropped.text == "Pay in 14 days.\n\n| in a table |\n| - |\n\nEnd.\n"
     assert dropped.notes == {"comments": 2}
-    kept = parse_bytes(commented(), ".docx", KEEP)
-    lines = kept.text.split("\n\n")
+    parsed = parse_bytes(commented(), ".docx", KEEP)
+    lines = parsed.text.split("\n\n")
     assert lines[0] == "Pay in 14 days."
     assert lines[1].startswith("Comment (author: Ann, time: 20")
     assert lines[1].endswith("): Too short?")
     assert "in a table Comment (author: Bob" in lines[2]
-    assert kept.notes == {}
+    assert parsed.notes == {}
 
 
 def test_hidden_runs_are_counted() -> None:
@@ -171,10 +171,10 @@ def test_comments_on_slides(parts: dict[str, str], count: int) -> None:
     data = with_parts(saved(deck), {**parts, "ppt/slides/_rels/slide1.xml.rels": relation})
     dropped = parse_bytes(data, ".pptx", OPTIONS)
     assert (dropped.text, dropped.notes) == ("# Gauges\n", {"comments": count})
-    kept = parse_bytes(data, ".pptx", KEEP)
-    said = "\n\nComment (author: Ann, time: 2026-01-31T08:30:00): Which one?"
+    parsed = parse_bytes(data, ".pptx", KEEP)
+    comment = "\n\nComment (author: Ann, time: 2026-01-31T08:30:00): Which one?"
     reply = "\n\nComment (author: Ann): The left." if count == 2 else ""
-    assert (kept.text, kept.notes) == (f"# Gauges{said}{reply}\n", {})
+    assert (parsed.text, parsed.notes) == (f"# Gauges{comment}{reply}\n", {})
 
 
 def workbook() -> Any:
@@ -227,7 +227,7 @@ def test_rows_that_a_filter_or_a_fold_hides_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "form", "shown"),
+    ("value", "form", "expected"),
     [
         (0.125, "0.0%", "12.5%"),
         (0.5, "0%", "50%"),
@@ -244,13 +244,13 @@ def test_rows_that_a_filter_or_a_fold_hides_stay() -> None:
         (2, "@", "2"),
     ],
 )
-def test_numbers_keep_what_is_shown_around_them(value: float, form: str, shown: str) -> None:
+def test_numbers_keep_what_is_shown_around_them(value: float, form: str, expected: str) -> None:
     import openpyxl
 
     book = openpyxl.Workbook()
     cell = book.worksheets[0]["A1"]
     cell.value, cell.number_format = value, form
-    assert read(book).text == f"# Sheet\n\n{shown}\n"
+    assert read(book).text == f"# Sheet\n\n{expected}\n"
 
 
 @pytest.mark.skipif(not (DATA / "documents").is_dir(), reason="no test documents")
@@ -259,8 +259,8 @@ def test_comments_of_a_real_workbook_and_a_real_document() -> None:
     paper = (DATA / "documents/docx/docx_comments.docx").read_bytes()
     for data, suffix in ((book, ".xlsx"), (paper, ".docx")):
         dropped = parse_bytes(data, suffix, OPTIONS)
-        kept = parse_bytes(data, suffix, KEEP)
-        assert dropped.notes["comments"] == kept.text.count("Comment ") - dropped.text.count(
+        parsed = parse_bytes(data, suffix, KEEP)
+        assert dropped.notes["comments"] == parsed.text.count("Comment ") - dropped.text.count(
             "Comment "
         )
 

@@ -19,14 +19,17 @@ OPTIONS = ParseOptions(pdf_layout="docling")
 DATA = pdf([text(72, 400, "Some text.")], info="/Title (The manual) /Author (A. Writer)")
 
 
-def item(label: str, said: str, page: int = 1, **more: Any) -> tuple[SimpleNamespace, int]:
+def item(label: str, text: str, page: int = 1, **fields: Any) -> tuple[SimpleNamespace, int]:
     return SimpleNamespace(
-        label=SimpleNamespace(value=label), text=said, prov=[SimpleNamespace(page_no=page)], **more
+        label=SimpleNamespace(value=label),
+        text=text,
+        prov=[SimpleNamespace(page_no=page)],
+        **fields,
     ), 1
 
 
 def test_items_become_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = [[SimpleNamespace(text=said) for said in row] for row in (("a", "b"), ("1", "2"))]
+    cells = [[SimpleNamespace(text=text) for text in row] for row in (("a", "b"), ("1", "2"))]
     table = (
         SimpleNamespace(
             label=SimpleNamespace(value="table"),

@@ -32,12 +32,12 @@ def make_pdf(
     objects[font - 1] = b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>"
     kids: list[int] = []
     for lines in pages:
-        shown = "".join(
+        shows = "".join(
             f"1 0 0 1 72 {720 - LINE_STEP * n} Tm ({line}) Tj\n"
             for n, line in enumerate(lines)
             if line
         )
-        content = f"BT /F1 12 Tf {shown} ET"
+        content = f"BT /F1 12 Tf {shows} ET"
         stream = add(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
         kids.append(
             add(
@@ -117,11 +117,11 @@ def test_what_cannot_be_read_is_said(data: bytes, reason: str) -> None:
 
 
 def test_every_truncation_of_a_pdf_ends_in_text_or_a_reason() -> None:
-    whole = make_pdf([PAGE_ONE], outline="x")
+    data = make_pdf([PAGE_ONE], outline="x")
     outcomes: set[str] = set()
-    for size in range(0, len(whole), 37):
+    for size in range(0, len(data), 37):
         try:
-            outcomes.add(parse(whole[:size]).text[:10])
+            outcomes.add(parse(data[:size]).text[:10])
         except IngestError as error:
             outcomes.add(error.reason)
     assert outcomes <= {

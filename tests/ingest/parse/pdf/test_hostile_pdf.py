@@ -66,8 +66,8 @@ def test_a_bomb_ends_with_its_process_and_the_next_file_is_read() -> None:
             "parser ran out of memory (RAGKIT_PARSE_MEMORY_MB, 256 MB)",
             "parser used more than 10 s of CPU time (RAGKIT_PARSE_CPU_S)",
         }
-        after = pdf([text(72, 400, "The next file.")])
-        assert pool.submit(after, ".pdf").result().text == "The next file.\n"
+        next_file = pdf([text(72, 400, "The next file.")])
+        assert pool.submit(next_file, ".pdf").result().text == "The next file.\n"
 
 
 def test_page_labels_in_a_circle_cost_their_process_and_no_more() -> None:
@@ -77,8 +77,8 @@ def test_page_labels_in_a_circle_cost_their_process_and_no_more() -> None:
         assert caught.value.reason == (
             "parser crashed (signal 11): save the file anew with another program"
         )
-        after = pdf([text(72, 400, "The next file.")])
-        assert pool.submit(after, ".pdf").result().text == "The next file.\n"
+        next_file = pdf([text(72, 400, "The next file.")])
+        assert pool.submit(next_file, ".pdf").result().text == "The next file.\n"
 
 
 def test_a_picture_as_thin_as_a_line_is_not_enlarged() -> None:

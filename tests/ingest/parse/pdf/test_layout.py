@@ -135,12 +135,12 @@ def test_hyphens_at_line_ends() -> None:
         "2024 by Smith-",
         "Jones. The reconstruction has ended here, after all of it.",
     ]
-    said = " ".join(parse(pdf([column(72, 700, lines)])).text.split())
-    assert "so-called reconstruction of" in said
-    assert "is built-in as before" in said
-    assert "self-test of the state-of-the-art kind" in said
-    assert "2019-2024" in said.replace("- ", "-")
-    assert "Smith-Jones" in said.replace("- ", "-")
+    text = " ".join(parse(pdf([column(72, 700, lines)])).text.split())
+    assert "so-called reconstruction of" in text
+    assert "is built-in as before" in text
+    assert "self-test of the state-of-the-art kind" in text
+    assert "2019-2024" in text.replace("- ", "-")
+    assert "Smith-Jones" in text.replace("- ", "-")
 
 
 def test_a_ruled_table_with_wrapped_and_merged_cells() -> None:
