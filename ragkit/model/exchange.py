@@ -44,11 +44,11 @@ async def exchange(
                 raise StreamFaultError(
                     f"ignores max_tokens: its answer runs past {MAX_ANSWER_CHARS} characters; stop"
                     " it and see its log",
-                    again=False,
+                    is_transient=False,
                 )
     if reason in _NO_END:
         raise StreamFaultError(
-            "stopped in the middle of its answer: see its log, then ask again", again=True
+            "stopped in the middle of its answer: see its log, then ask again", is_transient=True
         )
     for part in thinking.end():
         yield part
