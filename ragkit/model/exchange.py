@@ -65,13 +65,13 @@ async def _chunks(
     client: AsyncOpenAI, server: ModelServer, body: dict[str, Any], prefix: str
 ) -> AsyncGenerator[ChatCompletionChunk, None]:
     """Yield the stream's chunks; a server that drips bytes is silent until a chunk is whole."""
-    known = {name: body[name] for name in ("model", "messages")}
+    fields = {name: body[name] for name in ("model", "messages")}
     async with asyncio.timeout(server.timeout_s):
         stream = await client.chat.completions.create(
-            **known,
+            **fields,
             stream=True,
             extra_headers={PREFIX_HEADER: prefix},
-            extra_body={name: value for name, value in body.items() if name not in known},
+            extra_body={name: value for name, value in body.items() if name not in fields},
         )
     async with stream:
         while True:

@@ -184,8 +184,8 @@ def check_visible(caller: Caller, name: str) -> None:
 
 def may_share(caller: Caller, owner: str | None) -> bool:
     """Tell whether a caller may know and say who reads what has this owner."""
-    own = owner is not None and owner in (caller.readers or ())
-    return caller.operator or "admin" in caller.scopes or own
+    is_owner = owner is not None and owner in (caller.readers or ())
+    return caller.operator or "admin" in caller.scopes or is_owner
 
 
 def _item(row: ListedCollection, caller: Caller) -> CollectionItem:

@@ -154,37 +154,37 @@ def list_conversations(
     ] = "",
 ) -> Listing[ConversationOut]:
     """List the caller's conversations that have an answer, the latest first."""
-    found = _mine(request, caller).page(
+    rows = _conversations(request, caller).page(
         limit + 1, after=_position(after), collections=caller.collections, search=search
     )
-    return listing(found, limit, _listed, _cursor)
+    return listing(rows, limit, _listed, _cursor)
 
 
 @router.get("/v1/conversations/{id}", responses=RESPONSES, summary="Read a conversation")
 def get_conversation(request: Request, caller: Reader, id: UUID) -> WholeConversation:
     """Return a conversation with its turns."""
-    stored, turns = _whole(request, caller, id)
+    stored, turns = _with_turns(request, caller, id)
     _note(request, caller, "conversation.read", stored)
     return copy_as(WholeConversation, stored, turns=[_turn(stored.id, turn) for turn in turns])
 
 
 @router.patch("/v1/conversations/{id}", responses=RESPONSES, summary="Rename a conversation")
 def rename_conversation(
-    request: Request, caller: Reader, id: UUID, wanted: Renamed
+    request: Request, caller: Reader, id: UUID, renamed: Renamed
 ) -> ConversationOut:
     """Give a conversation another title; its place in the list stays."""
-    mine = _mine(request, caller)
-    _seen(mine, caller, id)
-    mine.rename(id, wanted.title)
-    return _listed(mine.get(id))
+    conversations = _conversations(request, caller)
+    _visible(conversations, caller, id)
+    conversations.rename(id, renamed.title)
+    return _listed(conversations.get(id))
 
 
 @router.delete("/v1/conversations/{id}", responses=RESPONSES, summary="Delete a conversation")
 def delete_conversation(request: Request, caller: Reader, id: UUID) -> DeletedConversation:
     """Delete a conversation with its questions, answers and citations."""
-    mine = _mine(request, caller)
-    _note(request, caller, "conversation.delete", _seen(mine, caller, id))
-    mine.delete(id)
+    conversations = _conversations(request, caller)
+    _note(request, caller, "conversation.delete", _visible(conversations, caller, id))
+    conversations.delete(id)
     return DeletedConversation(id=id)
 
 
@@ -213,7 +213,7 @@ def export_conversation(
     request: Request, caller: Reader, id: UUID, format: Format = Format.json
 ) -> Response:
     """Return everything of a conversation as JSON, or for people as Markdown."""
-    stored, turns = _whole(request, caller, id)
+    stored, turns = _with_turns(request, caller, id)
     _note(request, caller, "conversation.export", stored)
     ending = "md" if format is Format.markdown else "json"
     headers = {"content-disposition": f'attachment; filename="conversation-{id}.{ending}"'}
@@ -228,24 +228,24 @@ def _note(request: Request, caller: Caller, action: str, stored: StoredConversat
     audit.note(state, request.scope, caller, action, collection=stored.collection)
 
 
-def _mine(request: Request, caller: Caller) -> Conversations:
+def _conversations(request: Request, caller: Caller) -> Conversations:
     services: Services = request.app.state.ragkit.services
     return services.library.conversations(caller)
 
 
-def _seen(mine: Conversations, caller: Caller, id: UUID) -> StoredConversation:
+def _visible(conversations: Conversations, caller: Caller, id: UUID) -> StoredConversation:
     """Return a conversation that is there for the caller. Raises NotFoundError."""
-    stored = mine.get(id)
+    stored = conversations.get(id)
     if not caller.may_see(stored.collection):
         raise missing(str(id))
     return stored
 
 
-def _whole(
+def _with_turns(
     request: Request, caller: Caller, id: UUID
 ) -> tuple[StoredConversation, tuple[StoredTurn, ...]]:
-    mine = _mine(request, caller)
-    return _seen(mine, caller, id), tuple(mine.turns(id))
+    conversations = _conversations(request, caller)
+    return _visible(conversations, caller, id), tuple(conversations.turns(id))
 
 
 def _listed(stored: StoredConversation) -> ConversationOut:

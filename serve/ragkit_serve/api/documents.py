@@ -165,9 +165,9 @@ def get_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> DocumentItem:
     """Return one document without its text."""
-    found = visible(request, caller, id)
-    _note(request, caller, "read", found)
-    return item(found, caller)
+    document = visible(request, caller, id)
+    _note(request, caller, "read", document)
+    return item(document, caller)
 
 
 @router.delete(
@@ -175,10 +175,10 @@ def get_document(
 )
 def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
     """Delete a document, its chunks and its file."""
-    found = visible(request, caller, id)
-    _note(request, caller, "delete", found)
+    document = visible(request, caller, id)
+    _note(request, caller, "delete", document)
     store = request.app.state.services.library.store(caller)
-    store.delete_document(found.collection, id)
+    store.delete_document(document.collection, id)
 
 
 @router.put(
@@ -193,9 +193,9 @@ async def replace_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
 ) -> Listing[JobItem]:
     """Keep a file and open the job that makes it the document's next version."""
-    found = await in_turn(request, caller, lambda: visible(request, caller, id))
-    _note(request, caller, "upload", found)
-    return await keep_files(request, caller, found.collection, key, document=id)
+    target = await in_turn(request, caller, lambda: visible(request, caller, id))
+    _note(request, caller, "upload", target)
+    return await keep_files(request, caller, target.collection, key, document=id)
 
 
 @router.get(
@@ -222,8 +222,8 @@ def download(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> StreamingResponse:
     """Send the uploaded file; 404 for a document that was read from a path."""
-    found = visible(request, caller, id)
-    _note(request, caller, "download", found)
+    document = visible(request, caller, id)
+    _note(request, caller, "download", document)
     pool = request.app.state.services.database.pool
     sources = Sources(pool, caller.tenant, caller.readers)
     source = sources.of_document(id)
@@ -276,10 +276,10 @@ def _range(start: int | None, end: int | None, around: int | None) -> tuple[int,
     return first, end - first
 
 
-def _note(request: Request, caller: Caller, action: str, found: ListedDocument) -> None:
+def _note(request: Request, caller: Caller, action: str, document: ListedDocument) -> None:
     """Write down what a caller does with a document."""
-    state, collection = request.app.state.ragkit, found.collection
-    audit.note(state, request.scope, caller, action, collection=collection, document=found.id)
+    state, collection = request.app.state.ragkit, document.collection
+    audit.note(state, request.scope, caller, action, collection=collection, document=document.id)
 
 
 def _prepare(request: Request, caller: Caller, name: str) -> None:
@@ -296,10 +296,10 @@ def _browser(request: Request, caller: Caller) -> Browser:
 
 def visible(request: Request, caller: Caller, id: int) -> ListedDocument:
     """Look a document up; one that the caller may not see is not there."""
-    found = _browser(request, caller).document(id)
-    if not caller.may_see(found.collection):
+    document = _browser(request, caller).document(id)
+    if not caller.may_see(document.collection):
         raise NotFoundError(f"There is no document {id}.")
-    return found
+    return document
 
 
 def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:

@@ -85,10 +85,10 @@ class DeletedRating(BaseModel):
 
 
 @router.post("/v1/feedback", responses=RESPONSES, summary="Rate an answer")
-def rate(request: Request, caller: Reader, new: NewRating) -> RatingOut:
+def rate(request: Request, caller: Reader, rating: NewRating) -> RatingOut:
     """Rate one's own answer up or down; a second rating takes the first one's place."""
     rated = _feedback(request, caller).rate(
-        new.answer_id, new.rating, new.comment, collections=caller.collections
+        rating.answer_id, rating.rating, rating.comment, collections=caller.collections
     )
     return _item(rated)
 
@@ -102,11 +102,11 @@ def list_feedback(
     rating: RatingQuery = None,
 ) -> Listing[RatingOut]:
     """List everybody's ratings of answers from the collections that the caller may see."""
-    found = _feedback(request, caller).page(
+    rows = _feedback(request, caller).page(
         limit + 1, after=after, rating=rating, collections=caller.collections
     )
     audit.note(_state(request), request.scope, caller, "feedback.list")
-    return listing(found, limit, _item, lambda rated: rated.id)
+    return listing(rows, limit, _item, lambda rated: rated.id)
 
 
 @router.get(

@@ -78,25 +78,25 @@ class FoundList(BaseModel):
 
 @router.post("/v1/search", responses=RESPONSES, response_model=FoundList, summary="Find passages")
 async def search(
-    request: Request, asked: SearchRequest, caller: Annotated[Caller, needs("read")]
+    request: Request, body: SearchRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Find the passages of a collection that fit a query best."""
-    return await admitted(request, caller, lambda: _found(request, asked, caller))
+    return await admitted(request, caller, lambda: _search(request, body, caller))
 
 
-def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, Any]:
+def _search(request: Request, body: SearchRequest, caller: Caller) -> dict[str, Any]:
     state = request.app.state.ragkit
-    kb = state.services.library.open(caller, asked.collection)
-    audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
-    adapted = kb.adapted(where=asked.filter, as_of=asked.as_of)
-    found = adapted.find(asked.query, k=asked.k, mode=asked.mode)
+    kb = state.services.library.open(caller, body.collection)
+    audit.note(state, request.scope, caller, "search", collection=kb.collection, text=body.query)
+    adapted = kb.adapted(where=body.filter, as_of=body.as_of)
+    result = adapted.find(body.query, k=body.k, mode=body.mode)
     answer: dict[str, Any] = {
         "object": "list",
         "data": [
-            hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in found.hits
+            hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in result.hits
         ],
-        "timings": to_json(found.timings, digits=6),
+        "timings": to_json(result.timings, digits=6),
     }
-    if asked.trace:
-        answer["trace"] = [stage_json(stage) for stage in found.stages]
+    if body.trace:
+        answer["trace"] = [stage_json(stage) for stage in result.stages]
     return answer
