@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Final
 
-_QUIET: Final = ("httpx", "httpcore", "aiohttp", "openai", "uvicorn", "psycopg", "torch")
+_QUIET: Final = ("httpx", "httpx2", "httpcore", "aiohttp", "openai", "uvicorn", "psycopg", "torch")
 
 
 class JsonLines(logging.Formatter):

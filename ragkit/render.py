@@ -3,15 +3,15 @@
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import typer
 
 from ragkit import outputs
 from ragkit.errors import IncompleteAnswerError
+from ragkit.json_values import to_json
 from ragkit.text.plain import cells, list_text
-from ragkit.types import Answer, Hit, Stage
+from ragkit.types import Answer, Claim, Hit, Stage
 
 print_json = outputs.print_json
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -40,73 +40,35 @@ def readable(quote: str) -> str:
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
-    return {
-        "document": hit.document,
-        "uri": hit.uri,
-        "title": hit.title,
-        "page": hit.page,
-        "start": hit.start,
-        "end": hit.end,
-        "text": hit.text,
-        "score": round(hit.score, 6),
-        "scores": {leg: round(score, 6) for leg, score in hit.scores.items()},
-        "headings": list(hit.headings),
-        "duplicates": [
-            {
-                "document": copy.document,
-                "uri": copy.uri,
-                "title": copy.title,
-                "page": copy.page,
-                "start": copy.start,
-                "end": copy.end,
-                "chunk": copy.chunk,
-            }
-            for copy in hit.duplicates
-        ],
-    }
+    """Return the JSON of a passage: its place, its text and its scores."""
+    fields: dict[str, Any] = to_json(
+        hit, digits=6, without=("chunk", "version", "metadata", "lead", "parent")
+    )
+    return fields
 
 
 def stage_json(stage: Stage) -> dict[str, Any]:
-    """Return a step of a search: its remaining chunks, best first, each with its score."""
-    return {
-        "name": stage.name,
-        "seconds": round(stage.seconds, 6),
-        "ranked": [[chunk, round(score, 6)] for chunk, score in stage.ranked],
-        "notes": {name: _rounded(note) for name, note in stage.notes.items()},
-    }
+    """Return the JSON of a step of a search: its chunks, best first, each with its score."""
+    fields: dict[str, Any] = to_json(stage, digits=6)
+    return fields
+
+
+def claim_json(claim: Claim) -> dict[str, Any]:
+    """Return the JSON of a claim; it has a reason where there is one."""
+    fields: dict[str, Any] = to_json(claim, without=() if claim.reason else ("reason",))
+    return fields
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return the JSON of an answer, with its citations, claims and used passages."""
     return {
         "answer": answer.text,
         "refused": answer.refused,
         "reason": answer.reason,
-        "citations": [
-            {
-                "n": citation.n,
-                "document": citation.document,
-                "version": citation.version,
-                "uri": citation.uri,
-                "title": citation.title,
-                "headings": list(citation.headings),
-                "page": citation.page,
-                "start": citation.start,
-                "end": citation.end,
-                "quote": citation.quote,
-                "verdict": citation.verdict,
-            }
-            for citation in answer.citations
-        ],
+        "citations": to_json(answer.citations),
         "unverified": list(answer.unverified),
         "claims": [
-            {
-                "start": claim.start,
-                "end": claim.end,
-                "text": answer.text[claim.start : claim.end],
-                "cites": list(claim.cites),
-                "support": claim.support,
-                **({"reason": claim.reason} if claim.reason else {}),
-            }
+            claim_json(claim) | {"text": answer.text[claim.start : claim.end]}
             for claim in answer.claims
         ],
         "used": [
@@ -123,8 +85,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "searched": dict(answer.searched),
         "reasoning": answer.reasoning,
         "incomplete": False,
-        "usage": None if answer.usage is None else asdict(answer.usage),
-        "timings": {stage: round(seconds, 4) for stage, seconds in answer.timings.items()},
+        "usage": to_json(answer.usage),
+        "timings": to_json(answer.timings, digits=4),
     }
 
 

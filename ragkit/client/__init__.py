@@ -1,7 +1,7 @@
 """A client of `ragkit serve`: what its HTTP API does, as typed Python calls."""
 
 from ragkit.client.client import Client
-from ragkit.client.values import (
+from ragkit.served import (
     Job,
     KeptConversation,
     KeptTurn,

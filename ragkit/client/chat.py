@@ -1,7 +1,4 @@
-"""Questions and answers in OpenAI's wire format: the request, the answer, the event stream.
-
-It knows nothing of how they travel.
-"""
+"""Questions and answers in OpenAI's wire format: the request, the answer, the event stream."""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from ragkit.client.values import ServedAnswer, answer
+from ragkit.client.values import answer
 from ragkit.errors import IncompleteAnswerError, ServerError
+from ragkit.served import ServedAnswer
 from ragkit.types import Mode, Reasoning, Turn
 
 PATH: Final = "/v1/chat/completions"
@@ -34,7 +32,7 @@ def request(
     turns: Sequence[Turn],
     keep: bool,
 ) -> dict[str, Any]:
-    """Write the request; what is not given is the server's to choose."""
+    """Write the request; the server chooses every option that is None."""
     messages = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.question})
@@ -55,11 +53,11 @@ def request(
         "stream": stream,
         **({"stream_options": {"include_usage": True}} if stream else {}),
         "store": keep,
-        "ragkit": {name: given for name, given in options.items() if given is not None},
+        "ragkit": {name: option for name, option in options.items() if option is not None},
     }
 
 
-def whole(body: Mapping[str, Any]) -> ServedAnswer:
+def read_completion(body: Mapping[str, Any]) -> ServedAnswer:
     """Read an answer that was not streamed. Raises ServerError."""
     try:
         message = body["choices"][0]["message"]
@@ -100,13 +98,13 @@ def pieces(chunks: Iterable[bytes]) -> Iterator[str | Reasoning | ServedAnswer]:
 def events(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield the data of server-sent events, however the bytes are cut.
 
-    Lines end at line feeds alone: in the JSON of an event stand other characters that some take for
-    the end of a line, such as U+2028.
+    Only a line feed ends a line: an event's JSON may contain other characters that some programs
+    take for a line break, such as U+2028.
     """
-    held = b""
+    buffer = b""
     for chunk in chunks:
-        *lines, held = (held + chunk).split(b"\n")
-        if len(held) > MAX_LINE_BYTES:
+        *lines, buffer = (buffer + chunk).split(b"\n")
+        if len(buffer) > MAX_LINE_BYTES:
             raise ServerError(f"the server sent a line of more than {MAX_LINE_BYTES >> 20} MB")
         for line in lines:
             if line.startswith(b"data:"):
@@ -114,9 +112,9 @@ def events(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _delta(data: str, head: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return what an event adds, and whether the answer has ended; note in `head` what it is of.
+    """Return an event's delta, and whether it ends the answer; add its id and usage to `head`.
 
-    Raises ServerError for an event that tells of a failure, or is none.
+    Raises ServerError for an event that reports a failure or is malformed.
     """
     try:
         event = json.loads(data)

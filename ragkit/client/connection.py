@@ -1,7 +1,4 @@
-"""The client's HTTP: errors as ragkit's own, and retries of what is safe to send again.
-
-It knows nothing of what the addresses mean.
-"""
+"""The client's HTTP: ragkit's own errors, and retries of requests that are safe to repeat."""
 
 from __future__ import annotations
 
@@ -29,10 +26,11 @@ if TYPE_CHECKING:
     import httpx
 
 TRIES: Final = 4  # arbitrary, in all
-FIRST_WAIT_S: Final = 0.25  # arbitrary; doubled at each try, times 0.5 to 1 so that many spread
+FIRST_WAIT_S: Final = 0.25  # arbitrary; doubles with each try, times 0.5 to 1 to spread clients
 MAX_WAIT_S: Final = 30.0  # arbitrary: a server that asks for more is left to the caller
 CONNECT_TIMEOUT_S: Final = 10.0
-# What a failing query is refused with; everything else that is refused is another wrong usage.
+PAGE_ROWS: Final = 100  # the most that a server lists at a time
+# Status 400 here is a QueryError; elsewhere it is a UsageError.
 _QUERIES: Final = frozenset({"/v1/search", "/v1/chat/completions", "/v1/embeddings", "/v1/rerank"})
 _GATEWAYS: Final = frozenset({502, 503, 504})
 
@@ -83,15 +81,15 @@ class Connection:
         files: Files | None = None,
         key: str | None = None,
     ) -> dict[str, Any]:
-        """Send a request and return the object that it is answered with.
+        """Send a request and return the JSON object of its answer.
 
-        With an idempotency `key` it can be sent again like a GET. `files` opens them anew for
+        A request with an idempotency `key` can be repeated like a GET. `files` opens the files for
         each try. Raises one of ragkit's errors for every answer that is no success.
         """
         with self.stream(method, path, body=body, params=params, files=files, key=key) as response:
             with self._translated():
                 content = response.read()
-            if response.status_code == 204:  # done, and nothing to say
+            if response.status_code == 204:  # no content
                 return {}
             try:
                 value = json.loads(content)
@@ -100,6 +98,18 @@ class Connection:
             if not isinstance(value, dict):
                 raise self._strange("sent JSON that is no object")
             return value
+
+    def pages(self, path: str, **params: Any) -> Iterator[object]:
+        """Yield the rows of a list, page by page."""
+        last_id: str | None = None
+        while True:
+            query = {"limit": PAGE_ROWS, "after": last_id, **params}
+            page = self.json("GET", path, params=query)
+            yield from page.get("data") or ()
+            next_id = page.get("last_id")
+            if not page.get("has_more") or next_id in {None, last_id}:
+                return
+            last_id = str(next_id)
 
     @contextmanager
     def stream(
@@ -112,25 +122,25 @@ class Connection:
         files: Files | None = None,
         key: str | None = None,
     ) -> Iterator[httpx.Response]:
-        """Send a request and hand out the answer's head, its body unread; see `json`."""
+        """Send a request and yield the response before its body is read; see `json`."""
         headers = {"idempotency-key": key} if key is not None else {}
         safe = method == "GET" or key is not None
-        wanted = {name: value for name, value in (params or {}).items() if value is not None}
+        query = {name: value for name, value in (params or {}).items() if value is not None}
         response: httpx.Response | None = None
         for wait_s in _waits():
-            sent = files() if files is not None else None
+            parts = files() if files is not None else None
             request = self._http.build_request(
-                method, path, json=body, params=wanted or None, files=sent, headers=headers
+                method, path, json=body, params=query or None, files=parts, headers=headers
             )
             try:
-                response = self._sent(request, path, safe=safe)
+                response = self._send(request, path, safe=safe)
                 break
-            except _AgainError as again:
-                if wait_s is None or again.after_s > MAX_WAIT_S:
-                    raise again.error from again.error.__cause__
-                time.sleep(max(wait_s, again.after_s))
+            except _RetryableError as failure:
+                if wait_s is None or failure.after_s > MAX_WAIT_S:
+                    raise failure.error from failure.error.__cause__
+                time.sleep(max(wait_s, failure.after_s))
             finally:
-                for _, part in sent or ():
+                for _, part in parts or ():
                     part[1].close()
         assert response is not None, "the last try returns or raises"
         try:
@@ -139,21 +149,21 @@ class Connection:
             response.close()
 
     def chunks(self, response: httpx.Response) -> Iterator[bytes]:
-        """Yield an answer's body as it comes. Raises ServerError."""
+        """Yield a response's body as it comes. Raises ServerError."""
         with self._translated():
             yield from response.iter_bytes()
 
-    def _sent(self, request: httpx.Request, path: str, *, safe: bool) -> httpx.Response:
+    def _send(self, request: httpx.Request, path: str, *, safe: bool) -> httpx.Response:
         import httpx
 
         try:
             response = self._http.send(request, stream=True)
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            known = self._unreached(error)
+            failure = self._unreached(error)
             # A server that refuses the connection has done nothing.
             if safe or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                raise _AgainError(known) from error
-            raise known from error
+                raise _RetryableError(failure) from error
+            raise failure from error
         if response.is_success:
             return response
         try:
@@ -161,31 +171,32 @@ class Connection:
                 content = response.read()
         finally:
             response.close()
-        self._refused(response, content, path, safe=safe)
-        raise AssertionError("always raises")
+        raise self._failure(response, content, path, safe=safe)
 
-    def _refused(self, response: httpx.Response, content: bytes, path: str, *, safe: bool) -> None:
-        """Raise what an answer that is no success means."""
-        status, told = response.status_code, _told(content)
+    def _failure(
+        self, response: httpx.Response, content: bytes, path: str, *, safe: bool
+    ) -> RagkitError | _RetryableError:
+        """Return the error that a response without success means."""
+        status, body = response.status_code, _error_body(content)
         after_s = _seconds(response.headers.get("retry-after"))
-        if told is None:
+        if body is None:
             error: RagkitError = self._strange(f"answered {status} without saying why")
             if status in {429, 503}:
                 error = OverloadedError(str(error), after_s or 0.0)
         else:
-            error = _meant(status, str(told["message"]), path, after_s)
+            error = _error_of(status, str(body["message"]), path, after_s)
             if status == 500 and "x-request-id" in response.headers:
                 error = ServerError(f"{error} (request {response.headers['x-request-id']})")
         # A refusal that names a time came before anything was done, unless the database failed.
         turned_away = status in {429, 503} and after_s is not None
-        undone = turned_away and (told or {}).get("code") != "database"
+        undone = turned_away and (body or {}).get("code") != "database"
         if undone or (safe and (turned_away or status in _GATEWAYS)):
-            raise _AgainError(error, after_s or 0.0)
-        raise error
+            return _RetryableError(error, after_s or 0.0)
+        return error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate what reading an answer raises."""
+        """Translate the errors of httpx while a response is read."""
         import httpx
 
         try:
@@ -197,21 +208,22 @@ class Connection:
         import httpx
 
         if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-            said = "cannot be reached: start it with `ragkit serve`, or correct the address"
+            problem = "cannot be reached: start it with `ragkit serve`, or correct the address"
         elif isinstance(error, httpx.TimeoutException):
-            said = "was silent for too long: see its load, or allow it a longer timeout_s"
+            problem = "was silent for too long: see its load, or allow it a longer timeout_s"
         else:
-            said = "broke the connection: see its log, then ask again"
-        return ServerError(f"the ragkit server {self.base_url} {said}")
+            problem = "broke the connection: see its log, then ask again"
+        return ServerError(f"the ragkit server {self.base_url} {problem}")
 
-    def _strange(self, said: str) -> ServerError:
+    def _strange(self, problem: str) -> ServerError:
         return ServerError(
-            f"{self.base_url} {said}: check that the address is a ragkit server's, and see its log"
+            f"{self.base_url} {problem}: check that the address is a ragkit server's, and see its"
+            " log"
         )
 
 
-class _AgainError(Exception):
-    """A failure after which the same request may be sent again, after so many seconds."""
+class _RetryableError(Exception):
+    """A failure after which the same request may be repeated, in `after_s` seconds."""
 
     def __init__(self, error: RagkitError, after_s: float = 0.0) -> None:
         super().__init__(str(error))
@@ -220,14 +232,14 @@ class _AgainError(Exception):
 
 
 def _waits() -> Iterator[float | None]:
-    """Yield how long to wait after each try that fails; None after the last."""
-    for n in range(TRIES - 1):
-        yield FIRST_WAIT_S * 2**n * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
+    """Yield the seconds to wait after each failed try; None after the last."""
+    for number in range(TRIES - 1):
+        yield FIRST_WAIT_S * 2**number * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
     yield None
 
 
-def _meant(status: int, message: str, path: str, after_s: float | None) -> RagkitError:
-    """Return what a ragkit server's own words mean."""
+def _error_of(status: int, message: str, path: str, after_s: float | None) -> RagkitError:
+    """Return the error that a ragkit server's status and message mean."""
     if status in {401, 403}:
         return AccessError(message)
     if status == 404:
@@ -241,8 +253,8 @@ def _meant(status: int, message: str, path: str, after_s: float | None) -> Ragki
     return ServerError(message)
 
 
-def _told(content: bytes) -> dict[str, Any] | None:
-    """Read an error's body; None for one that is not of the format."""
+def _error_body(content: bytes) -> dict[str, Any] | None:
+    """Read an error's body; None for a body of another format."""
     try:
         error = json.loads(content)["error"]
         return error if isinstance(error["message"], str) else None

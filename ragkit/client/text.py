@@ -1,18 +1,19 @@
-"""A document's whole text, fetched in as many pieces as the server cuts it into."""
+"""A document's canonical text, fetched in the pieces that the server cuts it into."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragkit.client.values import TextPiece, value
+from ragkit.client.values import value
 from ragkit.errors import ServerError
+from ragkit.served import TextPiece
 
 if TYPE_CHECKING:
     from ragkit.client.connection import Connection
 
 
-def whole_text(server: Connection, document: int) -> str:
-    """Return the text, all of one version. Raises ServerError, NotFoundError."""
+def read_text(server: Connection, document: int) -> str:
+    """Return the complete text of one version. Raises ServerError, NotFoundError."""
     pieces: list[TextPiece] = []
     while not pieces or pieces[-1].end < pieces[-1].chars:
         start = pieces[-1].end if pieces else 0

@@ -1,4 +1,4 @@
-"""Files on their way to a server and back: opened for each try, written whole or not at all."""
+"""Files that the client uploads and downloads; a download is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Upload = str | os.PathLike[str] | tuple[str, bytes]
 
 
 def multipart(files: Upload | Sequence[Upload]) -> list[tuple[str, tuple[str, BinaryIO]]]:
-    """Open files as parts of a form. Raises UsageError for none, NotFoundError for one missing."""
-    files = _several(files)
+    """Open files as parts of a form. Raises UsageError without files, NotFoundError for a path."""
+    files = _listed(files)
     if not files:
-        raise UsageError("nothing was sent: name at least one file")
+        raise UsageError("there is no file to upload: name at least one")
     parts: list[tuple[str, tuple[str, BinaryIO]]] = []
     try:
         for file in files:
-            parts.append(("file", _opened(file)))
+            parts.append(("file", _open(file)))
     except BaseException:
-        for _, (_, opened) in parts:
-            opened.close()
+        for _, (_, stream) in parts:
+            stream.close()
         raise
     return parts
 
@@ -34,7 +34,7 @@ def multipart(files: Upload | Sequence[Upload]) -> list[tuple[str, tuple[str, Bi
 def write_file(path: Path, chunks: Iterable[bytes]) -> Path:
     """Write a new file, which appears when it is complete.
 
-    Raises UsageError for one that is there already or cannot be written.
+    Raises UsageError for a file that exists already or cannot be written.
     """
     part: str | None = None
     try:
@@ -43,7 +43,7 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> Path:
         handle, part = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunks)
-        os.link(part, path)  # unlike a renaming, it never takes a file's place
+        os.link(part, path)  # unlike a renaming, a link never replaces a file
     except FileExistsError as error:
         raise UsageError(f"{path} is there already: choose another name") from error
     except (OSError, ValueError) as error:
@@ -56,8 +56,8 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> Path:
     return path
 
 
-def _several(files: Upload | Sequence[Upload]) -> list[Upload]:
-    """List files; a path, or a pair of a name and its bytes, is one of them."""
+def _listed(files: Upload | Sequence[Upload]) -> list[Upload]:
+    """List files; a single path, or a pair of a name and bytes, is a list of one."""
     if isinstance(files, str | os.PathLike):
         return [files]
     match files:
@@ -66,7 +66,7 @@ def _several(files: Upload | Sequence[Upload]) -> list[Upload]:
     return list(files)
 
 
-def _opened(file: Upload) -> tuple[str, BinaryIO]:
+def _open(file: Upload) -> tuple[str, BinaryIO]:
     if isinstance(file, tuple):
         name, content = file
         return name, io.BytesIO(content)

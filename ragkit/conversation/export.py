@@ -9,13 +9,15 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragkit import json_values
 from ragkit.answer_labels import labels
 from ragkit.errors import UsageError
+from ragkit.json_values import copy_as
 from ragkit.render import printable
+from ragkit.served import KeptConversation
 from ragkit.store.conversations import StoredConversation, StoredTurn
 from ragkit.text.headings import heading_path
 from ragkit.types import Citation
@@ -24,15 +26,9 @@ _ACTIVE = re.compile(r"[\\\[\]<>]")
 
 
 def listed(stored: StoredConversation) -> dict[str, Any]:
-    """Return a conversation's JSON as a list shows it."""
-    return {
-        "id": str(stored.id),
-        "title": stored.title,
-        "collection": stored.collection,
-        "turns": stored.turns,
-        "created_at": stored.created_at.isoformat(timespec="seconds"),
-        "updated_at": stored.updated_at.isoformat(timespec="seconds"),
-    }
+    """Return a conversation's JSON in a list."""
+    fields: dict[str, Any] = json_values.to_json(copy_as(KeptConversation, stored))
+    return fields
 
 
 def to_json(stored: StoredConversation, turns: Sequence[StoredTurn]) -> dict[str, Any]:
@@ -82,14 +78,12 @@ def write(path: Path, stored: StoredConversation, turns: Sequence[StoredTurn]) -
 
 def _turn_json(turn: StoredTurn) -> dict[str, Any]:
     claims = [
-        asdict(claim) | {"text": turn.answer[claim.start : claim.end]} for claim in turn.claims
+        json_values.to_json(claim) | {"text": turn.answer[claim.start : claim.end]}
+        for claim in turn.claims
     ]
-    made = turn.created_at
-    return asdict(turn) | {
-        "claims": claims,
-        "timings": {stage: round(seconds, 4) for stage, seconds in turn.timings.items()},
-        "created_at": made.isoformat(timespec="seconds") if made else None,
-    }
+    timings = json_values.to_json(turn.timings, digits=4)
+    fields: dict[str, Any] = json_values.to_json(turn) | {"claims": claims, "timings": timings}
+    return fields
 
 
 def _source(citation: Citation, words: Mapping[str, str]) -> str:

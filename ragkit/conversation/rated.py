@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ragkit import served
+from ragkit.json_values import copy_as, to_json
+
 if TYPE_CHECKING:
     from ragkit.store.feedback import Rated
 
 
 def rated_json(rated: Rated) -> dict[str, Any]:
-    """Return a rating's JSON as a list shows it."""
-    return {
-        "id": rated.id,
-        "answer_id": rated.answer_id,
-        "rating": rated.rating,
-        "comment": rated.comment,
-        "principal": rated.principal,
-        "collection": rated.collection,
-        "question": rated.question,
-        "answer": rated.answer,
-        "refused": rated.refused,
-        "created_at": rated.created_at.isoformat(timespec="seconds"),
-        "updated_at": rated.updated_at.isoformat(timespec="seconds"),
-    }
+    """Return a rating's JSON in a list."""
+    fields: dict[str, Any] = to_json(copy_as(served.Rated, rated))
+    return fields
 
 
 def evaluation_item(rated: Rated) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """One event loop in a thread of its own, and iterators over what runs there.
 
 The bridge between synchronous code and asynchronous input and output: whoever waits in
-`Pieces.__next__` can be let go by another thread. It knows nothing of language models.
+`Pieces.__next__` can be let go by another thread.
 """
 
 from __future__ import annotations

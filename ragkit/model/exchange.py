@@ -44,11 +44,11 @@ async def exchange(
                 raise StreamFaultError(
                     f"ignores max_tokens: its answer runs past {MAX_ANSWER_CHARS} characters; stop"
                     " it and see its log",
-                    again=False,
+                    is_transient=False,
                 )
     if reason in _NO_END:
         raise StreamFaultError(
-            "stopped in the middle of its answer: see its log, then ask again", again=True
+            "stopped in the middle of its answer: see its log, then ask again", is_transient=True
         )
     for part in thinking.end():
         yield part
@@ -65,13 +65,13 @@ async def _chunks(
     client: AsyncOpenAI, server: ModelServer, body: dict[str, Any], prefix: str
 ) -> AsyncGenerator[ChatCompletionChunk, None]:
     """Yield the stream's chunks; a server that drips bytes is silent until a chunk is whole."""
-    known = {name: body[name] for name in ("model", "messages")}
+    fields = {name: body[name] for name in ("model", "messages")}
     async with asyncio.timeout(server.timeout_s):
         stream = await client.chat.completions.create(
-            **known,
+            **fields,
             stream=True,
             extra_headers={PREFIX_HEADER: prefix},
-            extra_body={name: value for name, value in body.items() if name not in known},
+            extra_body={name: value for name, value in body.items() if name not in fields},
         )
     async with stream:
         while True:

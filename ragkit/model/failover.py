@@ -1,7 +1,6 @@
-"""Several servers of one model: whom to ask first, whom to rest, when to try again.
+"""Failover between several servers of one model: their order, pauses and retries.
 
-A request moves on as long as nothing of its answer has come, never after. It knows nothing of what
-is asked.
+A request moves to another server until the first piece of its answer has come, never later.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Tries:
 
 
 class Failover:
-    """Asks servers in turn; remembers which of them failed, and lets those rest."""
+    """Ask servers in turn, and rest those that failed."""
 
     def __init__(self, servers: Sequence[ModelServer], tries: Tries) -> None:
         self._servers = tuple(servers)
@@ -55,12 +54,12 @@ class Failover:
         self, exchange: Exchange, prefix: str, model: str
     ) -> AsyncGenerator[Piece, None]:
         """Yield one server's answer. Raises ModelServerError, ModelServerBusyError."""
-        last: dict[ModelServer, Failure] = {}
-        asked: Sequence[ModelServer] = self.order(prefix)
+        failures: dict[ModelServer, Failure] = {}
+        candidates: Sequence[ModelServer] = self.order(prefix)
         for turn in range(self._tries.rounds):
             if turn:
-                await asyncio.sleep(self._wait_s(turn, [last[server] for server in asked]))
-            for server in asked:
+                await asyncio.sleep(self._wait_s(turn, [failures[server] for server in candidates]))
+            for server in candidates:
                 begun = False
                 try:
                     async with aclosing(exchange(server)) as pieces:
@@ -68,17 +67,17 @@ class Failover:
                             begun = True
                             yield piece
                 except foreign_errors() as error:
-                    last[server] = failure = await explain(error, server, model)
+                    failures[server] = failure = await explain(error, server, model)
                     self.failed(failure)
                     if begun or not failure.elsewhere:
                         raise ModelServerError(str(failure)) from error
                 else:
                     self.worked(server)
                     return
-            asked = [server for server in asked if self._worth_waiting(last[server])]
-            if not asked:
+            candidates = [server for server in candidates if self._worth_waiting(failures[server])]
+            if not candidates:
                 break
-        raise failed(list(last.values()), self._all_failed(last))
+        raise failed(list(failures.values()), self._all_failed(failures))
 
     def order(self, prefix: str) -> Sequence[ModelServer]:
         """Put the servers in order for a prompt: the resting last, else by rendezvous hashing.
@@ -108,25 +107,27 @@ class Failover:
         self._resting[failure.server] = (count, time.monotonic() + rest_s)
 
     def _worth_waiting(self, failure: Failure) -> bool:
-        return failure.again and failure.wait_s <= self._tries.longest_wait_s
+        return failure.is_transient and failure.wait_s <= self._tries.longest_wait_s
 
     def _wait_s(self, turn: int, failures: Sequence[Failure]) -> float:
         backoff = self._tries.backoff_s * 2.0 ** (turn - 1) * random.uniform(0.5, 1.0)  # noqa: S311  a pause, no secret
         return max(backoff, min(failure.wait_s for failure in failures))
 
-    def _all_failed(self, last: dict[ModelServer, Failure]) -> str:
-        if len(last) == 1:
-            return str(next(iter(last.values())))
-        each = "; ".join(f"{server.shown} {failure.said}" for server, failure in last.items())
-        return f"none of {len(last)} language-model servers answered: {each}"
+    def _all_failed(self, failures: dict[ModelServer, Failure]) -> str:
+        if len(failures) == 1:
+            return str(next(iter(failures.values())))
+        problems = "; ".join(
+            f"{server.shown} {failure.problem}" for server, failure in failures.items()
+        )
+        return f"none of {len(failures)} language-model servers answered: {problems}"
 
 
 def prefix_hash(messages: Sequence[Message]) -> str:
-    """Hash the beginning that prompts may share: system messages whole, then `PREFIX_CHARS`.
+    """Hash the beginning that prompts may share: the system messages, then `PREFIX_CHARS`.
 
-    Sixteen hexadecimal digits. Prompts of one question's passages, and the turns of one
-    conversation, have the same; a gateway can go by it too.
+    Sixteen hexadecimal digits. Prompts with the same passages, and the turns of one conversation,
+    have the same hash; a gateway can choose servers by it too.
     """
     system = "\n".join(m.content for m in messages if m.role == "system")
-    rest = "\n".join(m.content for m in messages if m.role != "system")
-    return hashlib.sha256(f"{system}\0{rest[:PREFIX_CHARS]}".encode()).hexdigest()[:16]
+    dialogue = "\n".join(m.content for m in messages if m.role != "system")
+    return hashlib.sha256(f"{system}\0{dialogue[:PREFIX_CHARS]}".encode()).hexdigest()[:16]

@@ -1,6 +1,7 @@
-"""What a language-model server's failures mean: one line with a remedy, and what may be tried next.
+"""Failures of a language-model server: one line with a remedy, and whether a retry may help.
 
-Every way in which a request can fail becomes a `Failure`. It tries nothing again itself.
+Every way in which a request can fail becomes a `Failure`; `ragkit.model.statuses` has the table of
+statuses.
 """
 
 from __future__ import annotations
@@ -12,49 +13,48 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ragkit.errors import ModelServerBusyError, ModelServerError
 from ragkit.model.server import ModelServer, served
+from ragkit.model.statuses import BUSY, may_pass, status_meaning
 
 if TYPE_CHECKING:
     import openai
 
-_MAX_NAMES, _MAX_QUOTED_CHARS = 20, 200  # what of a server's words one line can hold
-_TRANSIENT: Final = frozenset({408, 409, 425, 429})  # and every 5xx
-BUSY: Final = frozenset({429, 503})  # it takes no more now, and may say when it will
-_OF_THE_REQUEST: Final = frozenset({400, 413, 422})
+_MAX_NAMES, _MAX_QUOTED_CHARS = 20, 200  # of a server's message, in one line
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a server did not answer: `said` continues its name.
+    """The reason why a server did not answer: `problem` continues the server's name.
 
-    `again`: the same server may take the same request later, after `wait_s` if it said so.
-    `elsewhere`: another server may take it now. `status` is that of its answer, 0 without one.
+    `is_transient`: the same server may take the same request later, after `wait_s` if it set a
+    time. `elsewhere`: another server may take it at once. `status` is that of the answer, 0 without
+    an answer.
     """
 
     server: ModelServer
-    said: str
-    again: bool = False
+    problem: str
+    is_transient: bool = False
     elsewhere: bool = True
     wait_s: float = 0.0
     status: int = 0
 
     def __str__(self) -> str:
-        return f"language-model server {self.server.shown} {self.said}"
+        return f"language-model server {self.server.shown} {self.problem}"
 
 
 class StreamFaultError(Exception):
-    """A stream that is well-formed and yet wrong; `again` as in `Failure`."""
+    """A stream that is well-formed but wrong; `is_transient` as in `Failure`."""
 
-    def __init__(self, said: str, *, again: bool) -> None:
-        super().__init__(said)
-        self.again = again
+    def __init__(self, problem: str, *, is_transient: bool) -> None:
+        super().__init__(problem)
+        self.is_transient = is_transient
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:
-    """Name what a try can raise: the client's errors, and whatever odd bodies provoke."""
+    """Return the errors that a try can raise: the client's, and those that odd bodies provoke."""
     import openai
 
     return (
@@ -70,11 +70,11 @@ def foreign_errors() -> tuple[type[Exception], ...]:
 
 
 async def explain(error: Exception, server: ModelServer, model: str = "") -> Failure:
-    """Say what an error of a try means; for an unknown model it asks which the server serves."""
+    """Return the failure that an error means; for an unknown model, name the models served."""
     import openai
 
     if isinstance(error, StreamFaultError):
-        return Failure(server, str(error), error.again, elsewhere=error.again)
+        return Failure(server, str(error), error.is_transient, elsewhere=error.is_transient)
     if isinstance(error, openai.APIConnectionError):
         return _connection(error, server)
     if isinstance(error, TimeoutError):
@@ -84,18 +84,18 @@ async def explain(error: Exception, server: ModelServer, model: str = "") -> Fai
     if isinstance(error, openai.APIError) and not isinstance(
         error, openai.APIResponseValidationError
     ):
-        said = f"broke its answer off with an error{_words(error, server)}: see its log"
-        return Failure(server, said, again=True)
-    said = (
+        problem = f"broke its answer off with an error{_words(error, server)}: see its log"
+        return Failure(server, problem, is_transient=True)
+    problem = (
         f"gave no proper OpenAI-style answer ({type(error).__name__}): see its log, and check"
         " that RAGKIT_LLM_URL is such an API's base, usually ending in /v1"
     )
-    return Failure(server, said, again=True)
+    return Failure(server, problem, is_transient=True)
 
 
 def _silence(server: ModelServer) -> Failure:
-    said = f"sent nothing for {server.timeout_s:g} s: see its load, or allow it a longer timeout"
-    return Failure(server, said)
+    problem = f"sent nothing for {server.timeout_s:g} s: see its load, or allow it a longer timeout"
+    return Failure(server, problem)
 
 
 def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failure:
@@ -104,51 +104,53 @@ def _connection(error: openai.APIConnectionError, server: ModelServer) -> Failur
     causes = list(_causes(error))
     names = {type(cause).__name__ for cause in causes}
     if "ConnectTimeout" in names:
-        said = "cannot be reached: start it, or correct RAGKIT_LLM_URL"
+        problem = "cannot be reached: start it, or correct RAGKIT_LLM_URL"
     elif isinstance(error, openai.APITimeoutError):
         return _silence(server)
     elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        said = "refuses connections: start it, or correct RAGKIT_LLM_URL"
+        problem = "refuses connections: start it, or correct RAGKIT_LLM_URL"
     elif any(isinstance(cause, socket.gaierror) for cause in causes):
-        said = "has a host name that does not resolve: correct RAGKIT_LLM_URL"
-        return Failure(server, said)
+        problem = "has a host name that does not resolve: correct RAGKIT_LLM_URL"
+        return Failure(server, problem)
     elif any(isinstance(cause, ssl.SSLError) for cause in causes):
-        said = "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
-        return Failure(server, said)
+        problem = (
+            "cannot be spoken to over TLS: check its certificate, or use http:// for plain HTTP"
+        )
+        return Failure(server, problem)
     elif "ConnectError" in names:
-        said = "cannot be connected to: check that it runs and that RAGKIT_LLM_URL is right"
+        problem = "cannot be connected to: check that it runs and that RAGKIT_LLM_URL is right"
     else:
-        said = "broke the connection before its answer was complete: see its log, then ask again"
-    return Failure(server, said, again=True)
+        problem = "broke the connection before its answer was complete: see its log, then ask again"
+    return Failure(server, problem, is_transient=True)
 
 
 async def _status(error: openai.APIStatusError, server: ModelServer, model: str) -> Failure:
     status, words = error.status_code, _words(error, server)
-    if status in {401, 403}:
-        given = "no API key was given" if server.api_key is None else "the API key is wrong"
-        return Failure(server, f"denies access ({status}; {given}): set RAGKIT_LLM_API_KEY")
-    if status == 404:
+    meaning = status_meaning(status)
+    if meaning == "denied":
+        reason = "no API key was given" if server.api_key is None else "the API key is wrong"
+        return Failure(server, f"denies access ({status}; {reason}): set RAGKIT_LLM_API_KEY")
+    if meaning == "no path":
         return Failure(server, await _not_found(server, model))
-    if status in _OF_THE_REQUEST:
-        said = (
+    if meaning == "rejected":
+        problem = (
             f"rejects the request ({status}{words}): if it is too long, use a smaller context"
             " budget or serve the model with a longer context"
         )
-        return Failure(server, said, elsewhere=False)
+        return Failure(server, problem, elsewhere=False)
     wait_s = retry_after_s(error.response.headers.get("retry-after", ""))
     if status == 429:
-        soon = f"in {wait_s:.0f} s" if wait_s else "later"
-        said = f"takes no more requests now (429{words}): try again {soon}"
+        when = f"in {wait_s:.0f} s" if wait_s else "later"
+        problem = f"takes no more requests now (429{words}): try again {when}"
     else:
-        said = f"failed ({status}{words}): see its log, or try again later"
-    again = status in _TRANSIENT or status >= 500
-    return Failure(server, said, again, wait_s=wait_s, status=status)
+        problem = f"failed ({status}{words}): see its log, or try again later"
+    return Failure(server, problem, may_pass(status), wait_s=wait_s, status=status)
 
 
 def failed(failures: Sequence[Failure], message: str) -> ModelServerError:
     """Return the error of a request that no server answered.
 
-    It says when to ask again if one of them was merely busy.
+    Where a server was busy, it holds the time to wait.
     """
     busy = [failure for failure in failures if failure.status in BUSY]
     if not busy:
@@ -181,7 +183,7 @@ def retry_after_s(value: str) -> float:
 
 async def _not_found(server: ModelServer, model: str) -> str:
     try:
-        names = [one.name for one in await served(server)]
+        names = [entry.name for entry in await served(server)]
     except foreign_errors():
         names = []
     if not model or not names or model in names:
@@ -195,9 +197,9 @@ async def _not_found(server: ModelServer, model: str) -> str:
 
 
 def listed(names: Sequence[str], server: ModelServer) -> str:
-    """Write a server's names of models in one line; of very many, the first."""
-    more = ", ..." if len(names) > _MAX_NAMES else ""
-    return ", ".join(_one_line(name, server) for name in names[:_MAX_NAMES]) + more
+    """Write a server's names of models in one line, at most twenty."""
+    ellipsis = ", ..." if len(names) > _MAX_NAMES else ""
+    return ", ".join(_one_line(name, server) for name in names[:_MAX_NAMES]) + ellipsis
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -208,7 +210,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _words(error: openai.APIError, server: ModelServer) -> str:
-    """Quote the server's own words, if it had any."""
+    """Quote the server's message, if there is one."""
     body = error.body
     words = body.get("message") if isinstance(body, dict) else None
     return f"; {_one_line(words, server)}" if isinstance(words, str) and words.strip() else ""

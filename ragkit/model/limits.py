@@ -1,7 +1,4 @@
-"""An answer bounded in time: past the bound, or broken off, it is marked as incomplete.
-
-It knows nothing of where the answer comes from.
-"""
+"""An answer bounded in time: past the bound, or broken off, it is marked as incomplete."""
 
 from __future__ import annotations
 
@@ -27,18 +24,18 @@ async def bounded(
                 received += piece if isinstance(piece, str) else ""
                 yield piece
     except TimeoutError as error:
-        said = (
+        problem = (
             f"{who} took longer than {total_timeout_s:g} s for the whole answer: see its load, or"
             " raise RAGKIT_LLM_TOTAL_TIMEOUT_S"
         )
-        raise _failed(said, received, begun=begun) from error
+        raise _failed(problem, received, begun=begun) from error
     except ModelServerError as error:
         if not begun:
             raise
         raise _failed(str(error), received, begun=begun) from error
 
 
-def _failed(said: str, received: str, *, begun: bool) -> ModelServerError:
+def _failed(problem: str, received: str, *, begun: bool) -> ModelServerError:
     if begun:
-        return IncompleteAnswerError(f"the answer is incomplete: {said}", received)
-    return ModelServerError(said)
+        return IncompleteAnswerError(f"the answer is incomplete: {problem}", received)
+    return ModelServerError(problem)

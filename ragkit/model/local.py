@@ -67,20 +67,20 @@ class LocalModel:
         Raises ModelError for a prompt beyond the model's context, and for what only a server can
         do: presence_penalty, a JSON schema, a regex.
         """
-        wanted = decoding or self._decoding
+        chosen = decoding or self._decoding
         for name in ("presence_penalty", "json_schema", "regex"):
-            if getattr(wanted, name) is not None:
+            if getattr(chosen, name) is not None:
                 raise ModelError(
                     f"a model in this process takes no {name}: take it away, or serve"
                     f" {self._model} with `ragkit model serve`"
                 )
-        answer = self._answer(messages, wanted)
+        answer = self._answer(messages, chosen)
         return Pieces(bounded(answer, self._total_timeout_s, f"model {self._model!r}"))
 
     def context_tokens(self) -> int | None:
         """Return the context length in the model's configuration, or the settings' if less."""
-        known = [n for n in (self._context, self.load().context_tokens) if n is not None]
-        return min(known, default=None)
+        limits = [n for n in (self._context, self.load().context_tokens) if n is not None]
+        return min(limits, default=None)
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
         """Count with the model's own tokenizer, without special tokens."""

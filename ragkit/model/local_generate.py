@@ -36,10 +36,10 @@ class Loaded:
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
         """Turn texts into token ids, without special tokens."""
-        found: Sequence[Sequence[int]] = self.tokenizer(
+        encodings: Sequence[Sequence[int]] = self.tokenizer(
             list(texts), add_special_tokens=False, verbose=False
         )["input_ids"]
-        return found
+        return encodings
 
     def prompt(self, messages: Sequence[Mapping[str, str]]) -> torch.Tensor:
         """Write messages as the model's chat template wants them: ids of shape (1, tokens)."""
@@ -174,15 +174,15 @@ def _sampling(decoding: Decoding) -> dict[str, Any]:
 
 def _end_tokens(loaded: Loaded) -> set[int]:
     ends = loaded.model.generation_config.eos_token_id
-    known = ends if isinstance(ends, list) else [ends]
-    return {one for one in [*known, loaded.tokenizer.eos_token_id] if one is not None}
+    listed = ends if isinstance(ends, list) else [ends]
+    return {token for token in [*listed, loaded.tokenizer.eos_token_id] if token is not None}
 
 
 def _context_tokens(network: Any, tokenizer: Any) -> int | None:
     config = network.config.get_text_config()
     length = getattr(config, "max_position_embeddings", None)
-    known = [n for n in (length, tokenizer.model_max_length) if isinstance(n, int)]
-    return min((n for n in known if 0 < n < _ENDLESS), default=None)
+    limits = [n for n in (length, tokenizer.model_max_length) if isinstance(n, int)]
+    return min((n for n in limits if 0 < n < _ENDLESS), default=None)
 
 
 @contextmanager
@@ -190,12 +190,12 @@ def _no_progress_bars() -> Iterator[None]:
     from transformers.utils import logging as library_logging
 
     logging: Any = library_logging  # partly unannotated
-    shown = logging.is_progress_bar_enabled()
+    enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if enabled:
             logging.enable_progress_bar()
 
 

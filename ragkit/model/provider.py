@@ -92,16 +92,16 @@ class ProviderModel:
 
         Raises ModelError also for a setting that the provider has no name for.
         """
-        wanted = decoding or self._decoding
-        answer = self._answer(self._chat(wanted), messages, wanted)
+        chosen = decoding or self._decoding
+        answer = self._answer(self._chat(chosen), messages, chosen)
         return Pieces(bounded(answer, self._total_timeout_s, self._who))
 
     def context_tokens(self) -> int | None:
         """Return what the settings say, or LangChain's own list of models."""
         if self._context is None:
             profile: Any = getattr(self._chat(self._decoding), "profile", None) or {}
-            known = profile.get("max_input_tokens")
-            self._context = known if isinstance(known, int) and known > 0 else None
+            limit = profile.get("max_input_tokens")
+            self._context = limit if isinstance(limit, int) and limit > 0 else None
         return self._context
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
@@ -170,19 +170,19 @@ class ProviderModel:
 
     def _options(self, chat: BaseChatModel, decoding: Decoding) -> dict[str, Any]:
         fields = type(chat).model_fields
-        known = set(fields) | {field.alias for field in fields.values() if field.alias}
+        accepted = set(fields) | {field.alias for field in fields.values() if field.alias}
         options: dict[str, Any] = {}
         for name, names in _NAMES.items():
             value = getattr(decoding, name)
-            theirs = next((one for one in names if one in known), None)
+            option = next((candidate for candidate in names if candidate in accepted), None)
             if value is None:
                 continue
-            if theirs is None:
+            if option is None:
                 raise ModelError(
                     f"provider {self._provider} takes no {name}: take it away, or serve the model"
                     " with vLLM"
                 )
-            options[theirs] = value
+            options[option] = value
         return options
 
     def _words(self, error: BaseException) -> str:
@@ -201,18 +201,18 @@ def _refused(message: str, error: Exception) -> ModelServerError:
 
 
 def _spoken(chunk: AIMessageChunk) -> list[str | Reasoning]:
-    found: list[str | Reasoning] = []
+    pieces: list[str | Reasoning] = []
     for block in cast("list[dict[str, Any]]", chunk.content_blocks):
         if block["type"] == "text" and block.get("text"):
-            found.append(str(block["text"]))
+            pieces.append(str(block["text"]))
         elif block["type"] == "reasoning" and block.get("reasoning"):
-            found.append(Reasoning(str(block["reasoning"])))
-    return found
+            pieces.append(Reasoning(str(block["reasoning"])))
+    return pieces
 
 
 def _reason(chunk: AIMessageChunk) -> str:
-    said = chunk.response_metadata
-    reason = str(said.get("finish_reason") or said.get("stop_reason") or "")
+    metadata = chunk.response_metadata
+    reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
     return _ENDS.get(reason, reason)
 
 

@@ -1,7 +1,7 @@
 """A language model behind one or several OpenAI-compatible servers.
 
 It speaks through the openai client and not LangChain's ChatOpenAI, which drops the reasoning that
-vLLM sends beside the text. It knows nothing of questions and passages.
+vLLM sends beside the text.
 """
 
 from __future__ import annotations
@@ -104,18 +104,18 @@ class ServedModel:
         return self._tokens.count(texts)
 
     async def _ask_context(self, name: str) -> int | None:
-        known = []
+        limits = []
         for server in self.servers:
             try:
                 models = await served(server)
             except foreign_errors():
                 continue  # it may be one of those that the answer can do without
-            known += [m.context_tokens for m in models if m.name == name and m.context_tokens]
-        return min(known, default=None)
+            limits += [m.context_tokens for m in models if m.name == name and m.context_tokens]
+        return min(limits, default=None)
 
     def _who(self) -> str:
-        shown = ", ".join(server.shown for server in self.servers)
-        return f"language-model server{'s' * (len(self.servers) > 1)} {shown}"
+        addresses = ", ".join(server.shown for server in self.servers)
+        return f"language-model server{'s' * (len(self.servers) > 1)} {addresses}"
 
     def _exchange(
         self, server: ModelServer, body: dict[str, Any], prefix: str
@@ -125,12 +125,12 @@ class ServedModel:
     def _client(self, server: ModelServer) -> openai.AsyncOpenAI:
         """Keep one client for each server, for its connections; it belongs to the loop it is on."""
         loop = asyncio.get_running_loop()
-        kept = self._clients.get(server)
-        if kept is None or kept[0] is not loop:
+        entry = self._clients.get(server)
+        if entry is None or entry[0] is not loop:
             client = server.client()
-            self._clients[server] = kept = (loop, client)
+            self._clients[server] = entry = (loop, client)
             weakref.finalize(self, _let_go, loop, client)
-        return kept[1]
+        return entry[1]
 
 
 def _let_go(loop: asyncio.AbstractEventLoop, client: openai.AsyncOpenAI) -> None:

@@ -1,7 +1,4 @@
-"""A language-model server as an address, and what it says of itself.
-
-It knows nothing of questions and answers, nor of what failures mean.
-"""
+"""A language-model server as an address, and what it says of itself."""
 
 from __future__ import annotations
 

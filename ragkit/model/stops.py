@@ -21,20 +21,20 @@ class Stops:
         if self.met:
             return ""
         self._held += piece
-        found = [self._held.find(stop) for stop in self._stops if stop in self._held]
-        if found:
+        positions = [self._held.find(stop) for stop in self._stops if stop in self._held]
+        if positions:
             self.met = True
-            said, self._held = self._held[: min(found)], ""
-            return said
-        kept = max((_begun(self._held, stop) for stop in self._stops), default=0)
-        said = self._held[: len(self._held) - kept]
-        self._held = self._held[len(said) :]
-        return said
+            text, self._held = self._held[: min(positions)], ""
+            return text
+        held_chars = max((_begun(self._held, stop) for stop in self._stops), default=0)
+        text = self._held[: len(self._held) - held_chars]
+        self._held = self._held[len(text) :]
+        return text
 
     def end(self) -> str:
         """Return what was held back because it looked like the beginning of a stop string."""
-        said, self._held = self._held, ""
-        return said
+        text, self._held = self._held, ""
+        return text
 
 
 def _begun(text: str, stop: str) -> int:

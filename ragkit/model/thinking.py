@@ -59,11 +59,11 @@ class Thinking:
             yield from self._answer()
 
     def _inside(self) -> Iterator[str | Reasoning]:
-        thought, closed, rest = self._held.partition(CLOSE)
-        kept = "" if closed else _begun_tag(thought)
-        if said := thought.removesuffix(kept):
-            yield Reasoning(said)
-        self._held = rest if closed else kept
+        thought, closed, remainder = self._held.partition(CLOSE)
+        partial_tag = "" if closed else _begun_tag(thought)
+        if piece := thought.removesuffix(partial_tag):
+            yield Reasoning(piece)
+        self._held = remainder if closed else partial_tag
         if closed:
             self._place = "before"
             yield from self._before()

@@ -58,8 +58,8 @@ class TokenCounter:
         """
         tokenizer = self._own()
         if tokenizer is not None:
-            found = tokenizer.encode_batch(list(texts), add_special_tokens=False)
-            return [len(encoding.ids) for encoding in found]
+            encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            return [len(encoding.ids) for encoding in encodings]
         if self._servers and texts and time.monotonic() >= self._ask_after:
             counts = self._served(texts)
             if counts is not None:
@@ -143,10 +143,10 @@ def cached_file(model: str, name: str) -> Path | None:
     from huggingface_hub import errors, try_to_load_from_cache
 
     try:
-        found = try_to_load_from_cache(model, name)
+        path = try_to_load_from_cache(model, name)
     except errors.HFValidationError:  # no hub name
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(path) if isinstance(path, str) else None
 
 
 def _read(file: Path) -> Tokenizer:

@@ -53,8 +53,8 @@ def spoken(chunk: ChatCompletionChunk) -> Iterator[str | Reasoning]:
     if not chunk.choices:
         return
     delta = chunk.choices[0].delta
-    more: Mapping[str, Any] = delta.model_extra or {}
-    thought = more.get("reasoning") or more.get("reasoning_content")
+    extra: Mapping[str, Any] = delta.model_extra or {}
+    thought = extra.get("reasoning") or extra.get("reasoning_content")
     if isinstance(thought, str):
         yield Reasoning(thought)
     if delta.content:

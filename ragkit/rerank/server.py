@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 from ragkit.cancellation import check_cancelled
 from ragkit.errors import ModelServerError
 from ragkit.masking import masked
-from ragkit.model.failures import BUSY, refused
+from ragkit.model.failures import refused
+from ragkit.model.statuses import BUSY
 
 if TYPE_CHECKING:
     import httpx

@@ -33,8 +33,8 @@ def serve(
     from ragkit.settings import load_settings
     from ragkit_serve.supervise import serve as run
 
-    given = {"HOST": host, "PORT": port, "WORKERS": workers}
-    for name, value in given.items():  # the processes that it starts read the same settings
+    options = {"HOST": host, "PORT": port, "WORKERS": workers}
+    for name, value in options.items():  # the processes that it starts read the same settings
         if value is not None:
             os.environ[f"RAGKIT_SERVE_{name}"] = str(value)
 

@@ -1,7 +1,6 @@
 """The child processes of `ragkit serve`: started, started again after a crash, and ended.
 
-How they are is written to a file, from which the web processes know it. It knows nothing of what
-the processes do.
+How they are is written to a file, from which the web processes know it.
 """
 
 from __future__ import annotations
@@ -108,10 +107,10 @@ class StatusFile:
         """Write how the processes are, if that has changed."""
         status = {process.name: not process.is_down for process in processes}
         if status != self._written:
-            new = self.path.with_suffix(".new")
-            with open(new, "w", encoding="utf-8", opener=private) as file:
+            candidate = self.path.with_suffix(".new")
+            with open(candidate, "w", encoding="utf-8", opener=private) as file:
                 json.dump(status, file)
-            new.replace(self.path)
+            candidate.replace(self.path)
             self._written = status
 
     def read(self) -> dict[str, bool]:

@@ -1,7 +1,6 @@
 """A scripted server that speaks the OpenAI wire format without a model behind it.
 
-It lets ragkit's language-model path be tried, tested and loaded on any machine. It knows nothing
-of ragkit's internals: all it sees of a question is the messages that any server would see.
+It lets ragkit's language-model path be tried, tested and loaded on any machine.
 """
 
 import argparse

@@ -121,8 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
         stub = self.server.stub
         headers = {name.lower(): value for name, value in self.headers.items()}
         stub.requests.append(Request(self.command, self.path, headers, body))
-        given = self.headers.get("Authorization", "").encode()
-        if stub.api_key is None or hmac.compare_digest(given, f"Bearer {stub.api_key}".encode()):
+        header = self.headers.get("Authorization", "").encode()
+        if stub.api_key is None or hmac.compare_digest(header, f"Bearer {stub.api_key}".encode()):
             return True
         self._error(401, "Unauthorized")
         return False
@@ -183,11 +183,11 @@ class _Handler(BaseHTTPRequestHandler):
         end = time.monotonic() + seconds
         stub = self.server.stub
         while not stub.closing.is_set():
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining_s = end - time.monotonic()
+            if remaining_s <= 0:
                 return True
             # A client says nothing while it waits: what can be read is that it has left.
-            if select.select([self.connection], [], [], min(left, 0.05))[0]:
+            if select.select([self.connection], [], [], min(remaining_s, 0.05))[0]:
                 self._left()
                 return False
         self.close_connection = True

@@ -1,7 +1,4 @@
-"""What a stub server is told to say: replies, faults, and the script that chooses among them.
-
-It knows nothing of HTTP.
-"""
+"""What a stub server is told to say: replies, faults, and the script that chooses among them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,6 @@
 """`ragkit serve`: the processes that answer and the ingestion worker, kept running.
 
-It opens the port and the database first, so that what is wrong is said before anything starts. It
-knows nothing of requests.
+It opens the port and the database first, so that what is wrong is said before anything starts.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ def serve(
         check_collection(settings, database)
         host, port = listening.getsockname()[:2]
         status = StatusFile(Path(folder) / "status")
-        shown = f"[{host}]" if ":" in host else host
+        address = f"[{host}]" if ":" in host else host
         with command_socket(settings) as commands:
             sockets = (listening, commands) if commands else (listening,)
             processes = _processes(settings, sockets, Path(folder), page=page, worker=worker)
-            _run(processes, status, f"http://{shown}:{port}", on_ready)
+            _run(processes, status, f"http://{address}:{port}", on_ready)
 
 
 def _run(
@@ -74,7 +73,7 @@ def _run(
 ) -> None:
     """Watch the processes until a signal; then end them. A second signal ends them at once."""
     signals: list[int] = []
-    before = {
+    previous = {
         number: signal.signal(number, lambda number, frame: signals.append(number))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
@@ -93,7 +92,7 @@ def _run(
             time.sleep(LOOK_EVERY_S)
     finally:
         end(processes, lambda: len(signals) > 1)
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
     code = 128 + signals[1] if len(signals) > 1 else 0
     exit_after(END_S, code)  # should leaving the database take longer

@@ -10,14 +10,12 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ragkit.errors import ModelServerError, RagkitError
 from ragkit.model.failures import retry_after_s
+from ragkit.model.statuses import may_pass, status_meaning
 
-_TRANSIENT: Final = frozenset({408, 409, 425, 429})  # and every 5xx
-_DENIED: Final = frozenset({401, 403})
-_ABSENT: Final = frozenset({405, 501})
 _MAX_QUOTED_CHARS = 300  # of a server's message, in an error message
 _TOO_LONG = re.compile(
     r"context length|context window|max_model_len|maximum model length|too long|longer than", re.I
@@ -91,10 +89,11 @@ def of_status(status: int, headers: Mapping[str, str], body: Any, secret: str | 
     """Classify an answer with a status other than 200; `body` is its JSON or its text."""
     words = _words(body, secret)
     quoted = f"; {words}" if words else ""
-    if status in _DENIED:
+    meaning = status_meaning(status)
+    if meaning == "denied":
         remedy = "set RAGKIT_LLM_API_KEY" if secret is None else "correct RAGKIT_LLM_API_KEY"
         return Failure(f"denies access ({status}{quoted}): {remedy}", gone=True, absent=True)
-    if status == 404:
+    if meaning == "no path":
         reason = (
             f"has no such path or model (404{quoted}): --url must be the API's base, usually"
             " ending in /v1"
@@ -104,16 +103,14 @@ def of_status(status: int, headers: Mapping[str, str], body: Any, secret: str | 
         wait_s = retry_after_s(headers.get("Retry-After", ""))
         reason = f"takes no more requests now (429{quoted}): ask fewer at once (--concurrency)"
         return Failure(reason, MANY, wait_s)
-    if (status in _TRANSIENT or status >= 500) and status not in _ABSENT:
+    if may_pass(status):
         wait_s = retry_after_s(headers.get("Retry-After", ""))
         return Failure(f"failed ({status}{quoted}): see its log", MANY, wait_s)
     if _TOO_LONG.search(words):
-        reason = (
-            f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
-        )
+        reason = f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
         return Failure(reason, rejected=True, words=words)
     reason = f"rejects the request ({status}{quoted})"
-    return Failure(reason, rejected=True, words=words, absent=status in _ABSENT)
+    return Failure(reason, rejected=True, words=words, absent=meaning == "no method")
 
 
 def of_body(problem: str) -> Failure:

@@ -1,7 +1,6 @@
 """What each route needs, stated at the route: the one dependency that hands out its caller.
 
-The gate before the routes has found out who calls; this decides what he may. It knows nothing of
-keys or cookies.
+The gate before the routes has found out who calls; this decides what he may.
 """
 
 from __future__ import annotations

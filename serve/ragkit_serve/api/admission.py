@@ -1,6 +1,6 @@
 """Bounded admission: so many questions are answered at once, so many wait, the rest is turned away.
 
-It also is what drains on shutdown. It knows nothing of what a question is.
+It also is what drains on shutdown.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def note(
     text: str = "",
 ) -> None:
     """Write down that a caller does something with a collection, a document or the served model."""
-    wanted = state.services.settings.serve_audit
-    if wanted == "off":
+    level = state.services.settings.serve_audit
+    if level == "off":
         return
     fields = {
         "request": scope.get(REQUEST_ID),
@@ -42,7 +42,7 @@ def note(
         "collection": collection,
         "model": model,
         **({} if document is None else {"document": document}),
-        **({"text": text} if wanted == "texts" else {}),
+        **({"text": text} if level == "texts" else {}),
     }
     log.info("audit", extra={"fields": fields})
 

@@ -62,9 +62,9 @@ def server_address(request: Request) -> str:
 
 def is_same_origin(origin: str, scheme: str, authority: Authority) -> bool:
     """Tell whether a web origin is this server's own: scheme, host and port are all the same."""
-    given, separator, rest = origin.partition("://")
-    theirs = read_authority(rest)
-    if not separator or given != scheme or scheme not in _PORTS or theirs is None:
+    origin_scheme, separator, address = origin.partition("://")
+    theirs = read_authority(address)
+    if not separator or origin_scheme != scheme or scheme not in _PORTS or theirs is None:
         return False
     default = _PORTS[scheme]
     return (theirs.name, theirs.port or default) == (authority.name, authority.port or default)

@@ -42,11 +42,11 @@ Batches = AsyncGenerator[Sequence[tuple[int, Piece]], None]
     summary="Answer a question, whole or streamed",
 )
 async def chat(
-    request: Request, asked: ChatRequest, caller: Annotated[Caller, needs("read")]
+    request: Request, body: ChatRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Answer the last message from a collection, or pass the request on to the served model."""
     ended = request.app.state.ragkit.admission.ended
-    return await while_connected(request, _admitted(request, asked, caller), ended=ended)
+    return await while_connected(request, _admitted(request, body, caller), ended=ended)
 
 
 async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Response:
@@ -76,7 +76,7 @@ async def _admitted(request: Request, asked: ChatRequest, caller: Caller) -> Res
         batches = pumped(question.pieces, place)
         first = await _first(batches)
         if not asked.stream:
-            return await _whole(question, first, batches, span, record)
+            return await _send_complete(question, first, batches, span, record)
         held.push_async_callback(batches.aclose)  # also where the events are never begun
         events = _events(question, first, batches, span, record)
         return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
@@ -92,7 +92,7 @@ async def _first(batches: Batches) -> Sequence[tuple[int, Piece]]:
         raise
 
 
-async def _whole(
+async def _send_complete(
     question: Question,
     first: Sequence[tuple[int, Piece]],
     batches: Batches,
@@ -162,8 +162,8 @@ def _written(
     end: str | None = None
     if choice not in begun:
         begun.add(choice)
-        found = completion.found(piece.hits) if isinstance(piece, Found) else {"citations": []}
-        head = completion.chunk(choice, {"role": "assistant", "content": "", "context": found})
+        context = completion.found(piece.hits) if isinstance(piece, Found) else {"citations": []}
+        head = completion.chunk(choice, {"role": "assistant", "content": "", "context": context})
         if isinstance(piece, Found):
             return _event(question, head)
         return _event(question, head) + _written(question, numbered, begun, answers)

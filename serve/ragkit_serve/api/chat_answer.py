@@ -13,25 +13,18 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.json_values import copy_as, to_json
+from ragkit.render import claim_json
 from ragkit.types import Answer, Citation, Hit, Usage
 from ragkit_serve.api.annotations import url_citations
 
 
-class CitationOut(BaseModel):
-    """A place in a document that an answer points to."""
+@dataclass(frozen=True)
+class CitationOut(Citation):
+    """A place in a document that an answer points to, with the score of its passage."""
 
-    n: int
-    document: int
-    version: int
-    uri: str
-    title: str
-    headings: list[str]
-    page: int | None
-    start: int
-    end: int
-    quote: str
-    score: float | None
-    verdict: str
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)
+    score: float | None = None
 
 
 class ChatCompletion(BaseModel):
@@ -169,17 +162,8 @@ class Completion:
             "refused": answer.refused,
             "reason": answer.reason,
             "unverified": list(answer.unverified),
-            "claims": [
-                {
-                    "start": claim.start,
-                    "end": claim.end,
-                    "cites": list(claim.cites),
-                    "support": claim.support,
-                    **({"reason": claim.reason} if claim.reason else {}),
-                }
-                for claim in answer.claims
-            ],
-            "timings": {stage: round(seconds, 4) for stage, seconds in answer.timings.items()},
+            "claims": [claim_json(claim) for claim in answer.claims],
+            "timings": to_json(answer.timings, digits=4),
             "prompt": answer.prompt,
             "conversation": self.conversation,
         }
@@ -213,20 +197,9 @@ def usage_json(usages: Sequence[Usage]) -> dict[str, Any]:
 
 
 def _cited(citation: Citation, hits: Sequence[Hit]) -> dict[str, Any]:
-    return CitationOut(
-        n=citation.n,
-        document=citation.document,
-        version=citation.version,
-        uri=citation.uri,
-        title=citation.title,
-        headings=list(citation.headings),
-        page=citation.page,
-        start=citation.start,
-        end=citation.end,
-        quote=citation.quote,
-        score=next(_scores(citation, hits), None),
-        verdict=citation.verdict,
-    ).model_dump()
+    score = next(_scores(citation, hits), None)
+    fields: dict[str, Any] = to_json(copy_as(CitationOut, citation, score=score))
+    return fields
 
 
 def _scores(citation: Citation, hits: Sequence[Hit]) -> Iterator[float]:
@@ -237,17 +210,6 @@ def _scores(citation: Citation, hits: Sequence[Hit]) -> Iterator[float]:
 
 
 def _passage(n: int, hit: Hit) -> dict[str, Any]:
-    return CitationOut(
-        n=n,
-        document=hit.document,
-        version=hit.version,
-        uri=hit.uri,
-        title=hit.title,
-        headings=list(hit.headings),
-        page=hit.page,
-        start=hit.start,
-        end=hit.end,
-        quote=hit.text,
-        score=round(hit.score, 6),
-        verdict="unverified",
-    ).model_dump()
+    citation = copy_as(CitationOut, hit, n=n, quote=hit.text, score=round(hit.score, 6))
+    fields: dict[str, Any] = to_json(citation)
+    return fields

@@ -1,7 +1,4 @@
-"""One chat request to a collection, and its answers as they are made in a thread.
-
-It knows nothing of HTTP, but for the address that links begin with.
-"""
+"""One chat request to a collection, and its answers as they are made in a thread."""
 
 from __future__ import annotations
 
@@ -39,15 +36,15 @@ class Question:
     """
 
     def __init__(
-        self, state: State, asked: ChatRequest, caller: Caller, name: Named, server: str
+        self, state: State, chat_request: ChatRequest, caller: Caller, name: Named, server: str
     ) -> None:
         self.state = state
-        self.asked = asked
+        self.asked = chat_request
         self.caller = caller
-        self.text = asked.question()
+        self.text = chat_request.question()
         self.collection = state.services.library.name(caller, self._wanted(name))
-        self.completion = Completion(asked.model, server)
-        self.task = None if asked.options.conversation else read_task(asked.messages)
+        self.completion = Completion(chat_request.model, server)
+        self.task = None if chat_request.options.conversation else read_task(chat_request.messages)
         self.spent: list[Usage] = []
         self.counted: list[Usage] = []
         self._found: list[tuple[Hit, ...]] = []
@@ -56,19 +53,22 @@ class Question:
 
     def _wanted(self, name: Named) -> str | None:
         """Say which collection is asked; a conversation that goes on stays with its own."""
-        wanted = self.asked.options.collection or name.collection
+        collection = self.asked.options.collection or name.collection
         number = self.asked.options.conversation
         if not isinstance(number, UUID):
-            return wanted
-        kept = self.state.services.library.conversations(self.caller).get(number).collection
-        if wanted not in {None, kept}:
+            return collection
+        collection_name = (
+            self.state.services.library.conversations(self.caller).get(number).collection
+        )
+        if collection not in {None, collection_name}:
             raise ApiError(
                 400,
-                f"conversation {number} is about collection {kept!r}: ask that, or begin a new one",
+                f"conversation {number} is about collection {collection_name!r}: ask that, or begin"
+                " a new one",
                 param="ragkit.collection",
                 code="invalid_value",
             )
-        return kept
+        return collection_name
 
     def pieces(self) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces of each choice after the other, each ending with its Answer."""
@@ -112,9 +112,9 @@ class Question:
             if model is None:
                 text = task.plain()
             else:
-                wanted = self.asked.max_completion_tokens or self.asked.max_tokens
-                most = settings.llm_max_tokens
-                text = task.answer(model, max_tokens=min(wanted or most, most))
+                requested = self.asked.max_completion_tokens or self.asked.max_tokens
+                limit = settings.llm_max_tokens
+                text = task.answer(model, max_tokens=min(requested or limit, limit))
             yield choice, text
             yield choice, Answer(text, refused=False, reason="")
 
@@ -152,10 +152,10 @@ class Question:
             on_query=self._queries.append,
         )
 
-    def _conversation(self, wanted: UUID | str) -> Conversation:
+    def _conversation(self, id: UUID | str) -> Conversation:
         library = self.state.services.library
-        if isinstance(wanted, UUID):
-            return library.conversation(self.caller, id=wanted)
+        if isinstance(id, UUID):
+            return library.conversation(self.caller, id=id)
         return library.conversation(self.caller, collection=self.collection)
 
     def _keep(self, answers: Sequence[Answer]) -> None:

@@ -173,15 +173,15 @@ class ChatRequest(BaseModel):
 
     def check_conversation(self) -> None:
         """Raise ApiError for what a kept conversation cannot do, or cannot be asked without."""
-        said, param = "", "ragkit.replace_last"
+        problem, param = "", "ragkit.replace_last"
         if self.options.conversation is not None and (self.n or 1) > 1:
-            said, param = "a conversation goes on with one answer: leave n out", "n"
+            problem, param = "a conversation goes on with one answer: leave n out", "n"
         elif self.options.replace_last and not isinstance(self.options.conversation, UUID):
-            said = "needs a conversation that has an answer: give its id in ragkit.conversation"
+            problem = "needs a conversation that has an answer: give its id in ragkit.conversation"
         elif self.options.replace_last and self.tools:
-            said = "means nothing with tools: no answer is kept then"
-        if said:
-            raise ApiError(400, f"{param}: {said}", param=param, code="invalid_value")
+            problem = "means nothing with tools: no answer is kept then"
+        if problem:
+            raise ApiError(400, f"{param}: {problem}", param=param, code="invalid_value")
 
     def instructions(self) -> str:
         """Return what system and developer messages say."""
@@ -211,8 +211,8 @@ def _number(extra: dict[str, Any], name: str, kind: type) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ApiError(400, f"{name} must be a number", param=name, code="invalid_value")
     if abs(value) > MAX_NUMBER:
-        said = f"{name} must be at most {MAX_NUMBER:,}"
-        raise ApiError(400, said, param=name, code="invalid_value")
+        problem = f"{name} must be at most {MAX_NUMBER:,}"
+        raise ApiError(400, problem, param=name, code="invalid_value")
     return kind(value)
 
 

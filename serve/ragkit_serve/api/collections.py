@@ -1,8 +1,9 @@
-"""/v1/collections: the named sets of documents that a caller may see: made, renamed, deleted."""
+"""/v1/collections: list, make, rename and delete the collections that a caller may see."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -10,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from ragkit.errors import NotFoundError
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
+from ragkit.served import ServedCollection
 from ragkit.store.browse import Browser, ListedCollection
 from ragkit.store.postgres import MAX_NAME_CHARS
 from ragkit.store.sharing import MAX_READERS, Sharing
@@ -29,15 +32,15 @@ Name = Annotated[
 ]
 
 
-class CollectionItem(BaseModel):
-    """A collection and how much is in it for the caller.
+@dataclass(frozen=True, kw_only=True)
+class CollectionItem(ServedCollection):
+    """A collection with the number of its documents and chunks that the caller may read.
 
-    `owner` and `readers` are told its owner and keys with the scope admin; readers null is the
-    whole tenant.
+    `owner` and `readers` are sent to its owner and to keys with the scope admin; readers null is
+    every principal of the tenant.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
+    __pydantic_config__ = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
@@ -54,12 +57,9 @@ class CollectionItem(BaseModel):
     )
 
     object: Literal["collection"] = "collection"
-    id: str
-    documents: int
-    chunks: int
-    created_at: datetime
+    name: Annotated[str, Field(serialization_alias="id")]
     owner: str | None = None
-    readers: list[str] | None = None
+    readers: Sequence[str] | None = None
 
 
 class NewCollection(BaseModel):
@@ -184,15 +184,10 @@ def check_visible(caller: Caller, name: str) -> None:
 
 def may_share(caller: Caller, owner: str | None) -> bool:
     """Tell whether a caller may know and say who reads what has this owner."""
-    own = owner is not None and owner in (caller.readers or ())
-    return caller.operator or "admin" in caller.scopes or own
+    is_owner = owner is not None and owner in (caller.readers or ())
+    return caller.operator or "admin" in caller.scopes or is_owner
 
 
 def _item(row: ListedCollection, caller: Caller) -> CollectionItem:
-    item = CollectionItem(
-        id=row.name, documents=row.documents, chunks=row.chunks, created_at=row.created_at
-    )
-    if not may_share(caller, row.owner):
-        return item
-    readers = None if row.readers is None else list(row.readers)
-    return item.model_copy(update={"owner": row.owner, "readers": readers})
+    item = copy_as(CollectionItem, row)
+    return item if may_share(caller, row.owner) else replace(item, owner=None, readers=None)

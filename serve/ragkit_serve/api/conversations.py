@@ -7,7 +7,8 @@ not there.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -18,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from ragkit.conversation.export import to_json, to_markdown
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
+from ragkit.served import KeptConversation
 from ragkit.store.conversations import (
     MAX_TITLE_CHARS,
     Conversations,
@@ -49,35 +52,43 @@ _LISTED: Final[dict[str, Any]] = {
     "created_at": "2026-01-05T09:00:00Z",
     "updated_at": "2026-01-05T09:00:02Z",
 }
+_TURN_EXAMPLE: Final[dict[str, Any]] = {
+    "id": f"{_ID}/1",
+    "ordinal": 1,
+    "question": "How many days of leave do I have?",
+    "query": "How many days of leave do I have?",
+    "answer": "You have 28 days of leave a year [1].",
+    "refused": False,
+    "reason": "",
+    "citations": [],
+    "claims": [],
+    "unverified": [],
+    "created_at": "2026-01-05T09:00:02Z",
+}
 
 
-class ConversationOut(BaseModel):
-    """A conversation as a list shows it; `turns` counts its questions."""
+@dataclass(frozen=True, kw_only=True)
+class ConversationOut(KeptConversation):
+    """A conversation in a list; `turns` counts its questions."""
 
-    model_config = ConfigDict(frozen=True, json_schema_extra={"examples": [_LISTED]})
+    __pydantic_config__ = ConfigDict(json_schema_extra={"examples": [_LISTED]})
     object: Literal["conversation"] = "conversation"
-    id: UUID
-    title: str
-    collection: str
-    turns: int
-    created_at: datetime
-    updated_at: datetime
 
 
-class ClaimOut(BaseModel):
-    """A sentence `start:end` of an answer, the sources it cites, and whether they support it."""
+@dataclass(frozen=True)
+class ClaimOut:
+    """A sentence `start:end` of an answer, the sources that it cites, and their support."""
 
-    model_config = ConfigDict(frozen=True)
     start: int
     end: int
-    cites: list[int]
+    cites: Sequence[int]
     support: str
 
 
-class TurnOut(BaseModel):
+@dataclass(frozen=True)
+class TurnOut:
     """A question and its answer; `id` is what feedback on it names."""
 
-    model_config = ConfigDict(frozen=True)
     id: str
     ordinal: int
     question: str
@@ -85,47 +96,21 @@ class TurnOut(BaseModel):
     answer: str
     refused: bool
     reason: str
-    citations: list[CitationOut]
-    claims: list[ClaimOut]
-    unverified: list[str]
+    citations: Sequence[CitationOut]
+    claims: Sequence[ClaimOut]
+    unverified: Sequence[str]
     created_at: datetime | None
 
 
-class WholeConversation(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class WholeConversation(KeptConversation):
     """A conversation with its turns, oldest first."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        json_schema_extra={
-            "examples": [
-                _LISTED
-                | {
-                    "turns": [
-                        {
-                            "id": f"{_ID}/1",
-                            "ordinal": 1,
-                            "question": "How many days of leave do I have?",
-                            "query": "How many days of leave do I have?",
-                            "answer": "You have 28 days of leave a year [1].",
-                            "refused": False,
-                            "reason": "",
-                            "citations": [],
-                            "claims": [],
-                            "unverified": [],
-                            "created_at": "2026-01-05T09:00:02Z",
-                        }
-                    ]
-                }
-            ]
-        },
+    __pydantic_config__ = ConfigDict(
+        json_schema_extra={"examples": [_LISTED | {"turns": [_TURN_EXAMPLE]}]}
     )
     object: Literal["conversation"] = "conversation"
-    id: UUID
-    title: str
-    collection: str
-    turns: list[TurnOut]
-    created_at: datetime
-    updated_at: datetime
+    turns: Sequence[TurnOut]  # type: ignore[assignment]  # listed, where a list counts them
 
 
 class Renamed(BaseModel):
@@ -169,44 +154,37 @@ def list_conversations(
     ] = "",
 ) -> Listing[ConversationOut]:
     """List the caller's conversations that have an answer, the latest first."""
-    found = _mine(request, caller).page(
+    rows = _conversations(request, caller).page(
         limit + 1, after=_position(after), collections=caller.collections, search=search
     )
-    return listing(found, limit, _listed, _cursor)
+    return listing(rows, limit, _listed, _cursor)
 
 
 @router.get("/v1/conversations/{id}", responses=RESPONSES, summary="Read a conversation")
 def get_conversation(request: Request, caller: Reader, id: UUID) -> WholeConversation:
     """Return a conversation with its turns."""
-    stored, turns = _whole(request, caller, id)
+    stored, turns = _with_turns(request, caller, id)
     _note(request, caller, "conversation.read", stored)
-    return WholeConversation(
-        id=stored.id,
-        title=stored.title,
-        collection=stored.collection,
-        turns=[_turn(stored.id, turn) for turn in turns],
-        created_at=stored.created_at,
-        updated_at=stored.updated_at,
-    )
+    return copy_as(WholeConversation, stored, turns=[_turn(stored.id, turn) for turn in turns])
 
 
 @router.patch("/v1/conversations/{id}", responses=RESPONSES, summary="Rename a conversation")
 def rename_conversation(
-    request: Request, caller: Reader, id: UUID, wanted: Renamed
+    request: Request, caller: Reader, id: UUID, renamed: Renamed
 ) -> ConversationOut:
     """Give a conversation another title; its place in the list stays."""
-    mine = _mine(request, caller)
-    _seen(mine, caller, id)
-    mine.rename(id, wanted.title)
-    return _listed(mine.get(id))
+    conversations = _conversations(request, caller)
+    _visible(conversations, caller, id)
+    conversations.rename(id, renamed.title)
+    return _listed(conversations.get(id))
 
 
 @router.delete("/v1/conversations/{id}", responses=RESPONSES, summary="Delete a conversation")
 def delete_conversation(request: Request, caller: Reader, id: UUID) -> DeletedConversation:
     """Delete a conversation with its questions, answers and citations."""
-    mine = _mine(request, caller)
-    _note(request, caller, "conversation.delete", _seen(mine, caller, id))
-    mine.delete(id)
+    conversations = _conversations(request, caller)
+    _note(request, caller, "conversation.delete", _visible(conversations, caller, id))
+    conversations.delete(id)
     return DeletedConversation(id=id)
 
 
@@ -235,7 +213,7 @@ def export_conversation(
     request: Request, caller: Reader, id: UUID, format: Format = Format.json
 ) -> Response:
     """Return everything of a conversation as JSON, or for people as Markdown."""
-    stored, turns = _whole(request, caller, id)
+    stored, turns = _with_turns(request, caller, id)
     _note(request, caller, "conversation.export", stored)
     ending = "md" if format is Format.markdown else "json"
     headers = {"content-disposition": f'attachment; filename="conversation-{id}.{ending}"'}
@@ -250,53 +228,37 @@ def _note(request: Request, caller: Caller, action: str, stored: StoredConversat
     audit.note(state, request.scope, caller, action, collection=stored.collection)
 
 
-def _mine(request: Request, caller: Caller) -> Conversations:
+def _conversations(request: Request, caller: Caller) -> Conversations:
     services: Services = request.app.state.ragkit.services
     return services.library.conversations(caller)
 
 
-def _seen(mine: Conversations, caller: Caller, id: UUID) -> StoredConversation:
+def _visible(conversations: Conversations, caller: Caller, id: UUID) -> StoredConversation:
     """Return a conversation that is there for the caller. Raises NotFoundError."""
-    stored = mine.get(id)
+    stored = conversations.get(id)
     if not caller.may_see(stored.collection):
         raise missing(str(id))
     return stored
 
 
-def _whole(
+def _with_turns(
     request: Request, caller: Caller, id: UUID
 ) -> tuple[StoredConversation, tuple[StoredTurn, ...]]:
-    mine = _mine(request, caller)
-    return _seen(mine, caller, id), tuple(mine.turns(id))
+    conversations = _conversations(request, caller)
+    return _visible(conversations, caller, id), tuple(conversations.turns(id))
 
 
 def _listed(stored: StoredConversation) -> ConversationOut:
-    return ConversationOut(
-        id=stored.id,
-        title=stored.title,
-        collection=stored.collection,
-        turns=stored.turns,
-        created_at=stored.created_at,
-        updated_at=stored.updated_at,
-    )
+    return copy_as(ConversationOut, stored)
 
 
 def _turn(conversation: UUID, turn: StoredTurn) -> TurnOut:
-    return TurnOut(
+    return copy_as(
+        TurnOut,
+        turn,
         id=f"{conversation}/{turn.ordinal}",
-        ordinal=turn.ordinal,
-        question=turn.question,
-        query=turn.query,
-        answer=turn.answer,
-        refused=turn.refused,
-        reason=turn.reason,
-        citations=[CitationOut(**asdict(one), score=None) for one in turn.citations],
-        claims=[
-            ClaimOut(start=one.start, end=one.end, cites=list(one.cites), support=one.support)
-            for one in turn.claims
-        ],
-        unverified=list(turn.unverified),
-        created_at=turn.created_at,
+        citations=[copy_as(CitationOut, citation) for citation in turn.citations],
+        claims=[copy_as(ClaimOut, claim) for claim in turn.claims],
     )
 
 

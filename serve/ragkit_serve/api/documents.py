@@ -5,17 +5,19 @@ A file is only ever handed out as an attachment: it may hold anything.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 from starlette.responses import StreamingResponse
 
 from ragkit.errors import NotFoundError
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
+from ragkit.served import TextPiece
 from ragkit.store.browse import Browser, Excerpt, ListedDocument
 from ragkit.store.sources import Sources
 from ragkit_serve.api import audit
@@ -47,15 +49,15 @@ _TEXT_EXAMPLE: Final[dict[str, Any]] = {
 }
 
 
-class DocumentItem(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class DocumentItem(ListedDocument):
     """A document without its text; `file` and `bytes` are of the upload that is kept, if any.
 
-    `owner` and `readers` are told its owner and keys with the scope admin; readers null is all who
-    may read the collection.
+    `owner` and `readers` are sent to its owner and to keys with the scope admin; readers null is
+    everybody who may read the collection.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
+    __pydantic_config__ = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
@@ -81,63 +83,42 @@ class DocumentItem(BaseModel):
     )
 
     object: Literal["document"] = "document"
-    id: int
-    collection: str
-    uri: str
-    title: str
-    language: str
-    media_type: str
-    version: int
-    chars: int
-    chunks: int
-    pages: int
-    file: str | None
-    bytes: int | None
-    updated_at: datetime
-    owner: str | None = None
-    readers: list[str] | None = None
 
 
-class PageStart(BaseModel):
+@dataclass(frozen=True)
+class PageStart:
     """A page, and the character at which it begins."""
-
-    model_config = ConfigDict(frozen=True)
 
     page: int
     start: int
 
 
-class ChunkItem(BaseModel):
-    """Where a chunk, the piece that a search finds, lies in the text."""
-
-    model_config = ConfigDict(frozen=True)
+@dataclass(frozen=True)
+class ChunkItem:
+    """The span of a chunk in the text."""
 
     id: int
     start: int
     end: int
     page: int | None
-    headings: list[str]
+    headings: Sequence[str]
 
 
-class DocumentText(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class DocumentText(TextPiece):
     """The characters `start:end` of a document's text, of `chars` in all; offsets are code points.
 
-    `pages` are those that the piece touches; `chunks` are there when they were asked for.
+    `pages` are those that the piece touches; `chunks` are sent when the request asks for them.
     """
 
-    model_config = ConfigDict(frozen=True, json_schema_extra={"examples": [_TEXT_EXAMPLE]})
+    __pydantic_config__ = ConfigDict(json_schema_extra={"examples": [_TEXT_EXAMPLE]})
 
     object: Literal["document.text"] = "document.text"
     document: int
-    version: int
     title: str
     language: str
-    start: int
-    end: int
-    chars: int
-    text: str
-    pages: list[PageStart]
-    chunks: list[ChunkItem] | None
+    pages: Sequence[PageStart]
+    chunks: Sequence[ChunkItem] | None
 
 
 @router.get(
@@ -184,9 +165,9 @@ def get_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> DocumentItem:
     """Return one document without its text."""
-    found = visible(request, caller, id)
-    _note(request, caller, "read", found)
-    return item(found, caller)
+    document = visible(request, caller, id)
+    _note(request, caller, "read", document)
+    return item(document, caller)
 
 
 @router.delete(
@@ -194,10 +175,10 @@ def get_document(
 )
 def delete_document(request: Request, id: Id, caller: Annotated[Caller, needs("write")]) -> None:
     """Delete a document, its chunks and its file."""
-    found = visible(request, caller, id)
-    _note(request, caller, "delete", found)
+    document = visible(request, caller, id)
+    _note(request, caller, "delete", document)
     store = request.app.state.services.library.store(caller)
-    store.delete_document(found.collection, id)
+    store.delete_document(document.collection, id)
 
 
 @router.put(
@@ -212,9 +193,9 @@ async def replace_document(
     request: Request, id: Id, caller: Annotated[Caller, needs("write")], key: Key = None
 ) -> Listing[JobItem]:
     """Keep a file and open the job that makes it the document's next version."""
-    found = await in_turn(request, caller, lambda: visible(request, caller, id))
-    _note(request, caller, "upload", found)
-    return await keep_files(request, caller, found.collection, key, document=id)
+    target = await in_turn(request, caller, lambda: visible(request, caller, id))
+    _note(request, caller, "upload", target)
+    return await keep_files(request, caller, target.collection, key, document=id)
 
 
 @router.get(
@@ -241,8 +222,8 @@ def download(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> StreamingResponse:
     """Send the uploaded file; 404 for a document that was read from a path."""
-    found = visible(request, caller, id)
-    _note(request, caller, "download", found)
+    document = visible(request, caller, id)
+    _note(request, caller, "download", document)
     pool = request.app.state.services.database.pool
     sources = Sources(pool, caller.tenant, caller.readers)
     source = sources.of_document(id)
@@ -295,10 +276,10 @@ def _range(start: int | None, end: int | None, around: int | None) -> tuple[int,
     return first, end - first
 
 
-def _note(request: Request, caller: Caller, action: str, found: ListedDocument) -> None:
+def _note(request: Request, caller: Caller, action: str, document: ListedDocument) -> None:
     """Write down what a caller does with a document."""
-    state, collection = request.app.state.ragkit, found.collection
-    audit.note(state, request.scope, caller, action, collection=collection, document=found.id)
+    state, collection = request.app.state.ragkit, document.collection
+    audit.note(state, request.scope, caller, action, collection=collection, document=document.id)
 
 
 def _prepare(request: Request, caller: Caller, name: str) -> None:
@@ -315,36 +296,24 @@ def _browser(request: Request, caller: Caller) -> Browser:
 
 def visible(request: Request, caller: Caller, id: int) -> ListedDocument:
     """Look a document up; one that the caller may not see is not there."""
-    found = _browser(request, caller).document(id)
-    if not caller.may_see(found.collection):
+    document = _browser(request, caller).document(id)
+    if not caller.may_see(document.collection):
         raise NotFoundError(f"There is no document {id}.")
-    return found
+    return document
 
 
 def _text(id: int, excerpt: Excerpt, *, chunks: bool) -> DocumentText:
-    spans = [
-        ChunkItem(
-            id=span.id, start=span.start, end=span.end, page=span.page, headings=list(span.headings)
-        )
-        for span in excerpt.chunks
-    ]
-    return DocumentText(
+    return copy_as(
+        DocumentText,
+        excerpt,
         document=id,
-        version=excerpt.version,
-        title=excerpt.title,
-        language=excerpt.language,
-        start=excerpt.start,
         end=excerpt.start + len(excerpt.text),
-        chars=excerpt.chars,
-        text=excerpt.text,
         pages=[PageStart(page=page.number, start=page.start) for page in excerpt.pages],
-        chunks=spans if chunks else None,
+        chunks=[copy_as(ChunkItem, span) for span in excerpt.chunks] if chunks else None,
     )
 
 
 def item(row: ListedDocument, caller: Caller) -> DocumentItem:
-    """Show a document to a caller; its sharing only if it is his to change."""
-    told = asdict(row)
-    if not may_share(caller, row.owner):
-        told |= {"owner": None, "readers": None}
-    return DocumentItem(**told)
+    """Return a document as the API sends it; its sharing only to those who may change it."""
+    document = copy_as(DocumentItem, row)
+    return document if may_share(caller, row.owner) else replace(document, owner=None, readers=None)

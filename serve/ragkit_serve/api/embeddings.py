@@ -67,39 +67,39 @@ class EmbeddingList(BaseModel):
     "/v1/embeddings", responses=RESPONSES, response_model=EmbeddingList, summary="Embed texts"
 )
 async def embeddings(
-    request: Request, asked: EmbeddingRequest, caller: Annotated[Caller, needs("read")]
+    request: Request, body: EmbeddingRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Embed texts with the model that the documents are searched with; nothing is ever cut."""
-    return await admitted(request, caller, lambda: _embedded(request, asked))
+    return await admitted(request, caller, lambda: _embedded(request, body))
 
 
-def _embedded(request: Request, asked: EmbeddingRequest) -> dict[str, Any]:
+def _embedded(request: Request, body: EmbeddingRequest) -> dict[str, Any]:
     embedder: Embedder = request.app.state.services.library.embedder
     embedder.load()
     space = embedder.space
     named = request.app.state.services.settings.embed_model
-    if asked.model not in {space.model, named, RAGKIT}:
+    if body.model not in {space.model, named, RAGKIT}:
         raise ApiError(
             404,
-            f"there is no embedding model {asked.model[:100]!r}: this server has {space.model}",
+            f"there is no embedding model {body.model[:100]!r}: this server has {space.model}",
             code="model_not_found",
             param="model",
         )
-    if asked.dimensions not in {None, space.dimension}:
+    if body.dimensions not in {None, space.dimension}:
         raise ApiError(
             400,
             f"{space.model} has {space.dimension} dimensions: leave `dimensions` out",
             param="dimensions",
             code="invalid_value",
         )
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    texts = [body.input] if isinstance(body.input, str) else body.input
     tokens = _counted(embedder, texts)
-    if asked.kind == "query":
+    if body.kind == "query":
         vectors = [embedder.embed_query(text) for text in texts]
     else:
         vectors = list(embedder.embed_passages(texts))
     data = [
-        EmbeddingOut(index=n, embedding=_encoded(vector, asked.encoding_format))
+        EmbeddingOut(index=n, embedding=_encoded(vector, body.encoding_format))
         for n, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}

@@ -1,6 +1,6 @@
 """Errors as the OpenAI wire format has them, each with the status that makes clients raise rightly.
 
-{"error": {"message", "type", "param", "code"}}. It knows nothing of what went wrong where.
+{"error": {"message", "type", "param", "code"}}.
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def api_error(error: RagkitError) -> ApiError:
 
 def _busy(error: ModelServerBusyError) -> ApiError:
     wait_s = max(1, math.ceil(error.retry_after_s)) if error.retry_after_s else RETRY_AFTER_S
-    said = f"the model server takes no more requests now: ask again in {wait_s} s"
-    return ApiError(error.status, said, code="model_server_full", retry_after_s=wait_s)
+    message = f"the model server takes no more requests now: ask again in {wait_s} s"
+    return ApiError(error.status, message, code="model_server_full", retry_after_s=wait_s)
 
 
 def answer(error: ApiError) -> JSONResponse:
@@ -182,7 +182,7 @@ def install(app: FastAPI) -> None:
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
 
-    async def known(request: Request, error: Exception) -> JSONResponse:
+    async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RagkitError)
         return answer(api_error(error))
 
@@ -195,7 +195,7 @@ def install(app: FastAPI) -> None:
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         return answer(ApiError(500, f"the server failed: {_SEE}"))
 
-    app.add_exception_handler(RagkitError, known)
+    app.add_exception_handler(RagkitError, expected)
     app.add_exception_handler(Exception, unexpected)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, plain)
@@ -205,17 +205,17 @@ def _invalid(error: RequestValidationError) -> ApiError:
     """Name the first field that is wrong; what stood there may be private and is not repeated."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        said = f"the body is no JSON from character {first['loc'][-1]} on"
-        return ApiError(400, said, code="json_invalid")
+        message = f"the body is no JSON from character {first['loc'][-1]} on"
+        return ApiError(400, message, code="json_invalid")
     if first["loc"] == ("body",) and first["type"] in {"missing", "model_attributes_type"}:
-        said = "the body must be a JSON object, sent as content-type: application/json"
-        return ApiError(400, said, code=first["type"])
+        message = "the body must be a JSON object, sent as content-type: application/json"
+        return ApiError(400, message, code=first["type"])
     # First comes where it stood; a union names its member by a type, which is no field.
     name = ".".join(str(part) for part in first["loc"][1:] if _NAME.fullmatch(str(part)))
     reason = first["msg"].removeprefix("Value error, ")
-    said = f"{name}: {reason}" if name else reason
+    message = f"{name}: {reason}" if name else reason
     status = 413 if first["type"] == "too_large" else 400
-    return ApiError(status, said, code=str(first["type"]), param=name or None)
+    return ApiError(status, message, code=str(first["type"]), param=name or None)
 
 
 def of_http(error: HTTPException) -> ApiError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -15,7 +15,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from ragkit.conversation.rated import evaluation_item, rated_json
+from ragkit import served
+from ragkit.conversation.rated import evaluation_item
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
 from ragkit.store.feedback import MAX_COMMENT_CHARS, Feedback, Rated, Rating
 from ragkit_serve.api import audit
@@ -62,22 +64,12 @@ class NewRating(BaseModel):
     comment: Annotated[str, Field(max_length=MAX_COMMENT_CHARS)] = ""
 
 
-class RatingOut(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class RatingOut(served.Rated):
     """A rating with a copy of the question and the answer."""
 
-    model_config = ConfigDict(frozen=True, json_schema_extra={"examples": [_RATED]})
+    __pydantic_config__ = ConfigDict(json_schema_extra={"examples": [_RATED]})
     object: Literal["feedback"] = "feedback"
-    id: int
-    answer_id: str
-    rating: Rating
-    comment: str
-    principal: str
-    collection: str
-    question: str
-    answer: str
-    refused: bool
-    created_at: datetime
-    updated_at: datetime
 
 
 class DeletedRating(BaseModel):
@@ -93,12 +85,12 @@ class DeletedRating(BaseModel):
 
 
 @router.post("/v1/feedback", responses=RESPONSES, summary="Rate an answer")
-def rate(request: Request, caller: Reader, new: NewRating) -> RatingOut:
+def rate(request: Request, caller: Reader, rating: NewRating) -> RatingOut:
     """Rate one's own answer up or down; a second rating takes the first one's place."""
     rated = _feedback(request, caller).rate(
-        new.answer_id, new.rating, new.comment, collections=caller.collections
+        rating.answer_id, rating.rating, rating.comment, collections=caller.collections
     )
-    return _shown(rated)
+    return _item(rated)
 
 
 @router.get("/v1/feedback", responses=RESPONSES, summary="List the tenant's ratings")
@@ -110,11 +102,11 @@ def list_feedback(
     rating: RatingQuery = None,
 ) -> Listing[RatingOut]:
     """List everybody's ratings of answers from the collections that the caller may see."""
-    found = _feedback(request, caller).page(
+    rows = _feedback(request, caller).page(
         limit + 1, after=after, rating=rating, collections=caller.collections
     )
     audit.note(_state(request), request.scope, caller, "feedback.list")
-    return listing(found, limit, _shown, lambda rated: rated.id)
+    return listing(rows, limit, _item, lambda rated: rated.id)
 
 
 @router.get(
@@ -174,8 +166,13 @@ def _feedback(request: Request, caller: Caller) -> Feedback:
     )
 
 
-def _shown(rated: Rated) -> RatingOut:
-    return RatingOut(**rated_json(rated))
+def _item(rated: Rated) -> RatingOut:
+    return copy_as(
+        RatingOut,
+        rated,
+        created_at=rated.created_at.replace(microsecond=0),
+        updated_at=rated.updated_at.replace(microsecond=0),
+    )
 
 
 def _lines(ratings: Iterator[Rated]) -> Iterator[bytes]:

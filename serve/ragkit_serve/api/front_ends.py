@@ -68,19 +68,19 @@ def read_task(messages: Sequence[Message]) -> Task | None:
 
     Such a prompt is the only message, but for a system message before it.
     """
-    asked = [message for message in messages if message.role not in {"system", "developer"}]
-    if len(asked) != 1 or asked[0].role != "user":
+    dialogue = [message for message in messages if message.role not in {"system", "developer"}]
+    if len(dialogue) != 1 or dialogue[0].role != "user":
         return None
-    prompt = asked[0].text
+    prompt = dialogue[0].text
     if (match := _LIBRECHAT.match(prompt)) is not None:
         return Task("plain title", prompt, _questions(prompt[match.end() :]))
     begin, end = prompt.find(_BEGIN), prompt.rfind(_END)
     if not prompt.lstrip().startswith(_OPEN_WEBUI) or not 0 <= begin < end:
         return None
-    wanted = _WANTED.search(prompt, 0, begin)
-    if wanted is None:
+    task = _WANTED.search(prompt, 0, begin)
+    if task is None:
         return None
-    kind = cast("Kind", wanted[1])
+    kind = cast("Kind", task[1])
     return Task(kind, prompt, _questions(prompt[begin + len(_BEGIN) : end]))
 
 

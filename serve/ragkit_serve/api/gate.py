@@ -154,9 +154,9 @@ class Gate:
         if scope["method"] in _SAFE_METHODS:
             return
         origin = headers.get(b"origin")
-        own = origin is None or is_same_origin(origin, scope["scheme"], host)
+        is_same = origin is None or is_same_origin(origin, scope["scheme"], host)
         foreign = headers.get(b"sec-fetch-site") == "cross-site"
-        if origin in self._origins or (own and not foreign):
+        if origin in self._origins or (is_same and not foreign):
             return
         raise ApiError(
             403,
@@ -172,16 +172,16 @@ class _LogIn(Exception):
 
 def _headers(scope: Scope) -> dict[bytes, str]:
     """Return the headers; one that decides something may come only once."""
-    found: dict[bytes, str] = {}
+    headers: dict[bytes, str] = {}
     for name, value in scope["headers"]:
-        if name in found and name in _ONCE:
+        if name in headers and name in _ONCE:
             raise ApiError(
                 400,
                 f"the header {name.decode('latin-1')!r} came twice: send it once",
                 code="header",
             )
-        found[name] = value.decode("latin-1")
-    if b"content-length" in found and b"transfer-encoding" in found:
+        headers[name] = value.decode("latin-1")
+    if b"content-length" in headers and b"transfer-encoding" in headers:
         # Programs on the way may see another request where the body ends: RFC 9112, 6.3.
         raise ApiError(
             400,
@@ -189,7 +189,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
             code="header",
             headers={"connection": "close"},
         )
-    return found
+    return headers
 
 
 def _check_path(scope: Scope) -> None:
@@ -223,7 +223,7 @@ def _login(scope: Scope) -> RedirectResponse:
 
 def _cookie(header: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        cookie = SimpleCookie(header).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found is not None else ""
+    return cookie.value if cookie is not None else ""

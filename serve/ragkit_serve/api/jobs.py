@@ -1,15 +1,17 @@
-"""/v1/jobs: what became of uploaded files, and how far those are that are being taken in."""
+"""/v1/jobs: the state of uploaded files and the progress of their ingestion."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from ragkit.errors import NotFoundError
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
+from ragkit.served import Job
 from ragkit.store.uploads import JobState, UploadJob, UploadJobs
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
@@ -19,15 +21,16 @@ from ragkit_serve.api.paging import After, Id, Limit, Listing, listing
 router = APIRouter(tags=["jobs"])
 
 
-class JobItem(BaseModel):
-    """An uploaded file on its way; `done` of `total` chunks are embedded, 0 of 0 before it is read.
+@dataclass(frozen=True, kw_only=True)
+class JobItem(Job):
+    """The state of an uploaded file's ingestion: `done` of `total` chunks are embedded.
 
-    A failed one says at which `stage` and for what `reason`; a done one names its `document`, and
-    in `reason` what was taken out of a mail or archive, what was left out, or why all of it was.
+    Both are 0 before the file is parsed. A failed job has the `stage` at which it failed and the
+    `reason`; a done one has its `document`, and in `reason` what was taken out of a mail or
+    archive, what was left out, or why all of it was.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
+    __pydantic_config__ = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
@@ -51,19 +54,6 @@ class JobItem(BaseModel):
     )
 
     object: Literal["job"] = "job"
-    id: int
-    state: JobState
-    collection: str
-    name: str
-    uri: str
-    done: int
-    total: int
-    attempts: int
-    stage: str
-    reason: str
-    document: int | None
-    created_at: datetime
-    updated_at: datetime
 
 
 @router.get("/v1/jobs", summary="List upload jobs, latest first", responses=RESPONSES)
@@ -110,19 +100,5 @@ def delete_job(request: Request, id: Id, caller: Annotated[Caller, needs("write"
 
 
 def job_item(job: UploadJob) -> JobItem:
-    """Return a job as the API shows it."""
-    return JobItem(
-        id=job.id,
-        state=job.state,
-        collection=job.collection,
-        name=job.name,
-        uri=job.uri,
-        done=job.done,
-        total=job.total,
-        attempts=job.attempts,
-        stage=job.stage,
-        reason=job.reason,
-        document=job.document,
-        created_at=job.created_at,
-        updated_at=job.updated_at,
-    )
+    """Return a job as the API sends it."""
+    return copy_as(JobItem, job)

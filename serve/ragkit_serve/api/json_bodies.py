@@ -113,10 +113,10 @@ def _finite(digits: str) -> float:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object; of a name that comes twice, programs on the way may read either value."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise _refused("an object of the body has the same name twice: send it once")
-    return made
+    return members
 
 
 def _check_depth(value: object) -> None:

@@ -55,8 +55,8 @@ def get_completion(request: Request, caller: Reader, id: AnswerId) -> JSONRespon
     """
     state = request.app.state.ragkit
     audit.note(state, request.scope, caller, "completion.read")
-    kept = kept_answers(state, caller)
-    return JSONResponse(kept.completion(id, collections=caller.collections))
+    answers = kept_answers(state, caller)
+    return JSONResponse(answers.completion(id, collections=caller.collections))
 
 
 @router.delete("/v1/chat/completions/{id}", responses=RESPONSES, summary="Delete a kept answer")

@@ -93,10 +93,10 @@ class Keyring:
         self, kind: bytes, secret: str, ask: _Ask, lane: CapacityLimiter | None
     ) -> Caller | None:
         digest = sha256(kind + secret.encode("utf-8", "replace")).digest()
-        known = self._known.get(digest)
+        entry = self._known.get(digest)
         now = time.monotonic()
-        if known is not None and known.until > now:
-            return known.caller
+        if entry is not None and entry.until > now:
+            return entry.caller
         caller = await to_thread.run_sync(ask, secret, limiter=lane)
         if caller is None:
             self._known.pop(digest, None)  # what is unknown takes no room

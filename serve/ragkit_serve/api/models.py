@@ -60,7 +60,10 @@ def model(request: Request, model: str, caller: Annotated[Caller, needs("read")]
 def _offered(request: Request, caller: Caller) -> Sequence[Model]:
     services = request.app.state.services
     collections = services.library.collections(caller)
-    offered = [Model(id=RAGKIT), *(Model(id=f"{RAGKIT}/{one.name}") for one in collections)]
+    offered = [
+        Model(id=RAGKIT),
+        *(Model(id=f"{RAGKIT}/{collection.name}") for collection in collections),
+    ]
     served: Sequence[str] = ()
     try:
         served = served_models(services)

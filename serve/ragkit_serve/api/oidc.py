@@ -1,6 +1,6 @@
 """Single sign-on by OpenID Connect: the authorization code flow with PKCE, state and nonce.
 
-authlib does the protocol and checks signatures. It knows nothing of cookies.
+authlib does the protocol and checks signatures.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def finish(services: Services, callback: str, code: str, begun: Begun) -> 
     settings = services.settings
     provider = await _provider(settings)
     claims = await _claims(settings, provider, callback, code, begun.verifier)
-    if claims is None or not _same(claims.get("nonce"), begun.nonce):
+    if claims is None or not _is_same(claims.get("nonce"), begun.nonce):
         return None
     principal = claims.get(settings.oidc_principal_claim)
     if not isinstance(principal, str) or not principal.strip() or len(principal) > 200:
@@ -114,16 +114,18 @@ async def finish(services: Services, callback: str, code: str, begun: Begun) -> 
     )
 
 
-def _same(claim: object, expected: str) -> bool:
-    given = claim.encode("utf-8", "replace") if isinstance(claim, str) else b""
-    return hmac.compare_digest(given, expected.encode())
+def _is_same(claim: object, expected: str) -> bool:
+    claimed = claim.encode("utf-8", "replace") if isinstance(claim, str) else b""
+    return hmac.compare_digest(claimed, expected.encode())
 
 
 def _groups(claim: object) -> list[str]:
     """Read the groups that a token names: a list of names, or a single one; others are no names."""
     named = claim if isinstance(claim, list) else [claim]
-    sound = [one for one in named if isinstance(one, str) and one.strip() and one.isprintable()]
-    return [one for one in dict.fromkeys(sound) if len(one) <= MAX_NAME_CHARS][:MAX_GROUPS]
+    sound = [
+        group for group in named if isinstance(group, str) and group.strip() and group.isprintable()
+    ]
+    return [group for group in dict.fromkeys(sound) if len(group) <= MAX_NAME_CHARS][:MAX_GROUPS]
 
 
 async def _claims(
@@ -166,12 +168,12 @@ async def _provider(settings: Settings) -> _Provider:
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
             answer = await client.get(f"{issuer}/.well-known/openid-configuration")
             answer.raise_for_status()
-        said = answer.json()
+        document = answer.json()
         provider = _Provider(
-            said["issuer"],
-            said["authorization_endpoint"],
-            said["token_endpoint"],
-            said["jwks_uri"],
+            document["issuer"],
+            document["authorization_endpoint"],
+            document["token_endpoint"],
+            document["jwks_uri"],
         )
     except (httpx.HTTPError, KeyError, ValueError, TypeError) as error:
         log.warning("single sign-on: the provider cannot be asked: %s", type(error).__name__)

@@ -31,12 +31,12 @@ class Listing(BaseModel, Generic[T]):
 
 
 def listing(
-    rows: Sequence[Row], limit: int, shown: Callable[[Row], T], id_of: Callable[[Row], object]
+    rows: Sequence[Row], limit: int, item_of: Callable[[Row], T], id_of: Callable[[Row], object]
 ) -> Listing[T]:
     """Make a page of up to `limit` rows, of which one more was asked for."""
     page = rows[:limit]
     return Listing(
-        data=[shown(row) for row in page],
+        data=[item_of(row) for row in page],
         has_more=len(rows) > limit,
         last_id=str(id_of(page[-1])) if page else None,
     )

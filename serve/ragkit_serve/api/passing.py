@@ -59,7 +59,7 @@ async def forward(
 
 async def augmented(
     state: State,
-    asked: ChatRequest,
+    chat_request: ChatRequest,
     body: dict[str, Any],
     caller: Caller,
     name: Named,
@@ -71,21 +71,21 @@ async def augmented(
     """Pass a request with tools on, with passages for its last question; check what comes back."""
     _check(body)
     upstream = _upstream(state)
-    shown = await in_thread(place, lambda: _shown(state, asked, caller, name, server))
-    record.question(shown.question, collection=shown.kb.collection)
+    context = await in_thread(place, lambda: _shown(state, chat_request, caller, name, server))
+    record.question(context.question, collection=context.kb.collection)
     sent = {key: value for key, value in body.items() if key != "ragkit"}
-    sent |= {"model": shown.model, "messages": shown.messages(body["messages"])}
+    sent |= {"model": context.model, "messages": context.messages(body["messages"])}
     answer = await upstream.ask(sent)
     if isinstance(answer, Whole):
         if answer.status != 200:
             return Response(answer.content, answer.status, media_type="application/json")
-        whole = json.loads(answer.content)
-        record.answers(_texts(whole))
+        completion = json.loads(answer.content)
+        record.answers(_texts(completion))
         return Response(
-            json.dumps(await _annotated(place, shown, whole)), media_type="application/json"
+            json.dumps(await _annotated(place, context, completion)), media_type="application/json"
         )
     held.push_async_callback(answer.aclose)  # also where the events are never begun
-    events = _rewritten(place, shown, answer, record)
+    events = _rewritten(place, context, answer, record)
     return EventStream(events, held=held.pop_all(), ended=state.admission.ended)
 
 
@@ -101,13 +101,13 @@ class _Shown:
     model: str
     clock: Clock = field(default_factory=Clock)
 
-    def messages(self, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def messages(self, dialogue: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Put the passages into the last question, and the prompt's instructions first."""
-        last = max(i for i, message in enumerate(given) if message.get("role") == "user")
+        last = max(i for i, message in enumerate(dialogue) if message.get("role") == "user")
         system, user = self.prompt.messages[0], self.prompt.messages[-1]
-        asked = {**given[last], "content": user.content}
+        question = {**dialogue[last], "content": user.content}
         first = {"role": "system", "content": system.content}
-        return [first, *given[:last], asked, *given[last + 1 :]]
+        return [first, *dialogue[:last], question, *dialogue[last + 1 :]]
 
     def checked(self, text: str) -> Answer:
         """Verify what the model said against the passages it was shown."""
@@ -116,9 +116,11 @@ class _Shown:
         return self.kb.verified(draft, self.hits, self.clock)
 
 
-def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server: str) -> _Shown:
-    services, options = state.services, asked.options
-    questions = [message.text for message in asked.messages if message.role == "user"]
+def _shown(
+    state: State, chat_request: ChatRequest, caller: Caller, name: Named, server: str
+) -> _Shown:
+    services, options = state.services, chat_request.options
+    questions = [message.text for message in chat_request.messages if message.role == "user"]
     if not questions:
         raise ApiError(400, "there is no user's message", param="messages", code="no_question")
     kb = services.library.open(caller, options.collection or name.collection)
@@ -129,7 +131,7 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server
     hits = kb.search(questions[-1], k=kb.passages)
     model = services.library.model
     assert model is not None, "there is a served model"
-    answer_tokens = asked.max_completion_tokens or asked.max_tokens
+    answer_tokens = chat_request.max_completion_tokens or chat_request.max_tokens
     answer_tokens = answer_tokens or build.decoding(services.settings).max_tokens
     context = model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
     prompt = build_prompt(
@@ -142,20 +144,20 @@ def _shown(state: State, asked: ChatRequest, caller: Caller, name: Named, server
         max_answer_tokens=answer_tokens,
         templates=Templates(services.settings.prompts, kb.collection),
     )
-    completion = Completion(asked.model, server)
+    completion = Completion(chat_request.model, server)
     return _Shown(kb, questions[-1], tuple(hits), prompt, completion, model.name)
 
 
-async def _annotated(place: Place, shown: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
+async def _annotated(place: Place, context: _Shown, answer: dict[str, Any]) -> dict[str, Any]:
     """Put checked citations beside the text of each choice."""
     for choice in answer.get("choices", ()):
         message = choice.get("message", {})
-        message |= await _checked(place, shown, message.get("content"))
-    return answer | {"model": shown.completion.model}
+        message |= await _checked(place, context, message.get("content"))
+    return answer | {"model": context.completion.model}
 
 
 async def _rewritten(
-    place: Place, shown: _Shown, events: Events, record: Chat
+    place: Place, context: _Shown, events: Events, record: Chat
 ) -> AsyncGenerator[bytes, None]:
     """Put passages into the first chunk of each choice, and checked citations into its last."""
     sent: dict[int, str] = {}
@@ -166,16 +168,18 @@ async def _rewritten(
                 if chunk is None:
                     yield event
                     continue
-                new = [choice for choice in _choices(chunk) if choice.get("index", 0) not in sent]
+                unsent = [
+                    choice for choice in _choices(chunk) if choice.get("index", 0) not in sent
+                ]
                 _add(sent, chunk)
                 for choice in _choices(chunk):
                     delta = choice.setdefault("delta", {})
-                    if choice in new:
-                        delta["context"] = shown.completion.found(shown.hits)
+                    if choice in unsent:
+                        delta["context"] = context.completion.found(context.hits)
                     if choice.get("finish_reason"):
                         text = sent[choice.get("index", 0)]
-                        delta |= await _checked(place, shown, text)
-                yield event_of(chunk | {"model": shown.completion.model})
+                        delta |= await _checked(place, context, text)
+                yield event_of(chunk | {"model": context.completion.model})
     finally:
         record.answers(sent.values())
 
@@ -226,11 +230,11 @@ def last_text(body: dict[str, Any]) -> str:
     return str(content or "")
 
 
-async def _checked(place: Place, shown: _Shown, text: str | None) -> dict[str, Any]:
+async def _checked(place: Place, context: _Shown, text: str | None) -> dict[str, Any]:
     if not text:  # tools are called: there is nothing to check yet
-        return {"context": shown.completion.found(shown.hits)}
-    answer = await in_thread(place, lambda: shown.checked(text))
-    return shown.completion.checked(answer)
+        return {"context": context.completion.found(context.hits)}
+    answer = await in_thread(place, lambda: context.checked(text))
+    return context.completion.checked(answer)
 
 
 def _upstream(state: State) -> Upstream:

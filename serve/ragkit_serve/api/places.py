@@ -1,7 +1,4 @@
-"""A place: the right of one request to be worked on, held as long as its work lasts.
-
-It knows nothing of how many places there are.
-"""
+"""A place: the right of one request to be worked on, held as long as its work lasts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From an iterator that blocks, in a thread, to the event loop: in batches, bounded, cancellable.
 
 Whatever came while the loop was busy is handed over together, so that a fast stream costs one
-wake-up for many pieces. It knows nothing of what the pieces are.
+wake-up for many pieces.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class _Pump(Generic[T]):
     def _put(self, piece: T) -> None:
         with self._guard:
             self._items.append(piece)
-            told, self._told = self._told, True
-        if not told:
+            was_told, self._told = self._told, True
+        if not was_told:
             self._tell()
 
     def _tell(self) -> None:

@@ -114,19 +114,19 @@ class Quota:
                 await turns.acquire()
         except TimeoutError:
             self._metrics.rejected("quota")
-            said = f"the key already has {self._concurrency} requests running: wait for one"
-            raise ApiError(429, said, code="concurrency", retry_after_s=1) from None
+            message = f"the key already has {self._concurrency} requests running: wait for one"
+            raise ApiError(429, message, code="concurrency", retry_after_s=1) from None
         try:
             yield
         finally:
             turns.release()
 
-    async def _refused(self, item: RateLimitItemPerMinute, who: str, what: str) -> ApiError:
+    async def _refused(self, item: RateLimitItemPerMinute, who: str, unit: str) -> ApiError:
         self._metrics.rejected("quota")
         reset = (await self._limiter.get_window_stats(item, who)).reset_time - time.time()
         return ApiError(
             429,
-            f"too many requests: {what} are used up",
+            f"too many requests: {unit} are used up",
             code="rate_limit_exceeded",
             retry_after_s=max(1, math.ceil(reset)),
         )

@@ -68,28 +68,28 @@ class Ranking(BaseModel):
 
 @router.post("/v1/rerank", responses=RESPONSES, response_model=Ranking, summary="Rerank texts")
 async def rerank(
-    request: Request, asked: RerankRequest, caller: Annotated[Caller, needs("read")]
+    request: Request, body: RerankRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Put texts in order for a query, the best first."""
-    return await admitted(request, caller, lambda: _ranked(request, asked))
+    return await admitted(request, caller, lambda: _ranked(request, body))
 
 
-def _ranked(request: Request, asked: RerankRequest) -> dict[str, Any]:
+def _ranked(request: Request, body: RerankRequest) -> dict[str, Any]:
     from uuid import uuid4
 
     library = request.app.state.services.library
     reranker = library.reranker or CosineReranker(library.embedder)
     reranker.load()
-    scores = reranker.rerank(asked.query, asked.documents)
-    order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))[: asked.top_n]
+    scores = reranker.rerank(body.query, body.documents)
+    order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))[: body.top_n]
     results = [
         Ranked(
             index=n,
             relevance_score=round(float(scores[n]), 6),
-            document={"text": asked.documents[n]} if asked.return_documents else None,
+            document={"text": body.documents[n]} if body.return_documents else None,
         )
         for n in order
     ]
     model = request.app.state.services.settings.embed_model
-    name = asked.model or (model if library.reranker is None else library.reranker.name)
+    name = body.model or (model if library.reranker is None else library.reranker.name)
     return Ranking(id=f"rerank-{uuid4().hex}", model=name, results=results).model_dump()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ragkit.json_values import to_json
 from ragkit.library import Caller
 from ragkit.render import hit_json, stage_json
-from ragkit.types import Mode
+from ragkit.types import Copy, Mode, Stage
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
 from ragkit_serve.api.as_of import AsOf
@@ -38,18 +40,6 @@ class SearchRequest(BaseModel):
     )
 
 
-class Copy(BaseModel):
-    """A passage that says the same as one that was found, and was left out for it."""
-
-    document: int
-    uri: str
-    title: str
-    page: int | None
-    start: int
-    end: int
-    chunk: int
-
-
 class Found(BaseModel):
     """A passage: where it is, what it says, and its scores."""
 
@@ -68,15 +58,13 @@ class Found(BaseModel):
     version: int
 
 
-class Step(BaseModel):
-    """A step of the search: its seconds, the chunks that it left with their scores, best first, and
-    the numbers that it went by.
+@dataclass(frozen=True)
+class Step(Stage):
+    """A step of the search: its seconds, the chunks that it retained with their scores, best first,
+    and the numbers that it used.
     """
 
-    name: str
-    seconds: float
-    ranked: list[tuple[int, float]]
-    notes: dict[str, float | str]
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
 class FoundList(BaseModel):
@@ -90,25 +78,25 @@ class FoundList(BaseModel):
 
 @router.post("/v1/search", responses=RESPONSES, response_model=FoundList, summary="Find passages")
 async def search(
-    request: Request, asked: SearchRequest, caller: Annotated[Caller, needs("read")]
+    request: Request, body: SearchRequest, caller: Annotated[Caller, needs("read")]
 ) -> Response:
     """Find the passages of a collection that fit a query best."""
-    return await admitted(request, caller, lambda: _found(request, asked, caller))
+    return await admitted(request, caller, lambda: _search(request, body, caller))
 
 
-def _found(request: Request, asked: SearchRequest, caller: Caller) -> dict[str, Any]:
+def _search(request: Request, body: SearchRequest, caller: Caller) -> dict[str, Any]:
     state = request.app.state.ragkit
-    kb = state.services.library.open(caller, asked.collection)
-    audit.note(state, request.scope, caller, "search", collection=kb.collection, text=asked.query)
-    adapted = kb.adapted(where=asked.filter, as_of=asked.as_of)
-    found = adapted.find(asked.query, k=asked.k, mode=asked.mode)
+    kb = state.services.library.open(caller, body.collection)
+    audit.note(state, request.scope, caller, "search", collection=kb.collection, text=body.query)
+    adapted = kb.adapted(where=body.filter, as_of=body.as_of)
+    result = adapted.find(body.query, k=body.k, mode=body.mode)
     answer: dict[str, Any] = {
         "object": "list",
         "data": [
-            hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in found.hits
+            hit_json(hit) | {"chunk": hit.chunk, "version": hit.version} for hit in result.hits
         ],
-        "timings": {stage: round(seconds, 6) for stage, seconds in found.timings.items()},
+        "timings": to_json(result.timings, digits=6),
     }
-    if asked.trace:
-        answer["trace"] = [stage_json(stage) for stage in found.stages]
+    if body.trace:
+        answer["trace"] = [stage_json(stage) for stage in result.stages]
     return answer

@@ -1,6 +1,6 @@
 """Answers that take a while: given up when the client leaves, bounded when it reads slowly.
 
-Server-sent events as the OpenAI wire format has them. It knows nothing of what they say.
+Server-sent events as the OpenAI wire format has them.
 """
 
 from __future__ import annotations

@@ -69,14 +69,14 @@ def collection_sharing(
     "/v1/collections/{name}/sharing", summary="Say who may read a collection", responses=RESPONSES
 )
 def share_collection(
-    request: Request, name: Name, new: NewSharing, caller: Annotated[Caller, needs("read")]
+    request: Request, name: Name, sharing: NewSharing, caller: Annotated[Caller, needs("read")]
 ) -> SharingItem:
     """Set a collection's readers, and its owner if one is named."""
     check_visible(caller, name)
     shares = _shares(request, caller)
     _checked(caller, shares.collection(name))
     audit.note(request.app.state.ragkit, request.scope, caller, "share", collection=name)
-    return _item(shares.collection(name, _change(new)))
+    return _item(shares.collection(name, _change(sharing)))
 
 
 @router.get(
@@ -94,14 +94,14 @@ def document_sharing(
     "/v1/documents/{id}/sharing", summary="Say who may read a document", responses=RESPONSES
 )
 def share_document(
-    request: Request, id: Id, new: NewSharing, caller: Annotated[Caller, needs("read")]
+    request: Request, id: Id, sharing: NewSharing, caller: Annotated[Caller, needs("read")]
 ) -> SharingItem:
     """Set a document's readers, and its owner if one is named."""
     collection = _collection(request, caller, id)
     shares = _shares(request, caller)
     _checked(caller, shares.document(id))
     audit.note(request.app.state.ragkit, request.scope, caller, "share", collection=collection)
-    return _item(shares.document(id, _change(new)))
+    return _item(shares.document(id, _change(sharing)))
 
 
 def _asking(caller: Caller) -> Readers:
@@ -117,26 +117,26 @@ def _shares(request: Request, caller: Caller) -> Shares:
 def _collection(request: Request, caller: Caller, id: int) -> str:
     """Return the collection of a document that is there for the caller."""
     pool = request.app.state.services.database.pool
-    found = Browser(pool, caller.tenant, _asking(caller)).document(id)
-    if not caller.may_see(found.collection):
+    document = Browser(pool, caller.tenant, _asking(caller)).document(id)
+    if not caller.may_see(document.collection):
         raise NotFoundError(f"There is no document {id}.")
-    return found.collection
+    return document.collection
 
 
-def _checked(caller: Caller, found: Sharing) -> Sharing:
-    if not may_share(caller, found.owner):
+def _checked(caller: Caller, sharing: Sharing) -> Sharing:
+    if not may_share(caller, sharing.owner):
         raise ApiError(
             403, "only its owner, or a key with the scope admin, may do this", code="owner"
         )
-    return found
+    return sharing
 
 
-def _change(new: NewSharing) -> Change:
-    readers: Sequence[str] | None = new.readers
-    return Change(readers=None if readers is None else tuple(readers), owner=new.owner)
+def _change(sharing: NewSharing) -> Change:
+    readers: Sequence[str] | None = sharing.readers
+    return Change(readers=None if readers is None else tuple(readers), owner=sharing.owner)
 
 
-def _item(found: Sharing) -> SharingItem:
+def _item(sharing: Sharing) -> SharingItem:
     return SharingItem(
-        owner=found.owner, readers=None if found.readers is None else list(found.readers)
+        owner=sharing.owner, readers=None if sharing.readers is None else list(sharing.readers)
     )

@@ -1,7 +1,6 @@
-"""The served model's own API, asked as it is: bytes through, several servers in turn.
+"""Requests passed through to the served model's API, bytes unchanged, with failover.
 
-What has not begun may move on to another server; what has begun never does. It knows nothing of
-who asks.
+A request moves to another server until its answer has begun, never later.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ import aiohttp
 from ragkit.errors import IncompleteAnswerError
 from ragkit.model.exchange import PREFIX_HEADER
 from ragkit.model.failover import Failover, Tries, prefix_hash
-from ragkit.model.failures import BUSY, Failure, failed, retry_after_s
+from ragkit.model.failures import Failure, failed, retry_after_s
 from ragkit.model.open import servers_of
 from ragkit.model.server import CONNECT_TIMEOUT_S, NO_KEY, ModelServer
+from ragkit.model.statuses import status_meaning
 from ragkit.settings import Settings
 from ragkit.types import Message
 
-_OF_THE_REQUEST: Final = frozenset({400, 413, 422})  # passed on as they are
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError)
 IDLE_S: Final = 5.0  # arbitrary: how long a connection waits for another request; vLLM's own is 5
 MAX_EVENT_BYTES: Final = 4 << 20  # arbitrary; an event is a few hundred bytes
@@ -46,11 +45,11 @@ class Events:
     """
 
     def __init__(
-        self, server: ModelServer, first: bytes, rest: AsyncGenerator[bytes, None]
+        self, server: ModelServer, first: bytes, remainder: AsyncGenerator[bytes, None]
     ) -> None:
         self._server = server
         self._first: bytes | None = first
-        self._rest = rest
+        self._remainder = remainder
         self._complete = False
 
     def __aiter__(self) -> Self:
@@ -67,11 +66,11 @@ class Events:
 
     async def aclose(self) -> None:
         """Hang up, unless the answer was read to its end."""
-        await self._rest.aclose()
+        await self._remainder.aclose()
 
     async def _next(self) -> bytes:
         try:
-            return await anext(self._rest)
+            return await anext(self._remainder)
         except (*_BROKEN, ValueError, StopAsyncIteration) as error:
             raise IncompleteAnswerError(
                 f"language-model server {self._server.shown} stopped in the middle of its answer"
@@ -171,16 +170,16 @@ async def _begun(server: ModelServer, response: aiohttp.ClientResponse) -> Event
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     """Cut a stream of bytes into events, wherever its pieces were cut. Raises ValueError."""
-    left = b""
+    buffer = b""
     try:
         async for piece in response.content.iter_any():
-            left += piece.replace(b"\r", b"")
-            *whole, left = left.split(b"\n\n")
-            for event in whole:
+            buffer += piece.replace(b"\r", b"")
+            *events, buffer = buffer.split(b"\n\n")
+            for event in events:
                 if event.strip():
                     _check(event)
                     yield event + b"\n\n"
-            if len(left) > MAX_EVENT_BYTES:
+            if len(buffer) > MAX_EVENT_BYTES:
                 raise ValueError("an event without an end")
     finally:
         response.release()  # closes the connection where there is more to come
@@ -209,16 +208,18 @@ def _reason(error: BaseException) -> str:
 
 def _read(server: ModelServer, response: aiohttp.ClientResponse, content: bytes) -> Whole | Failure:
     status = response.status
-    if status == 200 or status in _OF_THE_REQUEST:
+    meaning = status_meaning(status)
+    if status == 200 or meaning == "rejected":  # the request's own fault: passed on unchanged
         try:
             json.loads(content)
         except ValueError:
             return Failure(server, f"gave no proper OpenAI-style answer ({status}): see its log")
         return Whole(status, content)
     wait_s = retry_after_s(response.headers.get("retry-after", ""))
-    words = "takes no more requests now" if status in BUSY else "failed"
-    said = f"{words} ({status}): see its log, or try again later"
-    return Failure(server, said, again=status in BUSY, wait_s=wait_s, status=status)
+    is_busy = meaning == "busy"
+    words = "takes no more requests now" if is_busy else "failed"
+    problem = f"{words} ({status}): see its log, or try again later"
+    return Failure(server, problem, is_busy, wait_s=wait_s, status=status)
 
 
 def _messages(body: dict[str, Any]) -> list[Message]:

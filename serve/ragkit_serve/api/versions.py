@@ -1,18 +1,16 @@
-"""/v1/documents/{id}/versions: the old versions that were kept, listed and taken back.
-
-It knows nothing of how versions come to be kept, nor of searching them.
-"""
+"""/v1/documents/{id}/versions: a document's stored versions, listed and restored."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict
 
+from ragkit.json_values import copy_as
 from ragkit.library import Caller
+from ragkit.served import ServedVersion
 from ragkit.store.history import History
 from ragkit_serve.api import audit
 from ragkit_serve.api.access import needs
@@ -25,21 +23,14 @@ router = APIRouter(tags=["documents"])
 Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]  # PostgreSQL's integer
 
 
-class VersionItem(BaseModel):
-    """A version of a document, as a document of the number `document`.
+@dataclass(frozen=True, kw_only=True)
+class VersionItem(ServedVersion):
+    """A version of a document, which has the number `document` as that version.
 
-    It was current from `since` until `to`, which is null of the one that still is.
+    It was current from `since` until `to`, which is null for the current version.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     object: Literal["document.version"] = "document.version"
-    version: int
-    document: int
-    since: datetime
-    to: datetime | None
-    title: str
-    chars: int
 
 
 class VersionList(BaseModel):
@@ -78,11 +69,13 @@ def list_versions(
     request: Request, id: Id, caller: Annotated[Caller, needs("read")]
 ) -> VersionList:
     """List the current version and the old ones that were kept, the current one first."""
-    found = visible(request, caller, id)
+    document = visible(request, caller, id)
     state = request.app.state.ragkit
-    audit.note(state, request.scope, caller, "read", collection=found.collection, document=id)
-    listed = [asdict(one) for one in _history(request, caller).of(id)]
-    return VersionList(data=[VersionItem(document=one.pop("id"), **one) for one in listed])
+    audit.note(state, request.scope, caller, "read", collection=document.collection, document=id)
+    versions = _history(request, caller).of(id)
+    return VersionList(
+        data=[copy_as(VersionItem, version, document=version.id) for version in versions]
+    )
 
 
 @router.post(
@@ -93,10 +86,10 @@ def list_versions(
 def restore_version(
     request: Request, id: Id, version: Number, caller: Annotated[Caller, needs("write")]
 ) -> DocumentItem:
-    """Make an old version the current one again, as a new version; the one that was is kept."""
-    found = visible(request, caller, id)
+    """Make an old version the current one again, as a new version; the current one is kept."""
+    document = visible(request, caller, id)
     state = request.app.state.ragkit
-    audit.note(state, request.scope, caller, "restore", collection=found.collection, document=id)
+    audit.note(state, request.scope, caller, "restore", collection=document.collection, document=id)
     _history(request, caller).restore(id, version)
     return item(visible(request, caller, id), caller)
 

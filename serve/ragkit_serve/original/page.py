@@ -49,7 +49,7 @@ def marks(page: PdfPage, quotes: Sequence[Quote]) -> list[Box]:
         boxes = [box for span in spans for box in _boxes(textpage, span)]
     finally:
         textpage.close()
-    shown = [_shown(page, line) for line in _lines(boxes)[:MAX_MARKS]]
+    shown = [_relative_box(page, line) for line in _lines(boxes)[:MAX_MARKS]]
     return [box for box in shown if box[0] < box[2] and box[1] < box[3]]
 
 
@@ -109,8 +109,8 @@ def _with_margin(box: Box) -> Box:
     return left, bottom - margin, right, top + margin
 
 
-def _shown(page: PdfPage, box: Box) -> Box:
-    """Return a box in points as shares of what is shown of the page, from its upper left corner."""
+def _relative_box(page: PdfPage, box: Box) -> Box:
+    """Return a box in points as shares of the visible page, from its upper left corner."""
     left, bottom, right, top = box
     xs, ys = zip(_place(page, left, bottom), _place(page, right, top), strict=True)
     return min(xs), min(ys), max(xs), max(ys)

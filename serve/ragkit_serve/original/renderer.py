@@ -83,9 +83,9 @@ class PageRenderer:
         Raises NotFoundError for a page that is not there or cannot be drawn, ApiError 503 where no
         place becomes free.
         """
-        asked = {"page": page, "draw": picture, "quotes": [astuple(quote) for quote in quotes]}
+        drawing = {"page": page, "draw": picture, "quotes": [astuple(quote) for quote in quotes]}
         with self._place(), _Process(self._command, self._limits) as process:
-            return process.ask(asked, data)
+            return process.ask(drawing, data)
 
     @contextmanager
     def _place(self) -> Iterator[None]:
@@ -122,12 +122,12 @@ class _Process:
         self._clock.cancel()
         child_process.end(self._child)
 
-    def ask(self, asked: dict[str, Any], data: bytes) -> DrawnPage:
+    def ask(self, drawing: dict[str, Any], data: bytes) -> DrawnPage:
         """Send the file and read the answer. Raises NotFoundError where there is none of use."""
         requests, answers = self._child.stdin, self._child.stdout
         assert requests is not None
         assert answers is not None
-        body = json.dumps(asked).encode()
+        body = json.dumps(drawing).encode()
         with suppress(BrokenPipeError):  # why it ended is told below
             requests.write(FRAME.pack(len(body)) + body)
             requests.write(data)
@@ -135,12 +135,12 @@ class _Process:
         try:
             fields, picture = _read(answers)
             if error := fields.get("error"):
-                raise _cannot(asked["page"], self._reason(str(error), fields))
-            return _checked(fields, picture, wanted=asked["draw"])
+                raise _cannot(drawing["page"], self._reason(str(error), fields))
+            return _checked(fields, picture, wanted=drawing["draw"])
         except EOFError:
-            raise _cannot(asked["page"], self._obituary()) from None
+            raise _cannot(drawing["page"], self._obituary()) from None
         except _MALFORMED as error:
-            raise _cannot(asked["page"], "its file is damaged") from error
+            raise _cannot(drawing["page"], "its file is damaged") from error
 
     def _reason(self, error: str, fields: dict[str, Any]) -> str:
         if error == "page":

@@ -28,8 +28,8 @@ def main(arguments: Sequence[str]) -> None:
     limited.limit_cpu(cpu_s)
     try:
         (size,) = FRAME.unpack(requests.read(FRAME.size))
-        asked = json.loads(requests.read(size))
-        fields, picture = answer(requests.read(), asked)
+        drawing = json.loads(requests.read(size))
+        fields, picture = answer(requests.read(), drawing)
     except MemoryError:
         fields, picture = {"error": "memory"}, b""
     body = json.dumps(fields).encode()
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> None:
     answers.flush()
 
 
-def answer(data: bytes, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+def answer(data: bytes, drawing: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Draw a page of a PDF and find quotations on it: what is told of it, and its picture."""
     import pypdfium2
 
@@ -47,15 +47,15 @@ def answer(data: bytes, asked: Mapping[str, Any]) -> tuple[dict[str, Any], bytes
     try:
         document = pypdfium2.PdfDocument(data)
         pages = len(document)
-        if not 0 < asked["page"] <= pages:
+        if not 0 < drawing["page"] <= pages:
             return {"error": "page", "pages": pages}, b""
-        page = document[asked["page"] - 1]
+        page = document[drawing["page"] - 1]
         width, height = page.get_size()
         if not (0 < width < float("inf") and 0 < height < float("inf")):
             return {"error": "damaged"}, b""
-        quotes = [Quote(*quote) for quote in asked["quotes"]]
+        quotes = [Quote(*quote) for quote in drawing["quotes"]]
         fields = {"pages": pages, "size": [width, height], "marks": marks(page, quotes)}
-        return fields, draw(page) if asked["draw"] else b""
+        return fields, draw(page) if drawing["draw"] else b""
     except pypdfium2.PdfiumError:
         return {"error": "damaged"}, b""
 

@@ -58,21 +58,21 @@ class Asked(BaseModel):
 
 
 @router.post("/ui/ask", include_in_schema=False)
-async def ask(request: Request, asked: Asked, caller: Annotated[Caller, needs("read")]) -> Response:
+async def ask(request: Request, body: Asked, caller: Annotated[Caller, needs("read")]) -> Response:
     """Answer a question; the events end with the turn as it was kept."""
     ended = request.app.state.ragkit.admission.ended
-    return await while_connected(request, _admitted(request, asked, caller), ended=ended)
+    return await while_connected(request, _admitted(request, body, caller), ended=ended)
 
 
-async def _admitted(request: Request, asked: Asked, caller: Caller) -> Response:
+async def _admitted(request: Request, body: Asked, caller: Caller) -> Response:
     state: State = request.app.state.ragkit
     words = WORDS[language_of(request.headers.get("accept-language", ""))]
     async with AsyncExitStack() as held:
         place = await held.enter_async_context(state.admission.place(caller))
-        name = None if asked.conversation else state.services.library.name(caller, asked.collection)
+        name = None if body.conversation else state.services.library.name(caller, body.collection)
         record = audit.Chat(state, request.scope, caller)
-        record.question(asked.question, collection=name)
-        asking = Asking(state, asked, caller, words)
+        record.question(body.question, collection=name)
+        asking = Asking(state, body, caller, words)
         batches = pumped(asking.pieces, place)
         held.push_async_callback(batches.aclose)  # also where the events are never begun
         events = _events(asking, batches, record)

@@ -2,7 +2,7 @@
 
 The list has the index page, its style and its static files, all read with GET. Whatever else that
 app would answer to (events, uploads, files of the server, proxies, logins, its API's description)
-is not there, and no body of a request reaches it. It knows nothing of what is on the page.
+is not there, and no body of a request reaches it.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _check(scope: Scope) -> None:
         routes = [r for r in scope["app"].routes if r.matches(scope)[0] is Match.PARTIAL]
         if routes:
             tried = [(name, {**scope, "method": name}) for name in METHODS]
-            taken = [n for n, s in tried if any(r.matches(s)[0] is Match.FULL for r in routes)]
-            raise _method_not_allowed(scope, taken)
+            methods = [n for n, s in tried if any(r.matches(s)[0] is Match.FULL for r in routes)]
+            raise _method_not_allowed(scope, methods)
         raise ApiError(404, f"there is nothing at {path[:100]!r}", code="not_found")
     if method not in {"GET", "HEAD"}:
         raise _method_not_allowed(scope, ["GET", "HEAD"])
@@ -105,12 +105,12 @@ def _without_body(receive: Receive) -> Receive:
     return received
 
 
-def _method_not_allowed(scope: Scope, taken: Sequence[str]) -> ApiError:
+def _method_not_allowed(scope: Scope, methods: Sequence[str]) -> ApiError:
     return ApiError(
         405,
         f"{scope['path'][:100]} does not take {scope['method'][:10]}",
         code="method_not_allowed",
-        headers={"allow": ", ".join(taken)},
+        headers={"allow": ", ".join(methods)},
     )
 
 

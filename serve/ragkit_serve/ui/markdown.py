@@ -212,13 +212,13 @@ def _with_sentinels(text: str, claims: Sequence[Claim], unverified: Sequence[str
         if not claim.is_supported and start < claim.end:
             opening = _PARTLY if claim.support == "partly" else _NOT_FOUND
             places += [(start, 1, opening), (claim.end, 0, _CLAIM_END)]
-    found = [
+    matches = [
         match.span()
         for piece in unverified[:MAX_PIECES]
         if piece.strip()
         for match in re.finditer(re.escape(_UNWANTED.sub("\ufffd", piece)), text)
     ]
-    for start, end in found[:MAX_PIECES]:
+    for start, end in matches[:MAX_PIECES]:
         places += [(start, 1, _PIECE), (end, 0, _PIECE_END)]
     parts, at = [], 0
     for place, _, sentinel in sorted(places):

@@ -137,8 +137,8 @@ def documents(
         types=ranks(words),
         uploads=uploads,
     )
-    shown = [_shown(file, words) for file in listed.files]
-    return _fresh({"documents": shown, "matched": listed.matched, "all": listed.all})
+    rows = [_shown(file, words) for file in listed.files]
+    return _fresh({"documents": rows, "matched": listed.matched, "all": listed.all})
 
 
 @router.get("/ui/suggestions/{collection}", include_in_schema=False)
@@ -193,9 +193,9 @@ def source(request: Request, id: UUID, ordinal: int, n: int, caller: Reader) -> 
 
 def _shown(file: ListedFile, words: Mapping[str, str]) -> dict[str, Any]:
     """Show a file to the page; `id` is its document's number, None while there is none."""
-    told = asdict(file)
-    del told["document"], told["title"], told["kind"]
-    return told | {
+    fields = asdict(file)
+    del fields["document"], fields["title"], fields["kind"]
+    return fields | {
         "id": file.document,
         "name": name_of(file.title, file.uri.removeprefix(PREFIX)),
         "file": name_of("", file.uri.removeprefix(PREFIX)),

@@ -151,7 +151,7 @@ def _upper(sentence: str) -> str:
 
 def _inside(phrase: str, text: str, *, is_heading: bool = False) -> str:
     """Write a phrase as it stands inside a sentence: a name keeps its capital letter."""
-    first, _, rest = phrase.partition(" ")
+    first, _, remainder = phrase.partition(" ")
     lower = first[:1].lower() + first[1:]
     if not lower[1:].islower() and len(first) > 1:
         return phrase  # an abbreviation
@@ -161,4 +161,4 @@ def _inside(phrase: str, text: str, *, is_heading: bool = False) -> str:
         or re.search(rf"(?<![\w-]){re.escape(lower)}\b", text)
         or (is_heading and not is_name)
     )
-    return f"{lower if is_common else first} {rest}".strip()
+    return f"{lower if is_common else first} {remainder}".strip()

@@ -46,8 +46,8 @@ def from_sentence(sentence: str) -> tuple[str, str]:
     >>> from_sentence("年终奖是指每年一月发放的奖金。")
     ('', '什么是年终奖？')
     """
-    first, *others = _CLAUSE.split(sentence)
-    second = others[:1] if _TIME.match(first) else []
+    first, *clauses = _CLAUSE.split(sentence)
+    second = clauses[:1] if _TIME.match(first) else []
     figure = next(filter(None, map(_figure, [first, *second])), "")
     match = _DEFINITION.match(sentence)
     is_definition = match is not None and not _DEPENDENT.match(match[1])
@@ -74,13 +74,13 @@ def from_title(title: str) -> str:
 def _figure(clause: str) -> str:
     """Ask for a clause's number where it stands; "" for a clause that cannot be asked alone."""
     clause = clause.strip()
-    if any(one.search(clause) for one in (_DATE, _UNFINISHED)) or _DEPENDENT.match(clause):
+    if any(pattern.search(clause) for pattern in (_DATE, _UNFINISHED)) or _DEPENDENT.match(clause):
         return ""
     if match := _PERCENT.search(clause):
-        asked = f"{clause[: match.start()]}百分之多少{clause[match.end() :]}"
+        question = f"{clause[: match.start()]}百分之多少{clause[match.end() :]}"
     elif match := _FIGURE.search(clause):
-        asked = f"{clause[: match.start()]}多少{clause[match.end() :]}"
+        question = f"{clause[: match.start()]}多少{clause[match.end() :]}"
     else:
         return ""
-    before = re.findall("[\u4e00-\u9fff]", clause[: match.start()])
-    return f"{asked}？" if len(before) >= 2 and SHORTEST <= len(asked) <= LONGEST else ""
+    preceding = re.findall("[\u4e00-\u9fff]", clause[: match.start()])
+    return f"{question}？" if len(preceding) >= 2 and SHORTEST <= len(question) <= LONGEST else ""

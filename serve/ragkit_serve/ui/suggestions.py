@@ -68,14 +68,14 @@ def drafts(text: str, title: str, language: str, headings: Sequence[str] = ()) -
     `headings` are those that the text does not mark by "#".
     """
     lines = [line.strip() for line in text.splitlines()]
-    asked = tuple(
+    questions = tuple(
         match["question"].strip("* ") for line in lines if (match := _ASKED.fullmatch(line))
     )
     if language not in {"en", "zh"}:
-        return Drafts(asked)
+        return Drafts(questions)
     prose = _paragraphs(lines, language)
     pieces = (part[span.start : span.end] for part in prose for span in sentences(part))
-    made = [
+    drafted = [
         suggested_zh.from_sentence(piece)
         if language == "zh"
         else suggested_en.from_sentence(piece, text)
@@ -83,9 +83,9 @@ def drafts(text: str, title: str, language: str, headings: Sequence[str] = ()) -
         if len(piece) <= 300
     ]
     return Drafts(
-        asked,
-        tuple(figure for figure, _ in made if figure),
-        tuple(definition for _, definition in made if definition),
+        questions,
+        tuple(figure for figure, _ in drafted if figure),
+        tuple(definition for _, definition in drafted if definition),
         _of_headings([*_headings(lines), *headings], text, title, language),
         (suggested_zh.from_title(title) if language == "zh" else suggested_en.from_title(title),),
     )
@@ -111,14 +111,14 @@ def _headings(lines: Sequence[str]) -> Iterator[str]:
 
 def _of_headings(headings: Sequence[str], text: str, title: str, language: str) -> tuple[str, ...]:
     dull = suggested_zh.DULL if language == "zh" else suggested_en.DULL
-    made = (
+    drafted = (
         suggested_zh.from_heading(heading, title)
         if language == "zh"
         else suggested_en.from_heading(heading, title, text)
         for heading in dict.fromkeys(headings)
         if heading != title and not dull.fullmatch(heading) and not heading.endswith(("?", "？"))
     )
-    return tuple(filter(None, made))
+    return tuple(filter(None, drafted))
 
 
 class Suggestions:
@@ -149,22 +149,24 @@ class Suggestions:
             stamp, documents = _listed(browser, collection)
             if (ready := self._made(key, stamp)) is not None:
                 return ready
-            newest = sorted(documents, key=lambda one: (one.language != language, -one.id))
+            newest = sorted(
+                documents, key=lambda document: (document.language != language, -document.id)
+            )
             kb = quoting(library, caller, collection)
-            made, is_whole = answered(kb, browser, newest[:MAX_DOCUMENTS])
+            questions, is_whole = answered(kb, browser, newest[:MAX_DOCUMENTS])
             if is_whole:
-                self._keep(key, stamp, made)
+                self._keep(key, stamp, questions)
         finally:
             self._making.release()
-        return made
+        return questions
 
     def _made(self, key: object, stamp: object) -> tuple[str, ...] | None:
         """Return the questions that were made for these documents; None without any."""
         stored = self._kept.get(key)
         return stored[1] if stored is not None and stored[0] == stamp else None
 
-    def _keep(self, key: object, stamp: object, made: tuple[str, ...]) -> None:
-        self._kept[key] = (stamp, made)
+    def _keep(self, key: object, stamp: object, questions: tuple[str, ...]) -> None:
+        self._kept[key] = (stamp, questions)
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
 
@@ -173,7 +175,7 @@ def _listed(browser: Browser, collection: str) -> tuple[object, Sequence[ListedD
     """List a collection's documents, with a stamp that changes when they do."""
     listed = browser.collection(collection)
     documents = browser.documents(collection, limit=50)
-    versions = [(one.id, one.version) for one in documents]
+    versions = [(document.id, document.version) for document in documents]
     return (listed.documents, listed.chunks, versions), documents
 
 

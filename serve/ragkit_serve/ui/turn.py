@@ -1,7 +1,6 @@
 """A question and its answer as HTML: text with citations and marks, sources, what was measured.
 
-Everything that a document, a model or a user wrote is escaped or rendered safely. It knows nothing
-of where turns come from.
+Everything that a document, a model or a user wrote is escaped or rendered safely.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def place(citation: Citation, words: Words) -> str:
 
 def verdict_of(cited: Sequence[Citation]) -> str:
     """Say "verified" only where every one of the quotations is."""
-    return "verified" if all(one.verdict == "verified" for one in cited) else "unverified"
+    return "verified" if all(citation.verdict == "verified" for citation in cited) else "unverified"
 
 
 def _refusal(turn: StoredTurn, words: Words) -> str:
@@ -121,12 +120,12 @@ def _mark(n: int, cited: Sequence[Citation], claims: Sequence[Claim]) -> Mark:
 
 def _searched(turn: StoredTurn, words: Words) -> str:
     """Say what was searched for where that is not the question, and which phrase stands nowhere."""
-    said = []
+    notes = []
     if turn.query not in {"", turn.question}:
-        said.append(words["searched_for"].format(query=turn.query))
+        notes.append(words["searched_for"].format(query=turn.query))
     if phrase := turn.trace.get("search phrase"):
-        said.append(words["phrase_nowhere"].format(phrase=phrase))
-    return "".join(f'<p class="rk-searched">{plain(line)}</p>' for line in said)
+        notes.append(words["phrase_nowhere"].format(phrase=phrase))
+    return "".join(f'<p class="rk-searched">{plain(line)}</p>' for line in notes)
 
 
 def _footer(turn: StoredTurn, words: Words) -> str:
@@ -135,10 +134,10 @@ def _footer(turn: StoredTurn, words: Words) -> str:
 
 
 def _button(act: str, words: Words) -> str:
-    said = escape(words[act])
+    label = escape(words[act])
     return (
-        f'<button type="button" class="rk-act" data-act="{act}" aria-label="{said}"'
-        f' title="{said}"></button>'
+        f'<button type="button" class="rk-act" data-act="{act}" aria-label="{label}"'
+        f' title="{label}"></button>'
     )
 
 

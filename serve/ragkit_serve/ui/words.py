@@ -1,7 +1,4 @@
-"""What the chat page says, in English and Chinese, and which of them a browser asks for.
-
-It knows nothing of where on the page the words stand; what documents and models say is not here.
-"""
+"""What the chat page says, in English and Chinese, and which of them a browser asks for."""
 
 from __future__ import annotations
 

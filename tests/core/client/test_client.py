@@ -40,6 +40,7 @@ JOB: dict[str, Any] = {
     "state": "queued",
     "done": 0,
     "total": 0,
+    "attempts": 0,
     "stage": "",
     "reason": "",
     "document": None,
@@ -273,7 +274,7 @@ def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
         client.upload("c", [("a", b"x"), tmp_path / "gone"])
     with pytest.raises(UsageError, match="cannot be read: Is a directory"):
         client.upload("c", [tmp_path])
-    with pytest.raises(UsageError, match="nothing was sent"):
+    with pytest.raises(UsageError, match="no file to upload"):
         client.upload("c", [])
 
 
@@ -316,6 +317,9 @@ def test_waiting_for_a_job(slept: list[float]) -> None:
     wrong = JOB | {"state": "failed", "stage": "parse", "reason": "it is encrypted"}
     with pytest.raises(IngestError, match=r"^parse: it is encrypted \(a\.txt\)$"):
         Script(httpx.Response(200, json=wrong)).client.wait(7)
+    stopped = JOB | {"state": "cancelled"}
+    with pytest.raises(IngestError, match=r"^cancelled: job 7 \(a\.txt\): upload it again$"):
+        Script(httpx.Response(200, json=stopped)).client.wait(7)
     with pytest.raises(BusyError, match=r"^job 7 \(a\.txt\) is queued after 0 s: wait longer"):
         Script(httpx.Response(200, json=JOB)).client.wait(7, timeout_s=0)
 
