@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
-from ragkit.answer.logistic import auc_interval, cross_validated
-from ragkit.answer.question import read
+from ragkit.answer.logistic import auc_interval, cross_validate
+from ragkit.answer.question import read_question
 from ragkit.errors import UsageError
 from ragkit.questions import read_lines, read_row
 from ragkit.retrieve.words.weights import term_weights
@@ -152,7 +152,7 @@ def fit(
         progress(len(found))
     labels = [item.answerable for item in labelled]
     groups = [item.group for item in labelled]
-    made, scores = cross_validated(found, labels, groups, names=names)
+    made, scores = cross_validate(found, labels, groups, names=names)
     auc, low, high = auc_interval(scores, labels, groups)
     before = Point(
         0.0,
@@ -187,7 +187,7 @@ def _probe(kb: KnowledgeBase, question: str, mode: Mode) -> tuple[Signals | None
     hits = kb.search(question, k=PASSAGES, mode=mode)
     if not hits:
         return None, True
-    asked = read(question)
+    asked = read_question(question)
     weights = term_weights(kb.store, kb.collection, asked.content)
     meaning = Meaning(kb.embedder)
     gate = Gate(lambda terms: weights, meaning=meaning)

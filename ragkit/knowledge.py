@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.adding import Adding
-from ragkit.answer.checked import checked
-from ragkit.answer.drafting import Adaptable, drafted, writes_data
+from ragkit.answer.checked import check_draft
+from ragkit.answer.drafting import Adaptable, draft_answer, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
-from ragkit.answer.greeting import greeting, is_greeting
+from ragkit.answer.greeting import greet, is_greeting
 from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
@@ -25,7 +25,7 @@ from ragkit.filters import Filter, parse
 from ragkit.moments import Versioned
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.types import Answer, Decoding, Draft, Found, Hit, Mode, Query, Reasoning, Turn
+from ragkit.types import Answer, Decoding, Draft, Hit, Mode, Query, Reasoning, SearchResult, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
@@ -214,24 +214,24 @@ class KnowledgeBase(Adding, Closing):
         """
         return list(self.find(query, k=k, mode=mode).hits)
 
-    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
+    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> SearchResult:
         """Search as `search` does; return the hits with the steps that led to them."""
-        from ragkit.retrieve.searcher import refuse_empty
+        from ragkit.retrieve.searcher import refuse_empty_collection
 
         found = self._found(query, k, mode)
         if not found.hits:
-            refuse_empty(self.store, self.collection)
+            refuse_empty_collection(self.store, self.collection)
         return found
 
     def _found(
         self, query: str, k: int | None, mode: Mode | None, *, for_answer: bool = False
-    ) -> Found:
+    ) -> SearchResult:
         from ragkit.embedders import CollectionEmbedder
-        from ragkit.retrieve.search import check
-        from ragkit.retrieve.searcher import found_now
+        from ragkit.retrieve.search import check_query
+        from ragkit.retrieve.searcher import search_with_current_model
 
         k, mode = self.top_k if k is None else k, mode or self.mode
-        check(query, k)  # before any model is looked for
+        check_query(query, k)  # before any model is looked for
         own = self.embedder
         if mode == "lexical" or not isinstance(own, CollectionEmbedder):
             return self.retriever(mode, for_answer=for_answer).find(query, k=k)
@@ -239,7 +239,7 @@ class KnowledgeBase(Adding, Closing):
         def retriever(fresh: bool) -> Pipeline:
             return self.retriever(mode, fresh=fresh, for_answer=for_answer)
 
-        return found_now(retriever, query, k=k, had=own.had)
+        return search_with_current_model(retriever, query, k=k, had_space=own.had)
 
     def retriever(
         self, mode: Mode | None = None, *, fresh: bool = True, for_answer: bool = False
@@ -308,7 +308,7 @@ class KnowledgeBase(Adding, Closing):
         self.load_entailment()
         clock = Clock()
         if isinstance(question, str) and is_greeting(question):
-            text = greeting(question, self.store, self.collection, names_documents=not self.where)
+            text = greet(question, self.store, self.collection, names_documents=not self.where)
             yield text
             yield Answer(text, refused=False, reason="", timings=clock.seconds)
             return
@@ -322,7 +322,9 @@ class KnowledgeBase(Adding, Closing):
         decision = self._gate.judge(query or question, hits, mode)
         clock.stop("gate")
         draft: Draft | None = None
-        for piece in drafted(self.generator, decision, question, hits, history, query=query or ""):
+        for piece in draft_answer(
+            self.generator, decision, question, hits, history, query=query or ""
+        ):
             if isinstance(piece, Draft):
                 draft = piece
             else:
@@ -358,7 +360,7 @@ class KnowledgeBase(Adding, Closing):
         from ragkit.why.walk import walk
 
         def draw(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
-            *_, last = drafted(self.generator, decision, question, hits)
+            *_, last = draft_answer(self.generator, decision, question, hits)
             assert isinstance(last, Draft), "a generator ends with a Draft"
             return last
 
@@ -374,7 +376,7 @@ class KnowledgeBase(Adding, Closing):
 
     def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
-        return checked(
+        return check_draft(
             draft,
             hits,
             store=self.store,

@@ -18,7 +18,7 @@ from ragkit.conversation.telling import tell
 from ragkit.errors import ModelError, ModelServerError, QueryError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve import conditions
-from ragkit.retrieve.infer import Tree, inferred
+from ragkit.retrieve.infer import Tree, infer_filter
 from ragkit.text.analyse import analyse
 from ragkit.types import Query
 
@@ -94,13 +94,13 @@ class Planner:
         fields = self._fields()
         tree: Tree | None
         if self._model is None:
-            tree = inferred(question, fields)
+            tree = infer_filter(question, fields)
         else:
             try:
                 tree = self._asked(self._model, question, fields)
             except (ModelError, QueryError) as error:
                 notes["filter by rules"] = str(error)
-                tree = inferred(question, fields)
+                tree = infer_filter(question, fields)
         if tree is None:
             return None
         notes["filter"] = json.dumps(tree, ensure_ascii=False)
@@ -109,17 +109,17 @@ class Planner:
     def _asked(self, model: LanguageModel, question: str, fields: Fields) -> Tree | None:
         shown = [
             {word: neutralise(text) for word, text in field.items()}
-            for field in conditions.shown(fields)
+            for field in conditions.describe_fields(fields)
         ]
         asked: dict[str, Any] = {"fields": shown, "today": date.today().isoformat()}
         try:
-            schema = conditions.schema(fields)
+            schema = conditions.conditions_schema(fields)
             said = self._told(model, "filters", question, json_schema=schema, **asked)
         except ModelServerError:
             raise
         except ModelError:  # a model in this process takes no schema
             said = self._told(model, "filters", question, **asked)
-        tree = conditions.read(said, fields)
+        tree = conditions.read_conditions(said, fields)
         if tree is not None:
             parse(tree)  # what the collection cannot compare is no filter
         return tree

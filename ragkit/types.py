@@ -230,7 +230,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """A search's hits, best first, and the steps that led to them."""
 
     hits: tuple[Hit, ...]

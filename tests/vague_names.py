@@ -42,13 +42,19 @@ def count_names(file: Path) -> tuple[int, Counter[str]]:
 
 def report(path: Path, worst: int) -> float:
     """Print the share of vague names under a path, and return it in percent."""
-    counts = {file: count_names(file) for file in sorted(path.rglob("*.py"))} if path.is_dir() else {path: count_names(path)}
+    counts = (
+        {file: count_names(file) for file in sorted(path.rglob("*.py"))}
+        if path.is_dir()
+        else {path: count_names(path)}
+    )
     total = sum(count for count, _ in counts.values())
     words = sum((vague for _, vague in counts.values()), Counter[str]())
     share = 100 * words.total() / max(total, 1)
     common = ", ".join(f"{word} {count}" for word, count in words.most_common(8))
     print(f"{share:4.1f}%  {words.total()} of {total} names in {path}: {common}")
-    files = sorted(((vague.total(), count, file) for file, (count, vague) in counts.items()), reverse=True)
+    files = sorted(
+        ((vague.total(), count, file) for file, (count, vague) in counts.items()), reverse=True
+    )
     for vague_count, count, file in files[:worst]:
         if vague_count:
             print(f"       {vague_count} of {count}  {file}")
@@ -59,8 +65,12 @@ def main() -> int:
     """Report every path, and compare each with the limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("paths", nargs="*", type=Path, default=[Path(path) for path in PACKAGES])
-    parser.add_argument("--limit", type=float, default=100.0, help="fail above this share, in percent")
-    parser.add_argument("--worst", type=int, default=0, metavar="FILES", help="list this many files with the most")
+    parser.add_argument(
+        "--limit", type=float, default=100.0, help="fail above this share, in percent"
+    )
+    parser.add_argument(
+        "--worst", type=int, default=0, metavar="FILES", help="list this many files with the most"
+    )
     args = parser.parse_args()
     shares = [report(path, args.worst) for path in args.paths]
     return int(max(shares) > args.limit)

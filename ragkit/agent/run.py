@@ -17,7 +17,7 @@ from ragkit.agent.bounds import bounds
 from ragkit.agent.search import SearchTool
 from ragkit.answer import refusal
 from ragkit.answer.citations import cite
-from ragkit.answer.links import sanitised
+from ragkit.answer.links import sanitise_pieces
 from ragkit.answer.llm import refusal_in
 from ragkit.answer.prompt import REFUSAL, neutralise, prompt_language
 from ragkit.clock import Clock
@@ -155,7 +155,7 @@ class Agent:
         if not said.strip():  # out of steps or tokens, or nothing but searches
             pieces = self._knowledge.generator.generate(question, tool.hits)
             return next(piece for piece in pieces if isinstance(piece, Draft))
-        kept = sanitised([said], tool.hits)
+        kept = sanitise_pieces([said], tool.hits)
         text = "".join(piece for piece in kept if isinstance(piece, str))
         refused = refusal_in(text)
         citations = () if refused else cite(text, tool.hits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ragkit.answer.question import MAX_QUESTION_CHARS, has_cjk, read
+from ragkit.answer.question import MAX_QUESTION_CHARS, has_cjk, read_question
 from ragkit.conversation.vague import names
 
 # What these limits make of questions that stand alone: docs/decisions/0035-*.
@@ -115,7 +115,7 @@ def _points_back(question: str) -> bool:
         return names(question) <= SHORT and _is_open(question, _CJK_PRONOUN, 0.5)
     if _ENDS_OPEN.search(question):
         return True
-    short = len(read(question).content) <= SHORT
+    short = len(read_question(question).content) <= SHORT
     return short and _is_open(_EXPLETIVE.sub(" ", question), _PRONOUN, 1)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK, analyse
 from ragkit.text.variants import fold_variants
 
@@ -31,7 +31,7 @@ def expanded(question: str, before: str) -> str:
 
 def _content_words(before: str, question: str) -> list[str]:
     """List the words of the question before that hold content, as it writes them."""
-    content = read(before).content - read(question).content
+    content = read_question(before).content - read_question(question).content
     words: list[str] = []
     for run in _RUN.findall(before):
         if not has_cjk(run):

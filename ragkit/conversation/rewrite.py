@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.markers import without_markers
 from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.conversation.telling import tell
 from ragkit.errors import ModelError
 from ragkit.text.analyse import analyse
@@ -92,7 +92,7 @@ def _fault(rewritten: str, question: str, history: Sequence[Turn]) -> str:
         return f"has {len(rewritten)} characters"
     if len(rewritten.splitlines()) != 1:
         return "is more than one line"
-    said = read(rewritten).content
+    said = read_question(rewritten).content
     known = set(analyse(question))
     for turn in history:
         known.update(analyse(turn.question), analyse(turn.answer))

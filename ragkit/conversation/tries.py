@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.conversation.alone import opens_so
 from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
 from ragkit.conversation.vague import naming_terms
@@ -83,7 +83,7 @@ class Tries:
         the question before, once more.
         """
         pieces = self._with(query, asked=query)
-        if not read(self.question).content or self._is_about(answer_of(pieces)):
+        if not read_question(self.question).content or self._is_about(answer_of(pieces)):
             return pieces
         return _later(self._with(query, asked=self.question), pieces)
 
@@ -108,7 +108,7 @@ class Tries:
             return False
         own = naming_terms(self.question)
         if _repeats(answer, self.before.answer):
-            own = own or read(self.question).content
+            own = own or read_question(self.question).content
             return bool(own.intersection(analyse(answer.citations[0].quote)))
         return not own or any(own.intersection(analyse(hit.text)) for hit in _cited_by(answer))
 

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK_CHARACTER, analyse
 
 _ENGLISH: Final = """
@@ -77,7 +77,7 @@ def naming_terms(question: str) -> frozenset[str]:
     """List the analyser's terms of the words that say what a question is about."""
     if has_cjk(question):
         return frozenset(analyse(_without_vague(question)))
-    return read(question).content - _vague()
+    return read_question(question).content - _vague()
 
 
 def _without_vague(question: str) -> str:

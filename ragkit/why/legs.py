@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ragkit.retrieve.ranks import Rank, by_meaning, by_words
+from ragkit.retrieve.ranks import Rank, rank_by_meaning, rank_by_words
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.text.analyse import analyse
 from ragkit.why.steps import Step
@@ -74,7 +74,9 @@ def _by_meaning(seen: Seen) -> Step:
     embedder = seen.legs.embedder
     vector = embedder.embed_query(seen.query.passage or seen.query.text)
     with seen.store.snapshot() as reader:
-        exact = by_meaning(reader, seen.collection, embedder.space, vector, seen.chunks, seen.where)
+        exact = rank_by_meaning(
+            reader, seen.collection, embedder.space, vector, seen.chunks, seen.where
+        )
     if exact is None:
         remedy = "Ingest it again, so that it gets vectors of the model that is searched with."
         says = f"none of its chunks has a vector of {embedder.space.model}"
@@ -82,7 +84,7 @@ def _by_meaning(seen: Seen) -> Step:
     looked = [stage.ranked for stage in seen.of_leg("dense")]
     depth = len(looked[0])
     numbers = _numbers(exact, "cosine") | {"looked at": depth}
-    says = f"rank {exact.rank:,} of {exact.among:,}, cosine {exact.score:.3f};"
+    says = f"rank {exact.rank:,} of {exact.total:,}, cosine {exact.score:.3f};"
     if any(map(seen.rank, looked)):
         return Step("vectors", True, f"{says} found among the best {depth:,}", numbers)
     if exact.rank <= depth:
@@ -97,7 +99,7 @@ def _by_words(seen: Seen) -> Step:
     terms = list(dict.fromkeys(analyse(query)))
     weights = term_weights(seen.store, seen.collection, terms)
     with seen.store.snapshot() as reader:
-        exact = by_words(reader, seen.collection, query, seen.chunks, seen.where)
+        exact = rank_by_words(reader, seen.collection, query, seen.chunks, seen.where)
         text = reader.hits([exact.chunk])[0].text if exact else ""
     in_it = set(analyse(text))
     has = _listed([term for term in terms if term in in_it], weights)
@@ -106,7 +108,7 @@ def _by_words(seen: Seen) -> Step:
     if exact is None:
         return Step("words", None, f"no chunk of it has a word of the question: {lacks}", numbers)
     numbers |= _numbers(exact, "bm25")
-    says = f"rank {exact.rank:,} of {exact.among:,} that have a word, BM25 {exact.score:.2f};"
+    says = f"rank {exact.rank:,} of {exact.total:,} that have a word, BM25 {exact.score:.2f};"
     says += f" has {has or 'none'}; lacks {lacks or 'none'}"
     looked = [stage.ranked for stage in seen.of_leg("lexical")]
     numbers["looked at"] = len(looked[0])
@@ -114,7 +116,7 @@ def _by_words(seen: Seen) -> Step:
 
 
 def _numbers(rank: Rank, score: str) -> dict[str, float | str]:
-    return {"rank": rank.rank, "of": rank.among, score: rank.score, "chunk": rank.chunk}
+    return {"rank": rank.rank, "of": rank.total, score: rank.score, "chunk": rank.chunk}
 
 
 def _listed(terms: Sequence[str], weights: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.retrieve.duplicates import folded
+from ragkit.retrieve.duplicates import fold_text
 from ragkit.retrieve.legs import MAX_K
 from ragkit.why.steps import Step
 
@@ -89,9 +89,9 @@ def _dropped(seen: Seen, stage: Stage, before: int | None) -> Step:
 def _copied(seen: Seen, stage: Stage, numbers: dict[str, float | str]) -> Step:
     """Name the passage that is shown in its place."""
     with seen.store.snapshot() as reader:
-        texts = {folded(hit.text) for hit in reader.hits(seen.chunks)}
+        texts = {fold_text(hit.text) for hit in reader.hits(seen.chunks)}
         kept = reader.hits([chunk for chunk, _ in stage.ranked])
-    shown = next((hit for hit in kept if folded(hit.text) in texts), None)
+    shown = next((hit for hit in kept if fold_text(hit.text) in texts), None)
     where = "another document"
     if shown is not None:
         numbers |= {"document": shown.document, "uri": shown.uri}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ragkit.filters import Comparison, Every
-from ragkit.retrieve.words.marks import preferred
+from ragkit.retrieve.words.marks import read_preferences
 
 if TYPE_CHECKING:
     from ragkit.filters import Filter
@@ -35,7 +35,7 @@ class Seen:
         self.question, self.k, self.mode = question, k, mode
         self.pipeline = kb.retriever(mode, for_answer=True)
         query = self.pipeline.plan(question)
-        self.query = replace(query, text=preferred(query.text).text)
+        self.query = replace(query, text=read_preferences(query.text).text)
         self.pipeline.plan = lambda _: query  # a language model may say something else next time
         self.legs = self.pipeline.retriever
         self.found = self.pipeline.find(question, k=k)

@@ -21,7 +21,7 @@ from ragkit.rerank.cosine import CosineReranker
 from ragkit.rerank.parts import score_in_parts
 from ragkit.rerank.server import BATCH, ServerReranker
 from ragkit.retrieve.pipeline import Pipeline
-from ragkit.types import Found, Hit
+from ragkit.types import Hit, SearchResult
 
 TEXTS = ["Everybody has twenty-eight days of leave in every year. " * 8] * 64
 
@@ -134,9 +134,9 @@ class _Legs:
     def __init__(self, hit: Hit, then: Callable[[], None]) -> None:
         self.hit, self.then = hit, then
 
-    def find(self, query: object, *, k: int) -> Found:
+    def find(self, query: object, *, k: int) -> SearchResult:
         self.then()
-        return Found((self.hit,), ())
+        return SearchResult((self.hit,), ())
 
 
 class _Step:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ragkit.answer.reading import Reading, Sentence, read_answer
+from ragkit.answer.reading import ParsedAnswer, Sentence, parse_answer
 from ragkit.answer.strays import is_json
 from ragkit.answer.support import SUPPORTED, Evidence, coverage, has_content
 from ragkit.answer.verify import Verified, verify
@@ -64,7 +64,7 @@ def citation_validity(answer: Mapping[str, Any]) -> CitationValidity:
     if given.refused:
         return CitationValidity(0, 0, ())
     verified = _verified(given)
-    reading = read_answer(given.text, verified.citations)
+    reading = parse_answer(given.text, verified.citations)
     sentences = () if is_json(given.text) else reading.sentences
     flaws = _flaws(given, verified)
     problems = []
@@ -147,9 +147,11 @@ def _flaws(given: Given, verified: Verified) -> dict[int, list[Reason]]:
     return flaws
 
 
-def _lacks(reading: Reading, sentence: Sentence, given: Given, verified: Verified) -> list[Reason]:
+def _lacks(
+    reading: ParsedAnswer, sentence: Sentence, given: Given, verified: Verified
+) -> list[Reason]:
     """Tell what a sentence lacks in its sources; nothing where these are not there to compare."""
-    said = reading.said(sentence)
+    said = reading.words_of(sentence)
     if sentence.quoted or not has_content(said):
         return []
     source = _source(sentence, given, verified)

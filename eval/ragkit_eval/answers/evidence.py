@@ -5,11 +5,11 @@ It compares quotations, numbers, names and words, not meanings.
 
 from collections.abc import Iterable
 
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
-from ragkit.answer.quotations import locate, quotations
-from ragkit.answer.reading import blanked
-from ragkit.answer.support import Evidence, misplaced
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.quotations import find_quotations, locate
+from ragkit.answer.reading import blank_out
+from ragkit.answer.support import Evidence, count_misplaced
 from ragkit.types import Hit
 
 
@@ -26,12 +26,12 @@ def missing(sentence: str, source: Evidence) -> int:
 
     A number counts too where the source has it but says it of something else.
     """
-    quoted = quotations(sentence)
+    quoted = find_quotations(sentence)
     lacking = sum(
         not any(locate(sentence[span.start : span.end], piece) for piece in source.folded)
         for span in quoted
     )
-    rest = blanked(sentence, quoted)  # a quotation answers for the numbers and names in it
-    lacking += sum(number not in source.numbers for number in numbers(rest))
-    lacking += sum(rest[name.start : name.end] not in source.names for name in names(rest))
-    return lacking + misplaced(sentence, [source])
+    rest = blank_out(sentence, quoted)  # a quotation answers for the numbers and names in it
+    lacking += sum(number not in source.numbers for number in find_numbers(rest))
+    lacking += sum(rest[name.start : name.end] not in source.names for name in find_names(rest))
+    return lacking + count_misplaced(sentence, [source])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ragkit.answer.cutoff import signals
 from ragkit.answer.llm import CUT_SHORT
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.errors import ModelError, QueryError
 from ragkit.render import answer_json, hit_json
 from ragkit.retrieve.words.weights import term_weights
@@ -99,7 +99,7 @@ def _confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> float:
 
     It means the same in every collection.
     """
-    asked = read(question)
+    asked = read_question(question)
     weights = term_weights(kb.store, kb.collection, asked.content)
     found = signals(asked, hits, weights, model=Meaning(kb.embedder).model())
     return round(found.probability, 6)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK, analyse
 from ragkit.types import Span
 
@@ -90,7 +90,7 @@ def _found(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
         if subject and not _LOOSE.search(subject[1]):
             yield "term", [Span(*subject.span(1))]
     else:
-        content = read(text).content
+        content = read_question(text).content
         yield (
             "term",
             (s for s in _spans(_WORD, text) if content & {*analyse(text[s.start : s.end])}),
@@ -103,7 +103,7 @@ def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
 
 def _numbers(text: str) -> Iterator[Span]:
     """Find numbers that count or measure, with their currency; none that are part of a name."""
-    for number in numbers(text):
+    for number in find_numbers(text):
         start, end = number.start, number.end
         before, after = text[:start], text[end:]
         if re.search(r"[\w#.][-/–]?$", before) and not has_cjk(before[-1:]):
@@ -120,7 +120,7 @@ def _names(text: str) -> Iterator[Span]:
     """Find names, the words of one joined; a sentence's first word alone is none."""
     joined: Span | None = None
     opening = _OPENING.match(text)
-    for span in names(text):
+    for span in find_names(text):
         if opening and span.start < opening.end():
             continue
         if joined is not None and text[joined.end : span.start] == " ":
@@ -139,4 +139,4 @@ def _fit(text: str, blank: Blank) -> bool:
         return False
     # Case is ignored in the answer alone: for all of CJK it takes 10 ms to compile.
     again = re.search(rf"(?<![^\W{CJK}])(?i:{re.escape(answer)})(?![^\W{CJK}])", rest)
-    return again is None and len(read(rest).content) >= 3
+    return again is None and len(read_question(rest).content) >= 3

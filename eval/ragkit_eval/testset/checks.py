@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ragkit.answer.numbers import NumberSet, numbers
-from ragkit.answer.question import read
+from ragkit.answer.numbers import NumberSet, find_numbers
+from ragkit.answer.question import read_question
 from ragkit.answer.quotations import fold, locate
 from ragkit.answer.support import SUPPORTED, Evidence, coverage
 from ragkit.answer.templates import PromptLanguage
@@ -71,14 +71,17 @@ def answer_fault(question: str, answer: str, quote: str) -> str:
         return "the answer's length"
     if fold(answer).text.strip(" .。") not in fold(quote).text:
         held = NumberSet.of([quote])
-        if any(number not in held for number in numbers(answer)):
+        if any(number not in held for number in find_numbers(answer)):
             return "the answer is not in the quotation"
         if coverage(answer, [Evidence([quote])]) < SUPPORTED:
             return "the answer is not in the quotation"
-    said, content = frozenset(analyse(question)), read(answer).content or set(analyse(answer))
+    said, content = (
+        frozenset(analyse(question)),
+        read_question(answer).content or set(analyse(answer)),
+    )
     if content <= said:
         return "the question gives the answer away"
-    copied = read(quote).content - content
+    copied = read_question(quote).content - content
     if copied and len(copied & said) >= COPIED * len(copied) and len(copied) > len(content):
         return "the question copies the sentence"
     return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.names import names
+from ragkit.answer.names import find_names
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
@@ -174,7 +174,7 @@ def _running(sentence: str, language: PromptLanguage) -> tuple[str, str, str, st
         # "Charging is limited to ...": what a thing is begins with an article.
         named = any(
             sentence[definition.start : definition.end] in term
-            for definition in names(f"So {sentence}")
+            for definition in find_names(f"So {sentence}")
         )
         if not _ARTICLE.match(rest) or not (article or named or " " not in term):
             return None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
@@ -102,7 +102,7 @@ def heading_question(section: Section, title: str, language: PromptLanguage, tex
 def _english(heading: str, title: str, text: str) -> str:
     about = mid_sentence(title, text) if is_in("en", title) else ""
     if asked := _asked_already(heading):
-        return with_topic(asked, about if len(read(asked).content) < 3 else "", "en")
+        return with_topic(asked, about if len(read_question(asked).content) < 3 else "", "en")
     if _CLAUSE.search(heading) and not re.fullmatch(r"[\w-]+ and [\w-]+", heading):
         return ""
     named = mid_sentence(heading, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
@@ -65,4 +65,4 @@ def _question(place: Place, words: Words, asked: Amount) -> Question | str:
 def _is_short(text: str, language: PromptLanguage) -> bool:
     if language == "zh":
         return len(text) < FEWEST_CHARS
-    return len(read(text).content - _ASKS) < FEWEST_CONTENT
+    return len(read_question(text).content - _ASKS) < FEWEST_CONTENT
