@@ -92,8 +92,8 @@ class Library:
         """The reranker that all collections share; None without one, or where each has its own."""
         from ragkit import build
 
-        own = self.settings.reranker == "cosine"  # of the collection's embedding model
-        return None if own else build.reranker(self.settings, self.embedder)
+        per_collection = self.settings.reranker == "cosine"  # of the collection's embedding model
+        return None if per_collection else build.reranker(self.settings, self.embedder)
 
     def load(self) -> None:
         """Load the models in this process, so that the first question need not wait.
@@ -149,7 +149,11 @@ class Library:
 
     def collections(self, caller: Caller) -> Sequence[Collection]:
         """List the collections that are there for a caller."""
-        return [one for one in self.store(caller).collections() if caller.may_see(one.name)]
+        return [
+            collection
+            for collection in self.store(caller).collections()
+            if caller.may_see(collection.name)
+        ]
 
     def conversations(self, caller: Caller) -> Conversations:
         """Return a caller's conversations."""

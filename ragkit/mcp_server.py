@@ -112,8 +112,8 @@ class _Tools:
 
         with self._free:
             try:
-                then = moment(as_of)
-                yield self._library.open(self._who(), collection).adapted(as_of=then)
+                as_of_moment = moment(as_of)
+                yield self._library.open(self._who(), collection).adapted(as_of=as_of_moment)
             except RagkitError as error:  # one line for the model at the other end
                 raise ToolError(str(error)) from error
 

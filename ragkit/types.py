@@ -245,8 +245,8 @@ class SearchResult:
     def planned(self) -> dict[str, float | str]:
         """What was made of the question before it was searched for, and what was given up again."""
         names = {"plan", "filter dropped", "phrases first"}
-        told = (stage.notes for stage in self.stages if stage.name in names)
-        return {name: note for notes in told for name, note in notes.items()}
+        plans = (stage.notes for stage in self.stages if stage.name in names)
+        return {name: note for notes in plans for name, note in notes.items()}
 
 
 @dataclass(frozen=True, slots=True)

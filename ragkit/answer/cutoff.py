@@ -90,10 +90,10 @@ def signals(
         None if coverage is None else coverage.share,
         max(reranked, default=None),
         0.0 if coverage is None else math.log1p(coverage.words),
-        passage=best(passages, own=True),
-        sentence=best(quoted, own=True),
-        other_passage=best(passages, own=False),
-        other_sentence=best(quoted, own=False),
+        passage=best(passages, same=True),
+        sentence=best(quoted, same=True),
+        other_passage=best(passages, same=False),
+        other_sentence=best(quoted, same=False),
         model=model,
     )
 

@@ -1,6 +1,6 @@
-"""A conversation as JSON or Markdown, with everything of its answers.
+"""Export a conversation as JSON or Markdown, with its answers' sources.
 
-In the Markdown nothing that a document or a model wrote becomes a link, an image or a tag.
+In the Markdown no text of a document or a model becomes a link, an image or a tag.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ACTIVE = re.compile(r"[\\\[\]<>]")
 
 
 def listed(stored: StoredConversation) -> dict[str, Any]:
-    """Return a conversation's JSON as a list shows it."""
+    """Return a conversation's JSON for a list."""
     return {
         "id": str(stored.id),
         "title": stored.title,
@@ -45,10 +45,10 @@ def to_json(stored: StoredConversation, turns: Sequence[StoredTurn]) -> dict[str
 
 
 def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
-    """Write a conversation for people: question, answer and quoted sources of every turn."""
+    """Write a conversation as Markdown: question, answer and quoted sources of every turn."""
     began = stored.created_at.isoformat(sep=" ", timespec="minutes")
     parts = [f"# {_inert(stored.title)}", f"Collection {_inert(stored.collection)}, begun {began}"]
-    for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+    for number, turn in enumerate(turns, 1):  # ordinals have gaps where a turn was replaced
         words = labels(turn.question)
         parts.append(f"## {number}. {_inert(' '.join(turn.question.split()))}")
         if turn.query != turn.question:
@@ -62,9 +62,9 @@ def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
 
 
 def write(path: Path, stored: StoredConversation, turns: Sequence[StoredTurn]) -> None:
-    """Write a conversation to a new file that only its owner may read, JSON when it is *.json.
+    """Write a conversation to a new file that only its owner may read, as JSON if it is *.json.
 
-    Raises UsageError for a file that is there, or cannot be written.
+    Raises UsageError for a file that exists or cannot be written.
     """
     if path.suffix.casefold() == ".json":
         text = json.dumps(to_json(stored, turns), ensure_ascii=False, indent=2) + "\n"
@@ -84,11 +84,11 @@ def _turn_json(turn: StoredTurn) -> dict[str, Any]:
     claims = [
         asdict(claim) | {"text": turn.answer[claim.start : claim.end]} for claim in turn.claims
     ]
-    made = turn.created_at
+    created_at = turn.created_at
     return asdict(turn) | {
         "claims": claims,
         "timings": {stage: round(seconds, 4) for stage, seconds in turn.timings.items()},
-        "created_at": made.isoformat(timespec="seconds") if made else None,
+        "created_at": created_at.isoformat(timespec="seconds") if created_at else None,
     }
 
 

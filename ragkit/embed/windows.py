@@ -74,8 +74,8 @@ def weigh(terms: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
 
     n = len(terms)
     places = 1 - np.arange(n) / (2 * max(1, n - 1))
-    found, counts = np.unique(np.concatenate(terms), return_counts=True)
-    has = np.array([np.isin(found, of_one) for of_one in terms])  # (n, terms)
+    numbers, counts = np.unique(np.concatenate(terms), return_counts=True)
+    has = np.array([np.isin(numbers, of_one) for of_one in terms])  # (n, terms)
     scores = counts * np.log(n / has.sum(axis=0))
     top = np.argsort(-scores, kind="stable")[:TOP_TERMS]
     top = top[scores[top] > 0]

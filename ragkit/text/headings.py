@@ -62,5 +62,5 @@ def heading_path(title: str, headings: Sequence[str]) -> str:
     >>> heading_path("Leave", ["Leave", "Parents", "Fathers"])
     'Parents > Fathers'
     """
-    own = headings[1:] if headings and headings[0].casefold() == title.casefold() else headings
-    return " > ".join(own)
+    path = headings[1:] if headings and headings[0].casefold() == title.casefold() else headings
+    return " > ".join(path)

@@ -12,8 +12,8 @@ def page_at(pages: Sequence[Page], offset: int) -> int | None:
     >>> page_at([Page(0, 1), Page(90, 2)], 95)
     2
     """
-    before = bisect_right(pages, offset, key=lambda page: page.start)
-    return pages[before - 1].number if before else None
+    index = bisect_right(pages, offset, key=lambda page: page.start)
+    return pages[index - 1].number if index else None
 
 
 def page_span(pages: Sequence[Page], number: int, chars: int) -> Span:

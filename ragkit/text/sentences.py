@@ -45,9 +45,9 @@ def sentences(text: str) -> list[Span]:
     spans: list[Span] = []
     for start, end in pairwise([0, *_cuts(text), len(text)]):
         piece = text[start:end]
-        rest = piece.lstrip()
-        if rest:
-            spans.append(Span(end - len(rest), start + len(piece.rstrip())))
+        stripped = piece.lstrip()
+        if stripped:
+            spans.append(Span(end - len(stripped), start + len(piece.rstrip())))
     return spans
 
 
@@ -57,14 +57,14 @@ def starts(text: str) -> list[int]:
     >>> starts(" Dr. No came. 他来了。他走了。 ")
     [1, 14, 18]
     """
-    found: list[int] = []
+    offsets: list[int] = []
     for start, end in pairwise([0, *_cuts(text), len(text)]):
         first = start
         while first < end and text[first].isspace():
             first += 1
         if first < end:
-            found.append(first)
-    return found
+            offsets.append(first)
+    return offsets
 
 
 def _cuts(text: str) -> Iterator[int]:

@@ -105,7 +105,7 @@ def test_scoring_ends_after_the_batch_it_is_at(loaded_embedder: LocalEmbedder) -
 
     with cancellation, pytest.raises(WorkCancelledError):
         score_in_parts(
-            TEXTS, loaded_embedder._ready.tokens, score, room=128, beside=4, batch_tokens=1024
+            TEXTS, loaded_embedder._ready.tokens, score, room=128, query_tokens=4, batch_tokens=1024
         )
     assert len(batches) == 1
 

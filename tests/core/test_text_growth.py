@@ -39,7 +39,7 @@ from ragkit.answer.strays import MarkerFilter, is_json
 from ragkit.answer.support import Evidence, count_misplaced, coverage, has_content
 from ragkit.answer.verify import verify
 from ragkit.conversation.alone import follows_on, may_follow, surely_alone
-from ragkit.conversation.expand import expanded
+from ragkit.conversation.expand import add_words
 from ragkit.embed.find import MINILM, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
@@ -187,7 +187,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
         follows_on(text),
         may_follow(text),
         surely_alone(text),
-        expanded(text, "Who is she?"),
+        add_words(text, "Who is she?"),
     ),
 }
 

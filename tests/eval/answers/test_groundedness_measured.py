@@ -61,4 +61,4 @@ def test_the_screen_on_sentences_that_people_wrote() -> None:
 
 def sentences(answer: str) -> int:
     reading = parse_answer(answer, ())
-    return sum(has_content(reading.said(sentence)) for sentence in reading.sentences)
+    return sum(has_content(reading.words_of(sentence)) for sentence in reading.sentences)
