@@ -1,8 +1,4 @@
-"""Fit when to refuse, from labelled questions, with a curve that holds for questions not seen.
-
-It searches with a knowledge base and reads the signals of what is found; what is then done with
-a cut-off is for `ragkit.answer.gate`.
-"""
+"""Fit a cut-off for refusals to labelled questions, with a curve that holds for other questions."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
     from ragkit.store.calibration import Calibration
 
-FEWEST = 20  # of each kind; arbitrary: one question in twenty is what 5% of false refusals means
+FEWEST = 20  # of each kind; arbitrary: 5% of false refusals are one question in twenty
 FALSE_REFUSALS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # the rows of the printed curve
 
 

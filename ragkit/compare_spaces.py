@@ -1,7 +1,6 @@
-"""Compare two embedding spaces of one collection: what each finds, how fast, and its size.
+"""Compare two embedding spaces of one collection: hits, speed and size.
 
-Only vectors are compared, as only they change; words count the same for both. It knows nothing of
-how the spaces were built.
+Only vectors are compared, as words count the same for both.
 """
 
 from __future__ import annotations

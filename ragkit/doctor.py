@@ -1,4 +1,4 @@
-"""Check everything a user depends on, each with what was found and a remedy. Changes nothing."""
+"""Check everything a user depends on, each with its finding and a remedy. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The embedding model of each collection: the settings' for new ones, for the others their own.
+"""The embedding model of each collection: its own, or the settings' for a new collection.
 
-A collection that was embedded with a model is searched and added to with that very model, whatever
-the settings name by now. It knows nothing of how vectors are stored or compared.
+A collection is searched and extended with the model that it was embedded with, whatever the
+settings name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_KEPT: Final = 3  # arbitrary: loaded at once besides the settings' own; each
 
 
 class Embedders:
-    """Embedding models by the space that they make, each loaded at its first use, few kept."""
+    """Embedding models by their space, each loaded at its first use; a few stay loaded."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -67,9 +67,10 @@ class Embedders:
             requested = self._identified(self.settings.embed_model)
             if not _is_same_model(requested, stored.space):
                 raise OtherModelError(
-                    f"collection {collection!r} is embedded with {_named(stored.space, requested)}, and"
-                    f" RAGKIT_EMBED_MODEL is {_named(requested, stored.space)}: unset it, or move the"
-                    f" collection with `ragkit index reembed --to {self.settings.embed_model}`"
+                    f"collection {collection!r} is embedded with {_named(stored.space, requested)},"
+                    f" and RAGKIT_EMBED_MODEL is {_named(requested, stored.space)}: unset it, or"
+                    " move the collection with `ragkit index reembed --to"
+                    f" {self.settings.embed_model}`"
                 )
         return self.of(stored, collection)
 
@@ -110,9 +111,9 @@ class Embedders:
                 refused = refused or space
         if refused is None:
             raise ModelError(
-                f"collection {collection!r} is embedded with {stored.space.model}, which is not found"
-                f" as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is, or move"
-                " the collection with `ragkit index reembed --to MODEL`"
+                f"collection {collection!r} is embedded with {stored.space.model}, which is not"
+                f" found as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is, or"
+                " move the collection with `ragkit index reembed --to MODEL`"
             )
         raise OtherModelError(
             f"collection {collection!r} is embedded with {_named(stored.space, refused)}, but that"
@@ -141,16 +142,16 @@ class Embedders:
         if self._identified(self.settings.embed_model).model == stored.space.model:
             raise OtherModelError(
                 f"collection {collection!r} has {stored.space.dimension} dimensions of"
-                f" {stored.space.model}, and RAGKIT_EMBED_DIMENSION is {dimension}: unset it, or move"
-                f" the collection with `ragkit index reembed --to {self.settings.embed_model}"
+                f" {stored.space.model}, and RAGKIT_EMBED_DIMENSION is {dimension}: unset it, or"
+                f" move the collection with `ragkit index reembed --to {self.settings.embed_model}"
                 f" --dimension {dimension}`"
             )
 
 
 class CollectionEmbedder:
-    """The embedding model of one collection, whichever it is at each call.
+    """The embedding model of one collection, current at each call.
 
-    What must not change in the middle of something takes `current()` once.
+    Work that must not change its model midway takes `current()` once.
     """
 
     def __init__(self, embedders: Embedders, spaces: Spaces, collection: str) -> None:
@@ -160,9 +161,9 @@ class CollectionEmbedder:
         self._seen: Embedder | None = None
 
     def latest(self) -> Embedder:
-        """Return the model that `current` last found, which may be another by now.
+        """Return the model that `current` last returned, which may be outdated.
 
-        For a search, which checks that in its snapshot, and saves the look at the database.
+        A search uses it, checks it in its snapshot, and saves a query to the database.
         """
         return self._seen or self.current()
 

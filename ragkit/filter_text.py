@@ -1,7 +1,6 @@
 """Filters as people write them: language = "en" and year >= 2020 and not (title contains "draft").
 
-A text is read into the tree that `ragkit.filters.parse` takes, and a filter is written as text. It
-knows nothing of which fields there are.
+A text is read into the tree that `ragkit.filters.parse` takes, and a filter is written as text.
 """
 
 from __future__ import annotations

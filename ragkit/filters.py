@@ -1,9 +1,8 @@
-"""Which documents a search may find, as a small tree that users write in JSON.
+"""Filters: conditions on documents, as a small tree that users write in JSON.
 
 {"and": [{"eq": {"language": "en"}}, {"gte": {"year": 2020}}]}: operators eq, ne, in, lt, lte, gt,
 gte, exists, contains, and, or, not. A field is one of a document's own or else a key of its
-metadata, whose values are texts. It knows nothing of SQL; how a filter is written as text is in
-`ragkit.filter_text`.
+metadata, whose values are texts. `ragkit.filter_text` writes a filter as text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Browser log-ins: random tokens for cookies, each standing for a key or a person signed in.
 
-A token is shown once, to the browser; the database has its sha256. It knows nothing of HTTP.
+A token is shown once, to the browser; the database has its sha256.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Search and ask as tools of the Model Context Protocol, for other programs and their models.
 
-It knows nothing of HTTP (`ragkit_serve.mcp_http`), nor of how passages are found or answers
-written.
+`ragkit_serve.mcp_http` serves them over HTTP.
 """
 
 from __future__ import annotations

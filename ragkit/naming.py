@@ -1,6 +1,6 @@
-"""What a document goes by: its URI, an end of that, its file's name, its title, or a part.
+"""Match a document with a name: its URI, an end of that, its file's name, its title, or a part.
 
-How a database finds the same is in `ragkit.store.naming`.
+`ragkit.store.naming` does the same in a database.
 """
 
 from __future__ import annotations

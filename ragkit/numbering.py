@@ -1,4 +1,4 @@
-"""Numbers for things by the order in which they were first seen, and ranges of numbers."""
+"""Number items in the order of their first occurrence, and list ranges of numbers."""
 
 from __future__ import annotations
 

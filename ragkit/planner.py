@@ -1,7 +1,7 @@
-"""From a question to what is searched for: other wordings, a likely passage, a filter it implies.
+"""Plan a search for a question: other wordings, a likely passage, an inferred filter.
 
-A language model does it where there is one. What fails is left out and said in the notes: a
-question is always searched for as it was asked. It knows nothing of how the search works.
+A language model does it where there is one. A part that fails is left out and noted: the question
+itself is always searched for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The word index as arrays: segments of chunks, and where terms stand in them.
-
-It knows nothing of how they are kept or scored.
-"""
+"""The word index as arrays: segments of chunks, and where terms stand in them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How much of the truth a collection's vector index finds, on its own vectors or on questions.
-
-It composes the store's trial with where queries come from; it measures nothing itself.
-"""
+"""Measure the recall of a collection's vector index, on its own vectors or on questions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Move a collection to another embedding model while it is searched with the one it has.
+"""Move a collection to another embedding model while it is searched with its present one.
 
-Vectors are built beside the old ones, in short transactions and none during the model's work, and
-what is missing is always computed from what is there: it can be broken off and gone on with at any
-time. It knows nothing of the command line, nor of how two spaces compare.
+The vectors of the second space are built in short transactions, none of them open while the model
+works. The gaps are always computed from the stored vectors: a build can be interrupted and
+continued at any time.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def named(
 
 
 class _Filling:
-    """Fills the gaps of a space until there are none."""
+    """Fill the gaps of a space until there are none."""
 
     def __init__(
         self,

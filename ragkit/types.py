@@ -1,6 +1,4 @@
-"""The frozen values that travel between ragkit's parts.
-
-They know nothing of where they are stored or how they were found. All offsets are character
+"""The frozen values that travel between ragkit's parts. All offsets are character
 (code point) offsets, end exclusive, into a document's canonical stored text.
 """
 

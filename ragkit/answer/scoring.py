@@ -16,8 +16,8 @@ from ragkit.answer.question import FUNCTION_WORDS, Question
 from ragkit.text.analyse import analyse
 
 # Weights by maximum conditional likelihood on one half, by document, of CMRC 2018, of CLAPNQ and
-# of chunking_evaluation, each set counting the same; rounded. The signals lie in [0, 1], but for the
-# rank, which counts -ln(1 + rank).
+# of chunking_evaluation, each set counting the same; rounded. The signals lie in [0, 1], but for
+# the rank, which counts -ln(1 + rank).
 COVERAGE, RANK, KIND, FOCUS = 8.0, 1.6, 2.0, 0.6
 # Deductions for a sentence that a passage's edge cuts, that only repeats the question, and that
 # has other years than the question.

@@ -1,9 +1,8 @@
-"""The BERT encoder, straight in torch: token ids in, sentence vectors out.
+"""The BERT encoder in plain torch: token ids in, sentence vectors out.
 
-Most small embedding models (MiniLM, BGE, E5, GTE, and the XLM-R ones) are this one architecture.
-Running it here spares the five seconds that importing transformers takes, which is what a user
-of the command line would wait for. It knows nothing of text, tokenizers or batching; any other
-architecture is sentence-transformers' business.
+Most small embedding models (MiniLM, BGE, E5, GTE, and the XLM-R ones) have this architecture.
+Running it here saves the five seconds that importing transformers takes, for which a user of the
+command line would wait. sentence-transformers runs any other architecture.
 """
 
 from __future__ import annotations

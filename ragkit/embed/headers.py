@@ -1,7 +1,4 @@
-"""The line of title and headings that is embedded before each passage, within its share.
-
-It knows nothing of which collections want one.
-"""
+"""The line of title and headings that is embedded before each passage, within its share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The embedder that runs on this machine: batches by token budget over one loaded model.
-
-It knows nothing of documents, chunks or databases.
-"""
+"""The embedder that runs on this machine: batches by token budget over one loaded model."""
 
 from __future__ import annotations
 
@@ -228,8 +225,8 @@ def _load(
     available = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
     if dimension is not None and dimension > available:
         raise ModelError(
-            f"embedding model {files.name} has {available} dimensions where the first {dimension} are"
-            f" asked for: set RAGKIT_EMBED_DIMENSION to at most {available}, or not at all"
+            f"embedding model {files.name} has {available} dimensions where the first {dimension}"
+            f" are asked for: set RAGKIT_EMBED_DIMENSION to at most {available}, or not at all"
         )
     space = _space(files, dimension or available)
     return _Loaded(

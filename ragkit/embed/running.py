@@ -1,7 +1,4 @@
-"""One pass of a network over a batch of token ids, padded; and over one query, in one thread.
-
-It knows nothing of texts, models' files or how a batch came together.
-"""
+"""One pass of a network over a batch of token ids, padded; and over one query, in one thread."""
 
 from __future__ import annotations
 

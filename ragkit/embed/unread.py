@@ -1,4 +1,4 @@
-"""Documents in languages that the embedding model of their collection does not read.
+"""Find documents in languages that their collection's embedding model does not read.
 
 Only their words are searched with any sense. Where the notice is shown is not known here.
 """

@@ -1,7 +1,6 @@
-"""Embedding passages of any length: as they are, or by windows where the model reads less.
+"""Embed passages of any length: directly, or by windows where the model reads less.
 
-Ingestion and embedding again both do it here, so that the same passage has the same vector.
-It knows nothing of documents or of the database.
+Ingestion and re-embedding share this code, so that the same passage has the same vector.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ length 1 again:
   passage and df in its windows: what every window has, as function words and marks are, is none.
   Terms are token ids.
 
-The numbers 8, 32 and 2 are arbitrary. It knows nothing of texts or models.
+The numbers 8, 32 and 2 are arbitrary.
 """
 
 from __future__ import annotations

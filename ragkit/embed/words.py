@@ -1,11 +1,10 @@
-"""Tokens by the word, from memory: most words of a text were seen before.
+"""Cache tokens by word, as most words of a text occur again.
 
 For tokenizers whose tokens never depend on what stands beyond a mark (`Tokens.separable`). A text
 falls into words at spaces, or into words and marks by one regular expression; a word's tokens are
 looked up, and only new words go through the tokenizer. Measured with MiniLM's WordPiece on a busy
 machine, MB per second of one core: English 1.2 to 1.7 without it, 3 to 5 with it on first sight of
-a text and 12 to 15 of words that are known; Chinese 0.8 to 1.0, 4 and 5 to 8. It knows nothing of
-any one tokenizer.
+a text and 12 to 15 of words that are known; Chinese 0.8 to 1.0, 4 and 5 to 8.
 """
 
 from __future__ import annotations

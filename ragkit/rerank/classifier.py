@@ -1,7 +1,7 @@
-"""BERT's sequence classifier with one label, straight in torch: pairs of texts in, scores out.
+"""BERT's sequence classifier with one label, in plain torch: pairs of texts in, scores out.
 
-The cross-encoders of MiniLM's, BERT's and XLM-R's families are this one architecture; any other
-is sentence-transformers' business. It knows nothing of retrieval.
+The cross-encoders of MiniLM's, BERT's and XLM-R's families have this architecture;
+sentence-transformers runs any other.
 """
 
 from __future__ import annotations

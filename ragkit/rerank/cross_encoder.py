@@ -1,7 +1,4 @@
-"""The cross-encoder that runs on this machine: one network reads query and passage together.
-
-It knows nothing of documents or databases.
-"""
+"""The cross-encoder that runs on this machine: one network reads query and passage together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A passage longer than a model reads: the parts it is scored in, and the best part's score.
+"""Score a passage that is longer than the model's limit in parts, and take the best part's score.
 
-Dai and Callan 2019 (arXiv:1905.09217) call it MaxP. It knows no model, only how many tokens one
-is given at a time.
+Dai and Callan 2019 (arXiv:1905.09217) call it MaxP.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 text-embeddings-inference takes {"query", "texts"} and answers [{"index", "score"}]; vLLM, Jina's,
 Cohere's and ragkit's own API take {"query", "documents"} and answer {"results": [{"index",
-"relevance_score"}]}. Which one a server has is asked of it. It knows nothing of models.
+"relevance_score"}]}. Which one a server has is asked of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A reranker, a retriever and a generator that go by shared terms alone."""
+"""A reranker, a retriever and a generator that compare texts by shared terms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A handful of documents to test with, and what turns texts into documents, hits and stores."""
+"""A few documents for tests, and functions that make documents, hits and stores of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model that says what a script tells it to, word by word."""
+"""A language model that returns a scripted text, word by word."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

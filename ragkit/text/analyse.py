@@ -2,8 +2,8 @@
 
 Words of alphabetic scripts are case-folded, ASCII ones stemmed as English; runs of Chinese,
 Japanese and Korean characters become overlapping pairs (a lone character stays itself), which
-needs no dictionary and no segmenter. Traditional characters count as simplified ones. It knows
-nothing of stop words: idf weighs them down.
+needs no dictionary and no segmenter. Traditional characters count as simplified ones. There are no
+stop words: idf gives them little weight.
 """
 
 import re

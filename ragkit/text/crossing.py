@@ -1,7 +1,4 @@
-"""Questions in one language that are asked of documents in another: how many, and what to say.
-
-It knows nothing of how either was found, nor of what a search makes of it.
-"""
+"""Count questions in another language than the documents, and say so."""
 
 from __future__ import annotations
 
@@ -64,8 +61,8 @@ def crossing_note(
     names = sorted({name for pair in pairs for name in pair})
     held = ", ".join(f"{documents.count(name):,} in {_named(name)}" for name in names)
     return (
-        f"{pairs.total():,} of {len(questions):,} questions are asked in another language than that of"
-        f" the documents: {', '.join(parts)} (the collection has {held})."
+        f"{pairs.total():,} of {len(questions):,} questions are asked in another language than that"
+        f" of the documents: {', '.join(parts)} (the collection has {held})."
         f" {_of_model(model, [reads(name) for name in names])}"
         " A low score may show no more than that."
     )

@@ -1,7 +1,4 @@
-"""The headings that a place in a passage stands under, and how they are shown beside a title.
-
-It knows nothing of answers, and of formats only where a line that begins with # is a comment.
-"""
+"""The headings that a place in a passage stands under, and how they are shown beside a title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which page an offset lies, and what lies on a page."""
+"""Find the page of an offset, and the text of a page."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""A passage as it is embedded and indexed: its text, and what stands over it.
+"""The text of a passage that is embedded and indexed: the passage, and the headings over it.
 
-It knows nothing of where passages come from; offsets and quotations count in the stored text alone.
+Offsets and quotations count in the stored text alone.
 """
 
 from bisect import bisect_left

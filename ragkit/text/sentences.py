@@ -1,7 +1,6 @@
 """Where sentences begin and end, in English and Chinese.
 
-Works on offsets only, so that a sentence can always be quoted exactly. It knows nothing of
-tokens, chunks or documents.
+Works on offsets only, so that a sentence can always be quoted exactly.
 """
 
 import re

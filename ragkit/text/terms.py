@@ -1,7 +1,7 @@
-"""The terms of many texts as numbers: most words of a text were seen before.
+"""The terms of many texts as numbers, cached by word, as most words occur again.
 
 A text falls into words at white space and ASCII punctuation; what terms the analyser makes of a
-word is looked up, and only new words go through it. It knows nothing of any one analyser.
+word is looked up, and only new words go through it.
 """
 
 from __future__ import annotations
