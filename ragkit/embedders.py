@@ -112,8 +112,8 @@ class Embedders:
         if refused is None:
             raise ModelError(
                 f"collection {collection!r} is embedded with {stored.space.model}, which is not"
-                f" found as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is, or"
-                " move the collection with `ragkit index reembed --to MODEL`"
+                f" found as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is,"
+                " or move the collection with `ragkit index reembed --to MODEL`"
             )
         raise OtherModelError(
             f"collection {collection!r} is embedded with {_named(stored.space, refused)}, but that"
