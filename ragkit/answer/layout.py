@@ -95,12 +95,7 @@ class Unit:
 def split_units(text: str) -> list[Unit]:
     """List the units of a text that could be quoted, in order, without headings and questions.
 
-    >>> text = "# Leave\
-    \
-    **May I carry days over?** Five.\
-    \
-    - Ask early.\
-    - Ask Ann."
+    >>> text = "# Leave\\n\\n**May I carry days over?** Five.\\n\\n- Ask early.\\n- Ask Ann."
     >>> for unit in split_units(text):
     ...     print(unit.kind, unit.headings, unit.question, text[unit.start : unit.end], sep=" | ")
     sentence | ('Leave',) | May I carry days over? | Five.

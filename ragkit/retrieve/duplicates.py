@@ -41,8 +41,7 @@ def _copy_of(hit: Hit) -> Copy:
 def fold_text(text: str) -> str:
     """Return a text's form for comparison: NFKC, case folded, white space made single.
 
-    >>> fold_text("Ｌeave:  28\
-    DAYS")
+    >>> fold_text("Ｌeave:  28\\nDAYS")
     'leave: 28 days'
     """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -47,7 +47,7 @@ def read_marks(query: str) -> Marked:
     A query that excludes every word of its own demands nothing.
 
     >>> read_marks('"force majeure" clause -insurance')
-    Marked(text='"force majeure" clause  ', demands=(Demand(text='force majeure', required=True), \\
+    Marked(text='"force majeure" clause  ', demands=(Demand(text='force majeure', required=True), \
     Demand(text='insurance', required=False)))
     """
     if len(query) > MAX_MARKED_CHARS or "\n" in query.strip():
@@ -84,7 +84,7 @@ def read_preferences(question: str) -> Preferred:
     """Read a question's marks as preferences: nothing is required or excluded.
 
     >>> read_preferences('Is the office "dog friendly"?')
-    Preferred(text='Is the office dog friendly?', first='Is the office "dog friendly"?', \\
+    Preferred(text='Is the office dog friendly?', first='Is the office "dog friendly"?', \
     phrases=('dog friendly',))
     >>> read_preferences("smoking -anywhere")
     Preferred(text='smoking anywhere', first='', phrases=())
