@@ -48,7 +48,7 @@ def read_marks(query: str) -> Marked:
 
     >>> read_marks('"force majeure" clause -insurance')
     Marked(text='"force majeure" clause  ', demands=(Demand(text='force majeure', required=True), \
-    Demand(text='insurance', required=False)))
+Demand(text='insurance', required=False)))
     """
     if len(query) > MAX_MARKED_CHARS or "\n" in query.strip():
         return Marked(query)
@@ -85,7 +85,7 @@ def read_preferences(question: str) -> Preferred:
 
     >>> read_preferences('Is the office "dog friendly"?')
     Preferred(text='Is the office dog friendly?', first='Is the office "dog friendly"?', \
-    phrases=('dog friendly',))
+phrases=('dog friendly',))
     >>> read_preferences("smoking -anywhere")
     Preferred(text='smoking anywhere', first='', phrases=())
     """
