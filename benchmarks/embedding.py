@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.data import ROOT, clapnq_answerable, cmrc, cranfield
 from benchmarks.embedding_once import Whole
-from ragkit.answer.meaning import cut
+from ragkit.answer.meaning import cut_to_model
 from ragkit.embed.bert import load_bert
 from ragkit.embed.bundled import NAME
 from ragkit.embed.find import MINILM, find_model
@@ -125,7 +125,7 @@ def _library(folder: Path, prefixes: tuple[str, str]) -> list[Side]:
 
 def _speed(name: str, sides: Sequence[Side]) -> str:
     embedder = LocalEmbedder(name)
-    texts = [cut(embedder, text) for text in _passages()]
+    texts = [cut_to_model(embedder, text) for text in _passages()]
     tokens = sum(len(row) + 2 for row in embedder.passage_ids(texts))
     questions = [question.text for labelled in _sets() for question in labelled.questions]
     asked = questions[:: len(questions) // QUERIES][:QUERIES]
@@ -252,7 +252,7 @@ def _ndcg(side: Side, labelled: LabelledSet) -> tuple[float, Any]:
     embedder = LocalEmbedder(NAME)
     names = list(labelled.documents)[:DOCUMENTS]
     asked = [q for q in labelled.questions if not q.relevant.keys().isdisjoint(names)]
-    vectors = side.passages([cut(embedder, labelled.documents[name]) for name in names])
+    vectors = side.passages([cut_to_model(embedder, labelled.documents[name]) for name in names])
     scores = []
     for question in asked[:: -(-len(asked) // QUESTIONS)]:
         found = dict(zip(names, (vectors @ side.query(question.text)).tolist(), strict=True))

@@ -144,10 +144,10 @@ def _cold(database: Database, asked: list[list[str]]) -> list[float]:
 
 
 def _search(database: Database, words: Sequence[str]) -> Sequence[tuple[int, float]]:
-    from ragkit.retrieve.words.lexical import lexical
+    from ragkit.retrieve.words.lexical import search_words
 
     with database.store("default").snapshot() as reader:
-        return lexical(reader, COLLECTION, " ".join(words), K).best
+        return search_words(reader, COLLECTION, " ".join(words), K).best
 
 
 def _agree(

@@ -16,7 +16,7 @@ from benchmarks import prefix
 from benchmarks.data import chunking, clapnq_answerable, clapnq_unanswerable, cmrc, knowledge_base
 from benchmarks.environment import peer_python
 from ragkit import KnowledgeBase
-from ragkit.answer.meaning import cut
+from ragkit.answer.meaning import cut_to_model
 from ragkit.answer.prompt import build_prompt
 from ragkit.contracts import Embedder
 from ragkit_eval.sets import LabelledSet, Question
@@ -105,7 +105,7 @@ def _peer(
     assert isinstance(chunks, list)
     assert isinstance(prompt, str)
     assert isinstance(k, int)
-    vectors = embedder.embed_passages([cut(embedder, chunk) for chunk in chunks])
+    vectors = embedder.embed_passages([cut_to_model(embedder, chunk) for chunk in chunks])
     contexts, written = [], []
     for question in questions:
         nearest = np.argsort(-(vectors @ embedder.embed_query(question.text)))[:k]

@@ -17,10 +17,10 @@ from benchmarks.everyday_set import NAMES
 from benchmarks.prose_detectors import detectors
 from benchmarks.prose_set import LANGUAGES, MADE, QAGS, WRITTEN, Claimed, claims, summaries
 from ragkit.answer.citations import cite
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
 from ragkit.answer.prose import BY_MODEL
-from ragkit.answer.support import Evidence, coverage, judge, misplaced
+from ragkit.answer.support import Evidence, count_misplaced, coverage, judge_by_words
 from ragkit.answer.verify import Verified, verify
 from ragkit.contracts import Embedder
 from ragkit.embed.local import LocalEmbedder
@@ -133,10 +133,10 @@ def verified(sentences: Sequence[Claimed], embedder: Embedder | None) -> Verifie
 def passed_before(sentence: Claimed) -> bool:
     """Tell whether a sentence passed the check by words that came before."""
     text, source = sentence.text, Evidence([sentence.passage])
-    missing = sum(number not in source.numbers for number in numbers(text))
-    missing += sum(text[name.start : name.end] not in source.names for name in names(text))
-    missing += misplaced(text, [source])
-    return judge(coverage(text, [source]), missing) == "supported"
+    missing = sum(number not in source.numbers for number in find_numbers(text))
+    missing += sum(text[name.start : name.end] not in source.names for name in find_names(text))
+    missing += count_misplaced(text, [source])
+    return judge_by_words(coverage(text, [source]), missing) == "supported"
 
 
 def _header() -> list[str]:

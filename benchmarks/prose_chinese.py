@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.prose_rules import Rules, Topic
-from ragkit.answer.numbers import numbers
+from ragkit.answer.numbers import find_numbers
 from ragkit.text.sentences import sentences
 
 _ASKED = re.compile(
@@ -164,12 +164,12 @@ def _numeral(digits: str) -> str:
 
 
 def _other_number(text: str, topic: Topic, chance: random.Random) -> str:
-    listed = numbers(text)
+    listed = find_numbers(text)
     if not listed:
         return ""
     number = chance.choice(listed)
     stated = {n.value for n in listed}
-    beside = [n for n in numbers(topic.passage) if n.value not in stated]
+    beside = [n for n in find_numbers(topic.passage) if n.value not in stated]
     if beside and chance.random() < 0.5:
         other = chance.choice(beside)
         new = topic.passage[other.start : other.end]

@@ -14,8 +14,8 @@ from benchmarks.prose_set import LANGUAGES, WRITTEN, Claimed, claims
 from benchmarks.weighted_logistic import alike
 from ragkit.answer.meaning import READ
 from ragkit.answer.nearness import cosines
-from ragkit.answer.prose import THRESHOLD, Signals, Weights, candidates, signals
-from ragkit.answer.stated import Stated
+from ragkit.answer.prose import THRESHOLD, Signals, Weights, choose_candidates, claim_signals
+from ragkit.answer.stated import PreparedSentence
 from ragkit.answer.support import Evidence
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ def signals_of(sentences: list[Claimed], embedder: Embedder | None) -> list[Sign
     """Read the signals of sentences, each beside its passage."""
     sources: dict[str, Evidence] = {}
     stated = [
-        (Stated(c.text), [sources.setdefault(c.passage, Evidence([c.passage]))]) for c in sentences
+        (PreparedSentence(c.text), [sources.setdefault(c.passage, Evidence([c.passage]))])
+        for c in sentences
     ]
-    chosen = [candidates(claim, evidence) for claim, evidence in stated]
+    chosen = [choose_candidates(claim, evidence) for claim, evidence in stated]
     pairs = [
         (claim.text, [sentence.text for sentence in some])
         for (claim, _), some in zip(stated, chosen, strict=True)
@@ -58,7 +59,7 @@ def signals_of(sentences: list[Claimed], embedder: Embedder | None) -> list[Sign
             for row in cosines(embedder, pairs[start : start + _BATCH])
         ]
     return [
-        signals(claim, evidence, some, values)
+        claim_signals(claim, evidence, some, values)
         for (claim, evidence), some, values in zip(stated, chosen, near, strict=True)
     ]
 

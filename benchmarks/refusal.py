@@ -12,7 +12,7 @@ from ragkit import Hit, KnowledgeBase
 from ragkit.answer.cutoff import QUOTED_FROM, Signals
 from ragkit.answer.extract import answer_signals, pick
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.knowledge import PASSAGES
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.stats.roc import auc_interval
@@ -98,7 +98,7 @@ def _asked(
 
 def read_signals(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) -> Signals:
     """Read the signals that the extractive generator judges by; all low where nothing is found."""
-    asked, meaning = read(question), Meaning(kb.embedder)
+    asked, meaning = read_question(question), Meaning(kb.embedder)
     weights = term_weights(kb.store, kb.collection, asked.content)
     chosen = pick(question, hits, meaning=meaning)
     return answer_signals(asked, hits, weights, chosen, meaning)

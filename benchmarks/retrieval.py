@@ -21,7 +21,7 @@ from ragkit import Hit, KnowledgeBase
 from ragkit.embed.bundled import NAME as BILINGUAL
 from ragkit.embed.find import MINILM
 from ragkit.filters import Every
-from ragkit.retrieve.duplicates import folded
+from ragkit.retrieve.duplicates import fold_text
 from ragkit.types import Copy, Mode
 from ragkit_eval.retrieval import ndcg, span_scores
 from ragkit_eval.sets import Excerpt, Question
@@ -153,7 +153,7 @@ def _scorers(kb: KnowledgeBase, asked: Sequence[Question]) -> dict[str, Score]:
     chunks = every_chunk(kb)
 
     def by_chunk(question: Question, hits: Sequence[Hit]) -> float:
-        run = _run(folded(hit.text) for hit in hits)
+        run = _run(fold_text(hit.text) for hit in hits)
         return ndcg(holding_half(question.excerpts, chunks), run, k=10)
 
     return {", nDCG@10 by chunk": by_chunk, ", recall in 5 chunks": excerpt_recall}
@@ -182,7 +182,7 @@ def holding_half(excerpts: Sequence[Excerpt], chunks: Sequence[Hit]) -> dict[str
     Texts, since a label names one place of words that stand in several.
     """
     return {
-        folded(chunk.text): 1
+        fold_text(chunk.text): 1
         for chunk in chunks
         for gold in excerpts
         if document_id(chunk.uri) == gold.document

@@ -1,4 +1,4 @@
-"""Adding documents to a knowledge base, by ingestion, which the core knows by name alone."""
+"""Add documents to a knowledge base, by calling the ingestion package by name."""
 
 from __future__ import annotations
 

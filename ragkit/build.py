@@ -1,4 +1,4 @@
-"""Make the parts that the settings name. The one place where names become objects."""
+"""Build the objects that the settings name: the one place where names become objects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Fit when to refuse, from labelled questions, with a curve that holds for questions not seen.
-
-It searches with a knowledge base and reads the signals of what is found; what is then done with
-a cut-off is for `ragkit.answer.gate`.
-"""
+"""Fit a cut-off for refusals to labelled questions, with a curve that holds for other questions."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragkit.answer.cutoff import RERANKED, SIGNALS, Cutoff, Signals, signals
-from ragkit.answer.logistic import cross_validated
-from ragkit.answer.question import read
+from ragkit.answer.logistic import cross_validate
+from ragkit.answer.question import read_question
 from ragkit.errors import UsageError
 from ragkit.questions import read_lines, read_row
 from ragkit.retrieve.words.weights import term_weights
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
     from ragkit.store.calibration import Calibration
 
-FEWEST = 20  # of each kind; arbitrary: one question in twenty is what 5% of false refusals means
+FEWEST = 20  # of each kind; arbitrary: 5% of false refusals are one question in twenty
 FALSE_REFUSALS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # the rows of the printed curve
 
 
@@ -116,13 +112,13 @@ def language_note(kb: KnowledgeBase, questions: Sequence[Labelled], mode: Mode) 
     from ragkit.embed.models import model_card
     from ragkit.text.crossing import Asked, crossing_note
 
-    documents = [one.language for one in kb.store.documents(kb.collection)]
+    documents = [item.language for item in kb.store.documents(kb.collection)]
     model = ""
     if mode != "lexical":
         kb.embedder.load()
         model = kb.embedder.space.model
-    asked = [Asked(one.question, documents) for one in questions]
-    return crossing_note(asked, documents, model=model, reads=model_card(model).reads)
+    questions_asked = [Asked(item.question, documents) for item in questions]
+    return crossing_note(questions_asked, documents, model=model, reads=model_card(model).reads)
 
 
 def fit(
@@ -144,25 +140,25 @@ def fit(
     _check_enough(labelled)
     kb = kb.adapted(refusal_threshold=0)  # what is fitted already drops nothing here
     names = SIGNALS if kb.reranker is None else RERANKED
-    found: list[Signals | None] = []
-    refused_before: list[bool] = []
+    evidence: list[Signals | None] = []
+    refused_by_default: list[bool] = []
     for item in labelled:
-        one, refused = _probe(kb, item.question, mode)
-        found.append(one)
-        refused_before.append(refused)
-        progress(len(found))
+        signals_of_item, refused = _probe(kb, item.question, mode)
+        evidence.append(signals_of_item)
+        refused_by_default.append(refused)
+        progress(len(evidence))
     labels = [item.answerable for item in labelled]
     groups = [item.group for item in labelled]
-    made, scores = cross_validated(found, labels, groups, names=names)
+    cutoff_of_all, scores = cross_validate(evidence, labels, groups, names=names)
     auc, low, high = auc_interval(scores, labels, groups)
-    before = Point(
+    default = Point(
         0.0,
-        _share(refused_before, labels),
-        1 - _share(refused_before, [not label for label in labels]),
+        _share(refused_by_default, labels),
+        1 - _share(refused_by_default, [not label for label in labels]),
     )
-    whole = Fit(made, tuple(scores), tuple(labels), auc, low, high, before)
-    threshold = whole.highest(max_false_refusals).cutoff if cutoff is None else cutoff
-    return replace(whole, cutoff=replace(made, threshold=threshold))
+    fitted = Fit(cutoff_of_all, tuple(scores), tuple(labels), auc, low, high, default)
+    threshold = fitted.highest(max_false_refusals).cutoff if cutoff is None else cutoff
+    return replace(fitted, cutoff=replace(cutoff_of_all, threshold=threshold))
 
 
 def _check_enough(labelled: Sequence[Labelled]) -> None:
@@ -188,15 +184,15 @@ def _probe(kb: KnowledgeBase, question: str, mode: Mode) -> tuple[Signals | None
     hits = kb.search(question, k=PASSAGES, mode=mode)
     if not hits:
         return None, True
-    asked = read(question)
-    weights = term_weights(kb.store, kb.collection, asked.content)
+    parsed = read_question(question)
+    weights = term_weights(kb.store, kb.collection, parsed.content)
     meaning = Meaning(kb.embedder)
     gate = Gate(lambda terms: weights, meaning=meaning)
     refused = bool(gate.judge(question, hits, mode).reason)
     if not refused and isinstance(kb.generator, ExtractiveGenerator):
         drafts = kb.generator.generate(question, hits)
         refused = any(isinstance(piece, Draft) and piece.refused for piece in drafts)
-    return signals(asked, hits, weights, model=meaning.model()), refused
+    return signals(parsed, hits, weights, model=meaning.model()), refused
 
 
 def calibration(
@@ -221,4 +217,4 @@ def calibration(
 
 def chunks_in(kb: KnowledgeBase) -> int:
     """Count the passages of the collection."""
-    return sum(one.chunks for one in kb.store.collections() if one.name == kb.collection)
+    return sum(row.chunks for row in kb.store.collections() if row.name == kb.collection)

@@ -67,7 +67,7 @@ def _line(number: int, step: Step) -> str:
     from ragkit.render import printable
 
     cost = f"{step.seconds:.1f} s" + (f", {step.tokens} tokens" if step.tokens else "")
-    passages = f": {len(step.found)} passages" if step.kind == "search" else ""
+    passages = f": {len(step.hits)} passages" if step.kind == "search" else ""
     text = " ".join(printable(step.text).split())
     return f"{number}. {step.kind} {text[:100]!r}{passages} ({cost})"
 
@@ -76,7 +76,7 @@ def _step_json(step: Step) -> dict[str, Any]:
     return {
         "kind": step.kind,
         "text": step.text,
-        "found": [{"document": h.document, "start": h.start, "end": h.end} for h in step.found],
+        "found": [{"document": h.document, "start": h.start, "end": h.end} for h in step.hits],
         "seconds": round(step.seconds, 4),
         "tokens": step.tokens,
     }

@@ -1,7 +1,6 @@
-"""Compare two embedding spaces of one collection: what each finds, how fast, and its size.
+"""Compare two embedding spaces of one collection: hits, speed and size.
 
-Only vectors are compared, as only they change; words count the same for both. It knows nothing of
-how the spaces were built.
+Only vectors are compared, as words count the same for both.
 """
 
 from __future__ import annotations
@@ -94,17 +93,17 @@ def compare(
     for _, embedder in (old, new):
         embedder.embed_query(questions[0].text)  # the first one warms it up
     for question in questions:
-        found: list[list[int]] = []
+        results: list[list[int]] = []
         for side, (kept, embedder) in enumerate((old, new)):
             began = perf_counter()
             vector = embedder.embed_query(question.text)
             nearest = store.spaces.nearest(collection, kept.space, vector, K)
             times[side].append(perf_counter() - began)
-            found.append([chunk for chunk, _ in nearest])
-        for side, rank in enumerate(_reciprocal_ranks(store, question, found)):
+            results.append([chunk for chunk, _ in nearest])
+        for side, rank in enumerate(_reciprocal_ranks(store, question, results)):
             ranks[side].append(rank)
-        overlaps.append(len(set(found[0]) & set(found[1])) / max(1, *map(len, found)))
-    before, after = (
+        overlaps.append(len(set(results[0]) & set(results[1])) / max(1, *map(len, results)))
+    baseline, candidate = (
         Side(
             kept.space,
             fmean(rank > 0 for rank in ranks[side]),
@@ -117,7 +116,14 @@ def compare(
     differences = [late - early for early, late in zip(*ranks, strict=True)]
     mean, margin = fmean(differences), _margin(differences)
     return Comparison(
-        kind, len(questions), before, after, mean, mean - margin, mean + margin, fmean(overlaps)
+        kind,
+        len(questions),
+        baseline,
+        candidate,
+        mean,
+        mean - margin,
+        mean + margin,
+        fmean(overlaps),
     )
 
 
@@ -139,8 +145,8 @@ def labelled(path: Path) -> list[Question]:
     empty list of answers, is passed over. Raises NotFoundError for a file that is not there,
     UsageError naming a line that cannot be used.
     """
-    found = [_question(where, line) for where, line in read_lines(path)]
-    questions = [question for question in found if question is not None]
+    rows = [_question(where, line) for where, line in read_lines(path)]
+    questions = [question for question in rows if question is not None]
     if not questions:
         raise UsageError(
             f'{path} has no question with "spans", "relevant" or "answers": label some'
@@ -200,14 +206,14 @@ def _half(text: str) -> str:
 
 
 def _reciprocal_ranks(
-    store: PostgresStore, question: Question, found: Sequence[Sequence[int]]
+    store: PostgresStore, question: Question, results: Sequence[Sequence[int]]
 ) -> list[float]:
-    chunks = sorted({chunk for of_side in found for chunk in of_side})
+    chunks = sorted({chunk for of_side in results for chunk in of_side})
     with store.snapshot() as reader:
         right = {hit.chunk for hit in reader.hits(chunks) if question.relevant(hit)}
     return [
         next((1 / rank for rank, chunk in enumerate(of_side, 1) if chunk in right), 0.0)
-        for of_side in found
+        for of_side in results
     ]
 
 

@@ -1,4 +1,4 @@
-"""The eight contracts that ragkit's parts meet at.
+"""The eight contracts between ragkit's parts.
 
 Each but Refinement has an in-memory fake and a conformance suite in `ragkit.testing`; the suite of
 Store tests its Reader too. A new implementation is done when the suite passes on it. Constructors

@@ -1,4 +1,4 @@
-"""Check everything a user depends on, each with what was found and a remedy. Changes nothing."""
+"""Check everything a user depends on, each with its finding and a remedy. Changes nothing."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def _database(settings: Settings, embedder: Embedder | None) -> Iterator[Check]:
         with open_database(settings) as database:
             where = "embedded" if settings.database_url is None else "by RAGKIT_DATABASE_URL"
             with transaction(database.pool, settings.tenant) as cursor:
-                found = inspect.versions(cursor)
-                yield Check("database", True, f"PostgreSQL {found.postgres}, {where}")
-                yield Check("pgvector", True, found.pgvector)
+                versions = inspect.versions(cursor)
+                yield Check("database", True, f"PostgreSQL {versions.postgres}, {where}")
+                yield Check("pgvector", True, versions.pgvector)
                 if settings.tenants == "on":  # or it would not be open
                     role = cursor.connection.info.user
-                    said = f"kept apart by row-level security, which binds the role {role}"
-                    yield Check("tenants", True, said)
+                    protection = f"kept apart by row-level security, which binds the role {role}"
+                    yield Check("tenants", True, protection)
                 if settings.database_replica_url is not None:
                     yield _replica(settings, cursor)
                 yield _indexes(cursor, settings.tenant)
@@ -128,9 +128,11 @@ def _replica(settings: Settings, cursor: Cursor[Any]) -> Check:
     url = settings.database_replica_url.get_secret_value()
     pooler = settings.database_pooler == "transaction"
     tenants = settings.tenants == "on"
-    found = look(url, cursor.connection, pooler=pooler, tenants=tenants)
+    replica = look(url, cursor.connection, pooler=pooler, tenants=tenants)
     remedy = "start it, or unset RAGKIT_DATABASE_REPLICA_URL; the primary serves searches meanwhile"
-    return Check("read replica", not found.problem, str(found), remedy if found.problem else "")
+    return Check(
+        "read replica", not replica.problem, str(replica), remedy if replica.problem else ""
+    )
 
 
 def _indexes(cursor: Cursor[Any], tenant: str) -> Check:
@@ -141,22 +143,22 @@ def _indexes(cursor: Cursor[Any], tenant: str) -> Check:
     if problems:
         remedy = "run `ragkit ingest` again, which rebuilds and analyses; then VACUUM ANALYZE"
         return Check("indexes", False, "; ".join(problems), remedy)
-    found = "used by the plans: " + ", ".join(used) if used else "none needed: tables are small"
-    return Check("indexes", True, found)
+    usage = "used by the plans: " + ", ".join(used) if used else "none needed: tables are small"
+    return Check("indexes", True, usage)
 
 
 def _orphans(cursor: Cursor[Any], tenant: str) -> Check:
     counts = inspect.orphans(cursor, tenant)
-    found = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    remedy = "delete the documents concerned and ingest them again" if found else ""
-    return Check("orphans", not found, found or "none", remedy)
+    summary = ", ".join(f"{count} {table}" for table, count in counts.items() if count)
+    remedy = "delete the documents concerned and ingest them again" if summary else ""
+    return Check("orphans", not summary, summary or "none", remedy)
 
 
 def _failed_jobs(cursor: Cursor[Any], tenant: str) -> Check:
     failed = inspect.failed_jobs(cursor, tenant)
-    found = f"{failed} failed at their last ingestion" if failed else "none failed"
+    summary = f"{failed} failed at their last ingestion" if failed else "none failed"
     remedy = "run `ragkit ingest` on them again to see the reasons" if failed else ""
-    return Check("files", True, found, remedy)
+    return Check("files", True, summary, remedy)
 
 
 def _documents(database: Database, settings: Settings) -> Check:
@@ -164,8 +166,8 @@ def _documents(database: Database, settings: Settings) -> Check:
     number = sum(collection.documents for collection in collections)
     if not number:
         return Check("documents", True, "none yet", "ragkit ingest FOLDER")
-    many = "1 collection" if len(collections) == 1 else f"{len(collections)} collections"
-    return Check("documents", True, f"{number} in {many}")
+    places = "1 collection" if len(collections) == 1 else f"{len(collections)} collections"
+    return Check("documents", True, f"{number} in {places}")
 
 
 def _truncated(database: Database, settings: Settings) -> Iterator[Check]:
@@ -187,11 +189,11 @@ def _truncated(database: Database, settings: Settings) -> Iterator[Check]:
                 f"{count} in collection {collection.name!r} longer than the"
                 f" {embedder.max_tokens} tokens that its model reads"
             )
-    found = "; ".join(problems) or "none"
+    summary = "; ".join(problems) or "none"
     if unchecked:
-        found += f"; not checked, as the model cannot be loaded here: {', '.join(unchecked)}"
+        summary += f"; not checked, as the model cannot be loaded here: {', '.join(unchecked)}"
     remedy = "ingest those collections again" if problems else ""
-    yield Check("truncated chunks", not problems, found, remedy)
+    yield Check("truncated chunks", not problems, summary, remedy)
 
 
 def _unread(database: Database, settings: Settings) -> Check:
@@ -225,15 +227,15 @@ def _collection(database: Database, settings: Settings) -> Iterator[Check]:
     spaces = database.store(settings.tenant).spaces
     try:
         check_collection(settings, database)
-        kept = spaces.active(settings.collection)
+        space = spaces.active(settings.collection)
     except NotFoundError:  # nothing was ingested yet
         return
     except (ModelError, OtherModelError) as error:
         yield Check("collection's model", False, str(error), "put that model back, or reembed")
         return
-    if kept is not None:
-        found = f"{kept.space.model}, {kept.space.dimension} dimensions"
-        yield Check("collection's model", True, found + _in_languages(kept.space))
+    if space is not None:
+        summary = f"{space.space.model}, {space.space.dimension} dimensions"
+        yield Check("collection's model", True, summary + _in_languages(space.space))
     embedder = CollectionEmbedder(Embedders(settings), spaces, settings.collection)
     yield from _calibration(database, settings, embedder)
 
@@ -243,22 +245,30 @@ def _calibration(database: Database, settings: Settings, embedder: Embedder) -> 
     from ragkit.store.calibration import Calibrations, space_of
 
     try:
-        made = Calibrations(database.pool, settings.tenant).of(settings.collection)
+        calibrations = Calibrations(database.pool, settings.tenant).of(settings.collection)
     except NotFoundError:  # nothing was ingested yet
         return
-    stale = [one.mode for one in made if not one.fits(space_of(embedder, one.mode), "")]
+    stale = [
+        calibration.mode
+        for calibration in calibrations
+        if not calibration.fits(space_of(embedder, calibration.mode), "")
+    ]
     if stale:
-        found = f"fitted with another model and not used: {', '.join(stale)}"
-        yield Check("calibration", False, found, "run `ragkit eval calibrate` again")
-    elif made:
-        yield Check("calibration", True, f"fitted for {', '.join(one.mode for one in made)}")
+        summary = f"fitted with another model and not used: {', '.join(stale)}"
+        yield Check("calibration", False, summary, "run `ragkit eval calibrate` again")
+    elif calibrations:
+        yield Check(
+            "calibration",
+            True,
+            f"fitted for {', '.join(calibration.mode for calibration in calibrations)}",
+        )
 
 
 def _language_model(settings: Settings) -> Check:
     name = "language model"
     if settings.llm_url is None:
-        found = "not set: answers are sentences quoted from the sources"
-        return Check(name, True, found, NO_MODEL)
+        summary = "not set: answers are sentences quoted from the sources"
+        return Check(name, True, summary, NO_MODEL)
     from ragkit.model.examine import examine_model
 
     try:

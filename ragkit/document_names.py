@@ -41,11 +41,11 @@ def named(store: Store, collection: str | None, name: str) -> Document | None:
         return document
     fitting = fitting_best(store, collection, name)
     if len(fitting) > 1:
-        listed = ", ".join(f"{each.id} ({each.uri})" for each in fitting[:MAX_SHOWN])
-        many = str(len(fitting))
+        listed = ", ".join(f"{document.id} ({document.uri})" for document in fitting[:MAX_SHOWN])
+        number = str(len(fitting))
         if len(fitting) > MAX_SHOWN:
-            many, listed = f"more than {MAX_SHOWN}", f"{listed}, ..."
-        raise UsageError(f"{name!r} may be {many} documents: {listed}; name one by its number")
+            number, listed = f"more than {MAX_SHOWN}", f"{listed}, ..."
+        raise UsageError(f"{name!r} may be {number} documents: {listed}; name one by its number")
     return fitting[0] if fitting else None
 
 
@@ -54,10 +54,10 @@ def document_named(store: Store, collection: str | None, name: str) -> Document:
     document = named(store, collection, name)
     if document is not None:
         return document
-    collections = [each.name for each in store.collections()]
+    collections = [row.name for row in store.collections()]
     if not collections:
         raise NotFoundError(NOTHING_INGESTED)
-    close = _close(store, [each for each in collections if collection in {None, each}], name)
+    close = _close(store, [row for row in collections if collection in {None, row}], name)
     but = f", but {', '.join(map(repr, close))}" if close else ""
     raise NotFoundError(
         f"There is no document {name!r}{but}: `ragkit documents list` shows them all."
@@ -68,7 +68,9 @@ def _close(store: Store, collections: Sequence[str], name: str) -> list[str]:
     """List the few documents in these collections whose name is most like this one."""
     if not isinstance(store, Naming):
         return []
-    return closest(name, (uri for each in collections for uri in store.near(each, name)))
+    return closest(
+        name, (uri for collection in collections for uri in store.near(collection, name))
+    )
 
 
 def numbered(store: Store, name: str) -> Document | None:
@@ -85,9 +87,9 @@ def fitting_best(store: Store, collection: str | None, name: str) -> Sequence[Do
     """List the documents that a name fits best, at most one more than can be shown."""
     if isinstance(store, Naming):
         return store.ending(collection, name, MAX_SHOWN + 1)
-    names = [each.name for each in store.collections()] if collection is None else [collection]
-    documents = [document for each in names for document in store.documents(each)]
-    fits = [(fit_document(each.uri, each.title, name), each) for each in documents]
+    names = [row.name for row in store.collections()] if collection is None else [collection]
+    documents = [document for row in names for document in store.documents(row)]
+    fits = [(fit_document(row.uri, row.title, name), row) for row in documents]
     best = min((level for level, _ in fits if level is not None), default=None)
     fitting = [document for level, document in fits if level is not None and level == best]
     return fitting[: MAX_SHOWN + 1]

@@ -1,7 +1,7 @@
-"""The embedding model of each collection: the settings' for new ones, for the others their own.
+"""The embedding model of each collection: its own, or the settings' for a new collection.
 
-A collection that was embedded with a model is searched and added to with that very model, whatever
-the settings name by now. It knows nothing of how vectors are stored or compared.
+A collection is searched and extended with the model that it was embedded with, whatever the
+settings name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_KEPT: Final = 3  # arbitrary: loaded at once besides the settings' own; each
 
 
 class Embedders:
-    """Embedding models by the space that they make, each loaded at its first use, few kept."""
+    """Embedding models by their space, each loaded at its first use; a few stay loaded."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -38,94 +38,95 @@ class Embedders:
         self._known: dict[str, EmbeddingSpace] = {}  # what names stand for
         self._lock = Lock()
 
-    def of(self, kept: KeptSpace | None, collection: str) -> Embedder:
+    def of(self, stored: KeptSpace | None, collection: str) -> Embedder:
         """Return the model of a collection's space, perhaps not loaded yet; None: the settings'.
 
         Raises OtherModelError when what it is loaded by is not the same model any more, or when
         the settings ask for other dimensions of it, ModelError when it cannot be found.
         """
-        if kept is None:
+        if stored is None:
             return self.default
-        self._check_dimension(kept, collection)
+        self._check_dimension(stored, collection)
         with self._lock:
-            known = self._kept.get(kept.space)
+            loaded = self._kept.get(stored.space)
         # Found outside of the lock, which all collections wait for; of two finds the first counts.
-        found = known or self.made_for(kept, collection)
+        embedder = loaded or self.made_for(stored, collection)
         with self._lock:
-            found = self._kept.setdefault(kept.space, found)
-            self._kept.move_to_end(kept.space)
+            embedder = self._kept.setdefault(stored.space, embedder)
+            self._kept.move_to_end(stored.space)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return embedder
 
-    def to_ingest(self, kept: KeptSpace | None, collection: str) -> Embedder:
+    def to_ingest(self, stored: KeptSpace | None, collection: str) -> Embedder:
         """Return the model that a collection is added to with, as `of` does.
 
         Raises OtherModelError when the settings name another one on purpose.
         """
-        if kept is not None and "embed_model" in self.settings.model_fields_set:
-            asked = self._identified(self.settings.embed_model)
-            if not _same(asked, kept.space):
+        if stored is not None and "embed_model" in self.settings.model_fields_set:
+            requested = self._identified(self.settings.embed_model)
+            if not _is_same_model(requested, stored.space):
                 raise OtherModelError(
-                    f"collection {collection!r} is embedded with {_named(kept.space, asked)}, and"
-                    f" RAGKIT_EMBED_MODEL is {_named(asked, kept.space)}: unset it, or move the"
-                    f" collection with `ragkit index reembed --to {self.settings.embed_model}`"
+                    f"collection {collection!r} is embedded with {_named(stored.space, requested)},"
+                    f" and RAGKIT_EMBED_MODEL is {_named(requested, stored.space)}: unset it, or"
+                    " move the collection with `ragkit index reembed --to"
+                    f" {self.settings.embed_model}`"
                 )
-        return self.of(kept, collection)
+        return self.of(stored, collection)
 
-    def check(self, kept: KeptSpace | None, collection: str) -> None:
+    def check(self, stored: KeptSpace | None, collection: str) -> None:
         """Raise what `of` raises, without loading a model."""
-        if kept is not None:
-            self._check_dimension(kept, collection)
-            self._name(kept, collection)
+        if stored is not None:
+            self._check_dimension(stored, collection)
+            self._name(stored, collection)
 
     def made(self, model: str, dimension: int | None) -> Embedder:
         """Make the embedder of a name or folder, not yet loaded."""
         changed = {"embed_model": model, "embed_dimension": dimension}
         return build.embedder(self.settings.model_copy(update=changed))
 
-    def made_for(self, kept: KeptSpace, collection: str) -> Embedder:
+    def made_for(self, stored: KeptSpace, collection: str) -> Embedder:
         """Make the embedder of a space, of what it was loaded by or what goes by its name now.
 
         Raises OtherModelError when that is another one now, ModelError when it is not found.
         """
-        name = self._name(kept, collection)
-        if source_of(name) == source_of(self.settings.embed_model) and self._is_default(kept):
+        name = self._name(stored, collection)
+        if source_of(name) == source_of(self.settings.embed_model) and self._is_default(stored):
             return self.default
-        return self.made(name, kept.space.dimension)
+        return self.made(name, stored.space.dimension)
 
-    def _name(self, kept: KeptSpace, collection: str) -> str:
+    def _name(self, stored: KeptSpace, collection: str) -> str:
         """Find what the model of a space can be loaded by now."""
-        own = self.settings.embed_model
-        names = [kept.source, own] if kept.source else [own, kept.space.model]
+        default = self.settings.embed_model
+        names = [stored.source, default] if stored.source else [default, stored.space.model]
         refused: EmbeddingSpace | None = None
         for name in dict.fromkeys(names):
             try:
-                found = self._identified(name)
+                space = self._identified(name)
             except ModelError:
                 continue
-            if _same(found, kept.space):
+            if _is_same_model(space, stored.space):
                 return name
-            if found.model == kept.space.model:
-                refused = refused or found
+            if space.model == stored.space.model:
+                refused = refused or space
         if refused is None:
             raise ModelError(
-                f"collection {collection!r} is embedded with {kept.space.model}, which is not found"
-                f" as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is, or move"
-                " the collection with `ragkit index reembed --to MODEL`"
+                f"collection {collection!r} is embedded with {stored.space.model}, which is not"
+                f" found as {names[0]}: put it back there, set RAGKIT_EMBED_MODEL to where it is,"
+                " or move the collection with `ragkit index reembed --to MODEL`"
             )
         raise OtherModelError(
-            f"collection {collection!r} is embedded with {_named(kept.space, refused)}, but that"
-            f" model is now {_named(refused, kept.space)}: put the old one back, or move the"
+            f"collection {collection!r} is embedded with {_named(stored.space, refused)}, but that"
+            f" model is now {_named(refused, stored.space)}: put the old one back, or move the"
             f" collection with `ragkit index reembed --to {names[0]}`"
         )
 
-    def _is_default(self, kept: KeptSpace) -> bool:
+    def _is_default(self, stored: KeptSpace) -> bool:
         """Tell whether the settings ask for as many dimensions as the space was made with."""
-        if kept.source:
-            return self.settings.embed_dimension == kept.first
+        if stored.source:
+            return self.settings.embed_dimension == stored.first
         self.default.load()  # a space that was stored without a word on what made it
-        return self.default.space == kept.space
+        return self.default.space == stored.space
 
     def _identified(self, model: str) -> EmbeddingSpace:
         if model not in self._known:
@@ -134,23 +135,23 @@ class Embedders:
             self._known[model] = identify(model)
         return self._known[model]
 
-    def _check_dimension(self, kept: KeptSpace, collection: str) -> None:
-        wanted = self.settings.embed_dimension
-        if wanted is None or wanted == kept.space.dimension:
+    def _check_dimension(self, stored: KeptSpace, collection: str) -> None:
+        dimension = self.settings.embed_dimension
+        if dimension is None or dimension == stored.space.dimension:
             return
-        if self._identified(self.settings.embed_model).model == kept.space.model:
+        if self._identified(self.settings.embed_model).model == stored.space.model:
             raise OtherModelError(
-                f"collection {collection!r} has {kept.space.dimension} dimensions of"
-                f" {kept.space.model}, and RAGKIT_EMBED_DIMENSION is {wanted}: unset it, or move"
-                f" the collection with `ragkit index reembed --to {self.settings.embed_model}"
-                f" --dimension {wanted}`"
+                f"collection {collection!r} has {stored.space.dimension} dimensions of"
+                f" {stored.space.model}, and RAGKIT_EMBED_DIMENSION is {dimension}: unset it, or"
+                f" move the collection with `ragkit index reembed --to {self.settings.embed_model}"
+                f" --dimension {dimension}`"
             )
 
 
 class CollectionEmbedder:
-    """The embedding model of one collection, whichever it is at each call.
+    """The embedding model of one collection, current at each call.
 
-    What must not change in the middle of something takes `current()` once.
+    Work that must not change its model midway takes `current()` once.
     """
 
     def __init__(self, embedders: Embedders, spaces: Spaces, collection: str) -> None:
@@ -160,24 +161,24 @@ class CollectionEmbedder:
         self._seen: Embedder | None = None
 
     def latest(self) -> Embedder:
-        """Return the model that `current` last found, which may be another by now.
+        """Return the model that `current` last returned, which may be outdated.
 
-        For a search, which checks that in its snapshot, and saves the look at the database.
+        A search uses it, checks it in its snapshot, and saves a query to the database.
         """
         return self._seen or self.current()
 
     def current(self) -> Embedder:
         """Return the model of the space that the collection is searched in now."""
         try:
-            kept = self._spaces.active(self._collection)
+            stored = self._spaces.active(self._collection)
         except NotFoundError:  # which is for a search to say
-            kept = None
-        self._seen = self._embedders.of(kept, self._collection)
+            stored = None
+        self._seen = self._embedders.of(stored, self._collection)
         return self._seen
 
     def had(self, space: EmbeddingSpace) -> bool:
         """Tell whether the collection has vectors in a space, or had: it may have been moved."""
-        return any(kept.space == space for kept in self._spaces.of(self._collection))
+        return any(stored.space == space for stored in self._spaces.of(self._collection))
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -206,10 +207,10 @@ class CollectionEmbedder:
 def check_collection(settings: Settings, database: Database) -> None:
     """Raise what a search of the settings' collection would about its model; load nothing."""
     try:
-        kept = database.store(settings.tenant).spaces.active(settings.collection)
+        stored = database.store(settings.tenant).spaces.active(settings.collection)
     except NotFoundError:  # nothing was ingested yet
         return
-    Embedders(settings).check(kept, settings.collection)
+    Embedders(settings).check(stored, settings.collection)
 
 
 def current(embedder: Embedder) -> Embedder:
@@ -228,19 +229,19 @@ def source_of(model: str) -> str:
     return os.path.abspath(folder) if folder.is_dir() else model
 
 
-def _same(found: EmbeddingSpace, kept: EmbeddingSpace) -> bool:
+def _is_same_model(space: EmbeddingSpace, stored: EmbeddingSpace) -> bool:
     """Compare all but the dimension, which takes the model's loading to know."""
-    return replace(found, dimension=kept.dimension) == kept
+    return replace(space, dimension=stored.dimension) == stored
 
 
-def _named(space: EmbeddingSpace, beside: EmbeddingSpace) -> str:
+def _named(space: EmbeddingSpace, compared: EmbeddingSpace) -> str:
     """Name a space by its model and by what else differs from the one beside it."""
-    if space.model != beside.model:
+    if space.model != compared.model:
         return space.model
     parts = {"revision": "revision", "query_prefix": "query prefix", "passage_prefix": "prefix"}
     differing = [
         f"{word} {getattr(space, name)!r}"
         for name, word in parts.items()
-        if getattr(space, name) != getattr(beside, name)
+        if getattr(space, name) != getattr(compared, name)
     ]
     return f"{space.model} ({', '.join(differing)})"

@@ -1,7 +1,6 @@
 """Filters as people write them: language = "en" and year >= 2020 and not (title contains "draft").
 
-A text is read into the tree that `ragkit.filters.parse` takes, and a filter is written as text. It
-knows nothing of which fields there are.
+A text is read into the tree that `ragkit.filters.parse` takes, and a filter is written as text.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def read(text: str) -> dict[str, Any]:
         raise QueryError(f"the filter has {len(text):,} characters: write a shorter one")
     if text.lstrip().startswith("{"):
         return _json(text)
-    return _Reading(text).whole()
+    return _Reading(text).expression()
 
 
 def write(where: Filter) -> str:
@@ -63,16 +62,16 @@ def write(where: Filter) -> str:
     word = " and " if isinstance(where, Every) else " or "
     if len(where.of) == 1:
         return write(where.of[0])
-    return word.join(_inside(one) for one in where.of)
+    return word.join(_inside(part) for part in where.of)
 
 
 def _inside(where: Filter) -> str:
     """Write a part of a larger filter, in parentheses where it would come apart."""
     text = write(where)
-    whole = where
-    while isinstance(whole, Every | Some) and len(whole.of) == 1:
-        whole = whole.of[0]
-    return f"({text})" if isinstance(whole, Every | Some) and whole.of else text
+    inner = where
+    while isinstance(inner, Every | Some) and len(inner.of) == 1:
+        inner = inner.of[0]
+    return f"({text})" if isinstance(inner, Every | Some) and inner.of else text
 
 
 def _written(where: Comparison) -> str:
@@ -113,7 +112,7 @@ class _Reading:
         self._nested = 0
         self._skip()
 
-    def whole(self) -> dict[str, Any]:
+    def expression(self) -> dict[str, Any]:
         if self._at == len(self._text):
             raise QueryError('the filter is empty: write one as language = "en"')
         tree = self._any()
@@ -128,18 +127,18 @@ class _Reading:
         return {"or": parts} if len(parts) > 1 else parts[0]
 
     def _every(self) -> dict[str, Any]:
-        parts = [self._one()]
+        parts = [self._operand()]
         while self._take("and"):
-            parts.append(self._one())
+            parts.append(self._operand())
         return {"and": parts} if len(parts) > 1 else parts[0]
 
-    def _one(self) -> dict[str, Any]:
+    def _operand(self) -> dict[str, Any]:
         self._nested += 1
         if self._nested > MAX_NESTED:
             raise self._wrong("the filter is nested too deeply")
         try:
             if self._take("not"):
-                return {"not": self._one()}
+                return {"not": self._operand()}
             if self._take("("):
                 tree = self._any()
                 self._expect(")", "expected 'and', 'or' or ')'")
@@ -197,10 +196,10 @@ class _Reading:
             if self._take(word):
                 return word
         for kind in (_DATE, _NUMBER):
-            found = kind.match(self._text, self._at)
-            if found and not self._text[found.end() : found.end() + 1].isalnum():
-                self._to(found.end())
-                return found[0] if kind is _DATE else _number(found[0])
+            match = kind.match(self._text, self._at)
+            if match and not self._text[match.end() : match.end() + 1].isalnum():
+                self._to(match.end())
+                return match[0] if kind is _DATE else _number(match[0])
         raise self._wrong("expected a number, a date, or a text in quotes")
 
     def _quoted(self) -> str | None:
@@ -215,24 +214,24 @@ class _Reading:
             return str(value)
         if begin != "'":
             return None
-        found = _QUOTED.match(self._text, self._at)
-        if found is None:
+        match = _QUOTED.match(self._text, self._at)
+        if match is None:
             raise self._wrong("the text in quotes has no end")
-        self._to(found.end())
-        return found[1].replace("''", "'")
+        self._to(match.end())
+        return match[1].replace("''", "'")
 
     def _take(self, token: str) -> bool:
         """Go past a word or a sign, if it is the next one."""
         kind = _NAME if token.isalpha() else _SIGN
-        found = kind.match(self._text, self._at)
-        if found is None or found[0].lower() != token:
+        match = kind.match(self._text, self._at)
+        if match is None or match[0].lower() != token:
             return False
-        self._to(found.end())
+        self._to(match.end())
         return True
 
-    def _expect(self, token: str, said: str) -> None:
+    def _expect(self, token: str, problem: str) -> None:
         if not self._take(token):
-            raise self._wrong(said)
+            raise self._wrong(problem)
 
     def _to(self, at: int) -> None:
         self._at = at
@@ -243,10 +242,14 @@ class _Reading:
         assert space is not None, "no space matches too"
         self._at = space.end()
 
-    def _wrong(self, said: str) -> QueryError:
-        rest = self._text[self._at : self._at + 30]
-        place = f"at its end, after {self._text[-30:].rstrip()!r}" if not rest else f"at {rest!r}"
-        return QueryError(f"the filter, character {self._at + 1}, {place}: {said}")
+    def _wrong(self, problem: str) -> QueryError:
+        remainder = self._text[self._at : self._at + 30]
+        place = (
+            f"at its end, after {self._text[-30:].rstrip()!r}"
+            if not remainder
+            else f"at {remainder!r}"
+        )
+        return QueryError(f"the filter, character {self._at + 1}, {place}: {problem}")
 
 
 def _number(text: str) -> int | float:

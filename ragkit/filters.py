@@ -1,9 +1,8 @@
-"""Which documents a search may find, as a small tree that users write in JSON.
+"""Filters: conditions on documents, as a small tree that users write in JSON.
 
 {"and": [{"eq": {"language": "en"}}, {"gte": {"year": 2020}}]}: operators eq, ne, in, lt, lte, gt,
 gte, exists, contains, and, or, not. A field is one of a document's own or else a key of its
-metadata, whose values are texts. It knows nothing of SQL; how a filter is written as text is in
-`ragkit.filter_text`.
+metadata, whose values are texts. `ragkit.filter_text` writes a filter as text.
 """
 
 from __future__ import annotations
@@ -89,8 +88,8 @@ def parse(tree: Mapping[str, Any] | str) -> Filter:
         from ragkit.filter_text import read
 
         tree = read(tree)
-    left = iter(range(MAX_NODES))
-    return _parse(tree, MAX_DEPTH, left)
+    nodes = iter(range(MAX_NODES))
+    return _parse(tree, MAX_DEPTH, nodes)
 
 
 def matches(where: Filter, fields: Mapping[str, str | int]) -> bool:
@@ -101,9 +100,9 @@ def matches(where: Filter, fields: Mapping[str, str | int]) -> bool:
     not there equals nothing, and is neither less nor more.
     """
     if isinstance(where, Every):
-        return all(matches(one, fields) for one in where.of)
+        return all(matches(part, fields) for part in where.of)
     if isinstance(where, Some):
-        return any(matches(one, fields) for one in where.of)
+        return any(matches(part, fields) for part in where.of)
     if isinstance(where, Not):
         return not matches(where.of, fields)
     return _holds(where, fields.get(full_name(where.field)))
@@ -129,8 +128,8 @@ def comparisons(where: Filter) -> Iterator[Comparison]:
     elif isinstance(where, Not):
         yield from comparisons(where.of)
     else:
-        for one in where.of:
-            yield from comparisons(one)
+        for part in where.of:
+            yield from comparisons(part)
 
 
 def key_of(field: str) -> str | None:
@@ -140,11 +139,15 @@ def key_of(field: str) -> str | None:
 
 def unknown(field: str, keys: Collection[str]) -> QueryError:
     """Say that no document has a field, with the ones that may be meant: `keys` are there."""
-    known = sorted(OWN_FIELDS | set(keys))
-    close = get_close_matches(field, known, n=2, cutoff=0.6)
-    shown = close or known[:MAX_SHOWN]
-    more = ", ..." if len(shown) < len(known) and not close else ""
-    remedy = f"use {' or '.join(shown)}" if close else f"there are {', '.join(shown)}{more}"
+    names = sorted(OWN_FIELDS | set(keys))
+    close = get_close_matches(field, names, n=2, cutoff=0.6)
+    suggestions = close or names[:MAX_SHOWN]
+    ellipsis = ", ..." if len(suggestions) < len(names) and not close else ""
+    remedy = (
+        f"use {' or '.join(suggestions)}"
+        if close
+        else f"there are {', '.join(suggestions)}{ellipsis}"
+    )
     return QueryError(f"no document of the collection has the field {_short(field)}: {remedy}")
 
 
@@ -169,15 +172,15 @@ def is_date(text: str) -> bool:
     return True
 
 
-def _holds(where: Comparison, found: str | int | None) -> bool:
+def _holds(where: Comparison, stored: str | int | None) -> bool:
     if where.op == "exists":
-        return (found is not None) == where.wanted
+        return (stored is not None) == where.wanted
     if where.op in {"in", "ne"}:
-        equal = any(_compare(operator.eq, found, value) for value in where.values)
+        equal = any(_compare(operator.eq, stored, value) for value in where.values)
         return equal == (where.op == "in")
     if where.op == "contains":
-        return found is not None and str(where.values[0]) in str(found)
-    return _compare(getattr(operator, _NAMES[where.op]), found, where.values[0])
+        return stored is not None and str(where.values[0]) in str(stored)
+    return _compare(getattr(operator, _NAMES[where.op]), stored, where.values[0])
 
 
 _NAMES: Final = {"eq": "eq", "lt": "lt", "lte": "le", "gt": "gt", "gte": "ge"}
@@ -188,20 +191,20 @@ def full_name(field: str) -> str:
     return field if field in OWN_FIELDS or field.startswith(METADATA) else METADATA + field
 
 
-def _compare(holds: Callable[[Any, Any], bool], found: str | int | None, value: Value) -> bool:
-    if found is None:
+def _compare(holds: Callable[[Any, Any], bool], stored: str | int | None, value: Value) -> bool:
+    if stored is None:
         return False
-    if isinstance(value, str) and isinstance(found, str):
-        return holds(found, value)
+    if isinstance(value, str) and isinstance(stored, str):
+        return holds(stored, value)
     if isinstance(value, str):
         return False
-    if isinstance(found, str) and not re.fullmatch(NUMBER, found, re.ASCII):
+    if isinstance(stored, str) and not re.fullmatch(NUMBER, stored, re.ASCII):
         return False
-    return holds(Decimal(str(found)), Decimal(str(value)))
+    return holds(Decimal(str(stored)), Decimal(str(value)))
 
 
-def _parse(tree: object, depth: int, left: Iterator[int]) -> Filter:
-    if next(left, None) is None or not depth:
+def _parse(tree: object, depth: int, nodes: Iterator[int]) -> Filter:
+    if next(nodes, None) is None or not depth:
         raise QueryError("the filter is too large: ask with a smaller one")
     if not isinstance(tree, Mapping) or len(tree) != 1:
         raise QueryError(
@@ -212,10 +215,10 @@ def _parse(tree: object, depth: int, left: Iterator[int]) -> Filter:
     if op in {"and", "or"}:
         if not isinstance(inside, Sequence) or isinstance(inside, str):
             raise QueryError(f"{op!r} of a filter takes a list of filters, not {_short(inside)}")
-        parts = tuple(_parse(part, depth - 1, left) for part in inside)
+        parts = tuple(_parse(part, depth - 1, nodes) for part in inside)
         return Every(parts) if op == "and" else Some(parts)
     if op == "not":
-        return Not(_parse(inside, depth - 1, left))
+        return Not(_parse(inside, depth - 1, nodes))
     if op not in _COMPARE:
         raise QueryError(
             f"a filter knows no operator {_short(op)}: use {', '.join(_COMPARE)}, and, or, not"
@@ -234,7 +237,7 @@ def _comparison(op: str, field: object, value: object) -> Comparison:
     if op == "in":
         if not isinstance(value, list | tuple) or len(value) > MAX_VALUES:
             raise QueryError(f"'in' of a filter takes a list of at most {MAX_VALUES} values")
-        return _own_checked(Comparison(op, name, tuple(_value(one) for one in value)))
+        return _own_checked(Comparison(op, name, tuple(_value(item) for item in value)))
     if op == "contains" and not isinstance(value, str):
         raise QueryError(f"'contains' of a filter takes a text, not {_short(value)}")
     return _own_checked(Comparison(op, name, (_value(value),)))
@@ -285,5 +288,5 @@ def _storable(text: str) -> bool:
 
 
 def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -68,35 +68,35 @@ def create(
     """
     from ragkit.store.keys import Keys
 
-    for what, value in (("name", name), ("tenant", tenant), ("principal", principal)):
-        _check_name(what, value)
+    for label, value in (("name", name), ("tenant", tenant), ("principal", principal)):
+        _check_name(label, value)
     for collection in collections or ():
         _check_name("collection", collection)
     for group in groups:
         _check_name("group", group)
-    wanted = tuple(scope for scope in SCOPES if scope in scopes)
+    granted = tuple(scope for scope in SCOPES if scope in scopes)
     strange = [scope for scope in scopes if scope not in SCOPES]
-    if strange or not wanted:
-        given = repr(strange[0]) if strange else "nothing"
-        raise UsageError(f"a key cannot have the scope {given}: use {', '.join(SCOPES)}")
+    if strange or not granted:
+        problem = repr(strange[0]) if strange else "nothing"
+        raise UsageError(f"a key cannot have the scope {problem}: use {', '.join(SCOPES)}")
     if expires_at is not None and expires_at <= datetime.now(UTC):
         raise UsageError(
             f"a key cannot expire at {expires_at:%Y-%m-%d %H:%M} UTC, which has passed"
         )
-    kept = tuple(dict.fromkeys(collections)) if collections else None
+    allowed = tuple(dict.fromkeys(collections)) if collections else None
     member = tuple(dict.fromkeys(groups))
     secret = PREFIX + secrets.token_hex(32)
     number = Keys(database.pool).add(
         tenant=tenant,
         principal=principal,
         name=name,
-        scopes=wanted,
-        collections=kept,
+        scopes=granted,
+        collections=allowed,
         sha256=_digest(secret),
         expires_at=expires_at,
         groups=member,
     )
-    return NewKey(secret, Access(number, tenant, principal, wanted, kept, member))
+    return NewKey(secret, Access(number, tenant, principal, granted, allowed, member))
 
 
 def verify(database: Database, presented: str) -> Access | None:
@@ -110,11 +110,11 @@ def verify(database: Database, presented: str) -> Access | None:
     if not _SECRET.fullmatch(presented):
         return None
     digest = _digest(presented)
-    found = Keys(database.pool).find(digest)
-    if found is None or not hmac.compare_digest(found.sha256, digest):
+    key = Keys(database.pool).find(digest)
+    if key is None or not hmac.compare_digest(key.sha256, digest):
         return None
-    who = (found.id, found.tenant, found.principal)
-    return Access(*who, found.scopes, found.collections, found.groups)
+    who = (key.id, key.tenant, key.principal)
+    return Access(*who, key.scopes, key.collections, key.groups)
 
 
 def list_keys(database: Database, *, tenant: str | None = None) -> Sequence[StoredKey]:
@@ -141,7 +141,7 @@ def revoke(database: Database, number: int, *, tenant: str | None = None) -> Non
         raise NotFoundError(f"there is no key {number}: `ragkit keys list` shows those there are")
 
 
-def expiry(text: str, *, now: datetime | None = None) -> datetime:
+def expiry(text: str, *, moment: datetime | None = None) -> datetime:
     """Read when a key expires: days from now as in "90d", or the last day it is valid, in UTC.
 
     >>> expiry("2027-01-31").isoformat()
@@ -149,7 +149,7 @@ def expiry(text: str, *, now: datetime | None = None) -> datetime:
     """
     days = re.fullmatch(r"(\d{1,5})d", text)
     if days and 0 < int(days[1]) <= MAX_DAYS:
-        return (now or datetime.now(UTC)) + timedelta(days=int(days[1]))
+        return (moment or datetime.now(UTC)) + timedelta(days=int(days[1]))
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         try:
             return datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=1)
@@ -162,9 +162,9 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _check_name(what: str, value: str) -> None:
+def _check_name(label: str, value: str) -> None:
     if not value.strip() or len(value) > MAX_NAME_CHARS or not value.isprintable():
         raise UsageError(
-            f"a key's {what} cannot be {value[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
+            f"a key's {label} cannot be {value[:40]!r}: use 1 to {MAX_NAME_CHARS} printable"
             " characters"
         )

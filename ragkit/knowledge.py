@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from ragkit.adding import Adding
-from ragkit.answer.checked import checked
-from ragkit.answer.drafting import Adaptable, drafted, writes_data
+from ragkit.answer.checked import check_draft
+from ragkit.answer.drafting import Adaptable, draft_answer, writes_data
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision, Gate
-from ragkit.answer.greeting import greeting, is_greeting
+from ragkit.answer.greeting import greet, is_greeting
 from ragkit.answer.meaning import Meaning
 from ragkit.clock import Clock
 from ragkit.closing import Closing
@@ -25,7 +25,7 @@ from ragkit.filters import Filter, parse
 from ragkit.moments import Versioned
 from ragkit.retrieve.duplicates import Collapse
 from ragkit.retrieve.words.weights import term_weights
-from ragkit.types import Answer, Decoding, Draft, Found, Hit, Mode, Query, Reasoning, Turn
+from ragkit.types import Answer, Decoding, Draft, Hit, Mode, Query, Reasoning, SearchResult, Turn
 
 if TYPE_CHECKING:
     from ragkit.answer.verify import Entails
@@ -131,15 +131,17 @@ class KnowledgeBase(Adding, Closing):
         tenant = tenant or settings.tenant
         name = collection or settings.collection
         store = database.store(tenant, readers=readers)
-        own = embedder or CollectionEmbedder(embedders or Embedders(settings), store.spaces, name)
-        reranker = reranker or build.reranker(settings, own)
+        collection_embedder = embedder or CollectionEmbedder(
+            embedders or Embedders(settings), store.spaces, name
+        )
+        reranker = reranker or build.reranker(settings, collection_embedder)
         model = model or build.language_model(settings)
-        kept = Calibrations(database.pool, tenant)
-        cutoff = CurrentCutoff(kept, name, embedder, reranker=reranker)
-        meaning = Meaning(own)
+        calibrations = Calibrations(database.pool, tenant)
+        cutoff = CurrentCutoff(calibrations, name, embedder, reranker=reranker)
+        meaning = Meaning(collection_embedder)
         kb = cls(
             store,
-            own,
+            collection_embedder,
             build.generator(settings, store, name, model=model, meaning=meaning),
             collection=name,
             top_k=settings.top_k,
@@ -176,30 +178,30 @@ class KnowledgeBase(Adding, Closing):
         prompt's own, are for a language model; without one they mean nothing. `on_found` is shown
         the passages before anything is generated. The database stays its opener's to close.
         """
-        other = copy(self)
-        other._owns_database = False
-        other.passages = passages or self.passages
-        other.mode = mode or self.mode
-        other.where = self.where if where is None else parse(where)
+        adapted = copy(self)
+        adapted._owns_database = False
+        adapted.passages = passages or self.passages
+        adapted.mode = mode or self.mode
+        adapted.where = self.where if where is None else parse(where)
         if as_of is not None:
-            other.store = then = _as_of(self.store, as_of)
-            weigh = partial(term_weights, then, self.collection)
-            other._gate = other._gate.weighing(weigh)
+            adapted.store = past = _as_of(self.store, as_of)
+            weigh = partial(term_weights, past, self.collection)
+            adapted._gate = adapted._gate.weighing(weigh)
             if isinstance(self.generator, ExtractiveGenerator):
-                other.generator = self.generator.weighing(weigh)
-        other._on_found = on_found or self._on_found
+                adapted.generator = self.generator.weighing(weigh)
+        adapted._on_found = on_found or self._on_found
         if refusal_threshold is not None:
-            other._gate = other._gate.at(refusal_threshold)
+            adapted._gate = adapted._gate.at(refusal_threshold)
         if isinstance(self.generator, Adaptable):
-            other.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
-        return other
+            adapted.generator = self.generator.adapted(decoding=decoding, instructions=instructions)
+        return adapted
 
     def showing_nobody(self) -> Self:
         """Return this knowledge base for a try that may not count: `on_found` is shown nothing."""
-        other = copy(self)
-        other._owns_database = False
-        other._on_found = lambda hits: None
-        return other
+        silent = copy(self)
+        silent._owns_database = False
+        silent._on_found = lambda hits: None
+        return silent
 
     def show(self, hits: Sequence[Hit]) -> None:
         """Show `on_found` the passages of the try that counts."""
@@ -214,32 +216,32 @@ class KnowledgeBase(Adding, Closing):
         """
         return list(self.find(query, k=k, mode=mode).hits)
 
-    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> Found:
+    def find(self, query: str, *, k: int | None = None, mode: Mode | None = None) -> SearchResult:
         """Search as `search` does; return the hits with the steps that led to them."""
-        from ragkit.retrieve.searcher import refuse_empty
+        from ragkit.retrieve.searcher import refuse_empty_collection
 
-        found = self._found(query, k, mode)
-        if not found.hits:
-            refuse_empty(self.store, self.collection)
-        return found
+        result = self._search(query, k, mode)
+        if not result.hits:
+            refuse_empty_collection(self.store, self.collection)
+        return result
 
-    def _found(
+    def _search(
         self, query: str, k: int | None, mode: Mode | None, *, for_answer: bool = False
-    ) -> Found:
+    ) -> SearchResult:
         from ragkit.embedders import CollectionEmbedder
-        from ragkit.retrieve.search import check
-        from ragkit.retrieve.searcher import found_now
+        from ragkit.retrieve.search import check_query
+        from ragkit.retrieve.searcher import search_with_current_model
 
         k, mode = self.top_k if k is None else k, mode or self.mode
-        check(query, k)  # before any model is looked for
-        own = self.embedder
-        if mode == "lexical" or not isinstance(own, CollectionEmbedder):
+        check_query(query, k)  # before any model is looked for
+        embedder = self.embedder
+        if mode == "lexical" or not isinstance(embedder, CollectionEmbedder):
             return self.retriever(mode, for_answer=for_answer).find(query, k=k)
 
         def retriever(fresh: bool) -> Pipeline:
             return self.retriever(mode, fresh=fresh, for_answer=for_answer)
 
-        return found_now(retriever, query, k=k, had=own.had)
+        return search_with_current_model(retriever, query, k=k, had_space=embedder.had)
 
     def retriever(
         self, mode: Mode | None = None, *, fresh: bool = True, for_answer: bool = False
@@ -308,28 +310,30 @@ class KnowledgeBase(Adding, Closing):
         self.load_entailment()
         clock = Clock()
         if isinstance(question, str) and is_greeting(question):
-            text = greeting(question, self.store, self.collection, names_documents=not self.where)
+            text = greet(question, self.store, self.collection, names_documents=not self.where)
             yield text
             yield Answer(text, refused=False, reason="", timings=clock.seconds)
             return
         mode = mode or self.mode
         k = self.passages if k is None else k
-        found = self._found(query or question, k, mode, for_answer=True)
-        known = {hit.chunk for hit in found.hits}
-        hits = [*found.hits, *(hit for hit in candidates if hit.chunk not in known)]
+        result = self._search(query or question, k, mode, for_answer=True)
+        chunks = {hit.chunk for hit in result.hits}
+        hits = [*result.hits, *(hit for hit in candidates if hit.chunk not in chunks)]
         clock.stop("retrieve")
         self._on_found(hits)
         decision = self._gate.judge(query or question, hits, mode)
         clock.stop("gate")
         draft: Draft | None = None
-        for piece in drafted(self.generator, decision, question, hits, history, query=query or ""):
+        for piece in draft_answer(
+            self.generator, decision, question, hits, history, query=query or ""
+        ):
             if isinstance(piece, Draft):
                 draft = piece
             else:
                 yield piece
         assert draft is not None, "a generator ends with a Draft"
         clock.stop("generate")
-        yield replace(self.verified(draft, hits, clock), searched=found.planned)
+        yield replace(self.verified(draft, hits, clock), searched=result.planned)
 
     def load_entailment(self) -> None:
         """Load the model that an answer's claims are checked with; nothing where none is set.
@@ -358,7 +362,7 @@ class KnowledgeBase(Adding, Closing):
         from ragkit.why.walk import walk
 
         def draw(decision: Decision, question: str, hits: Sequence[Hit]) -> Draft:
-            *_, last = drafted(self.generator, decision, question, hits)
+            *_, last = draft_answer(self.generator, decision, question, hits)
             assert isinstance(last, Draft), "a generator ends with a Draft"
             return last
 
@@ -374,7 +378,7 @@ class KnowledgeBase(Adding, Closing):
 
     def verified(self, draft: Draft, hits: Sequence[Hit], clock: Clock) -> Answer:
         """Check a draft about these passages against the stored text, and make it an answer."""
-        return checked(
+        return check_draft(
             draft,
             hits,
             store=self.store,

@@ -59,8 +59,8 @@ class RagkitRetriever(BaseRetriever):
         mode: Mode | None = None,
     ) -> list[Document]:
         kb = self.knowledge_base.adapted(where=self.where)
-        found = kb.search(query, k=self.k if k is None else k, mode=mode or self.mode)
-        return [_passage(hit) for hit in found]
+        hits = kb.search(query, k=self.k if k is None else k, mode=mode or self.mode)
+        return [_passage(hit) for hit in hits]
 
 
 class RagkitEmbeddings(Embeddings):
@@ -154,16 +154,16 @@ class RagkitVectorStore(VectorStore):
 
         Raises UsageError for an empty text, and where lengths differ.
         """
-        given = _several(texts)
+        values = _several(texts)
         ids = None if ids is None else _several(ids)
-        names = [str(uuid4()) for _ in given] if ids is None else [i or str(uuid4()) for i in ids]
-        metadata = metadatas or [{} for _ in given]
-        if not len(given) == len(names) == len(metadata):
+        names = [str(uuid4()) for _ in values] if ids is None else [i or str(uuid4()) for i in ids]
+        metadata = metadatas or [{} for _ in values]
+        if not len(values) == len(names) == len(metadata):
             raise UsageError(
-                f"There are {len(given)} texts, {len(metadata)} metadata and {len(names)} ids:"
+                f"There are {len(values)} texts, {len(metadata)} metadata and {len(names)} ids:"
                 " give one of each for every text."
             )
-        latest = {name: (text, of) for name, text, of in zip(names, given, metadata, strict=True)}
+        latest = {name: (text, of) for name, text, of in zip(names, values, metadata, strict=True)}
         entries = iter(latest.items())
         while batch := list(islice(entries, BATCH)):
             self._put([(name, text, of) for name, (text, of) in batch])
@@ -175,27 +175,30 @@ class RagkitVectorStore(VectorStore):
 
     def delete(self, ids: list[str] | str | None = None, **kwargs: Any) -> bool | None:
         """Delete documents by id, or all without ids; ids that are not there are passed over."""
-        wanted = None if ids is None else _several(ids)
-        for document in self._store.named(self._collection, wanted).values():
+        requested = None if ids is None else _several(ids)
+        for document in self._store.named(self._collection, requested).values():
             self._store.delete_document(self._collection, document)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         ids = _several(ids)
         numbers = iter(self._store.named(self._collection, list(ids)).values())
-        hits: dict[str, Hit] = {}
+        by_uri: dict[str, Hit] = {}
         with self._store.snapshot() as reader:
             while batch := list(islice(numbers, BATCH)):
                 where = parse({"in": {"document": batch}})
-                found = reader.hits(reader.matching(self._collection, where))
-                hits |= {hit.uri: hit for hit in found}
-        return [_document(hits[name]) for name in ids if name in hits]
+                hits = reader.hits(reader.matching(self._collection, where))
+                by_uri |= {hit.uri: hit for hit in hits}
+        return [_document(by_uri[name]) for name in ids if name in by_uri]
 
     def similarity_search(
         self, query: str, k: int = 4, filter: Mapping[str, Any] | str | None = None, **kwargs: Any
     ) -> list[Document]:
         """Find the k documents that fit best; `filter` is ragkit's (see `ragkit.filters`)."""
-        return [found for found, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
+        return [
+            document
+            for document, _ in self.similarity_search_with_score(query, k, filter, **kwargs)
+        ]
 
     def similarity_search_with_score(
         self,
@@ -233,10 +236,10 @@ class RagkitVectorStore(VectorStore):
 
         self._embedder.load()
         vector = self._embedder.embed_query(query)
-        found = self._nearest(vector, fetch_k, filter)
-        rows = [row.tolist() for _, row in found]
+        hits = self._nearest(vector, fetch_k, filter)
+        rows = [row.tolist() for _, row in hits]
         chosen = maximal_marginal_relevance(np.asarray(vector), rows, lambda_mult=lambda_mult, k=k)
-        return [_document(found[n][0]) for n in chosen]
+        return [_document(hits[n][0]) for n in chosen]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: max(0.0, cosine)
@@ -264,10 +267,10 @@ class RagkitVectorStore(VectorStore):
                 raise UsageError(f"The document {name!r} has no text: leave it out.")
         self._embedder.load()
         vectors = self._embedder.embed_passages([text for _, text, _ in batch])
-        new = [_new(name, text, metadata) for name, text, metadata in batch]
+        batch_documents = [_new_document(name, text, metadata) for name, text, metadata in batch]
         rows = [vectors[n : n + 1] for n in range(len(batch))]
         self._store.put_documents(
-            self._collection, list(zip(new, rows, strict=True)), self._embedder.space
+            self._collection, list(zip(batch_documents, rows, strict=True)), self._embedder.space
         )
 
 
@@ -297,11 +300,11 @@ class LangChainEmbedder:
 
     def load(self) -> None:
         if self._space is None:
-            given = self._embeddings
-            names = (getattr(given, name, None) for name in ("model_name", "model"))
-            name = next((found for found in names if isinstance(found, str)), "")
-            kind = f"{type(given).__module__}.{type(given).__qualname__}"
-            dimension = len(given.embed_query("dimension"))
+            embeddings = self._embeddings
+            names = (getattr(embeddings, name, None) for name in ("model_name", "model"))
+            name = next((value for value in names if isinstance(value, str)), "")
+            kind = f"{type(embeddings).__module__}.{type(embeddings).__qualname__}"
+            dimension = len(embeddings.embed_query("dimension"))
             self._space = EmbeddingSpace(f"{kind} {name}".strip(), "", dimension)
 
     def token_spans(self, text: str) -> Sequence[Span]:
@@ -343,7 +346,7 @@ def _unit(rows: Sequence[Sequence[float] | Vectors]) -> Vectors:
     return unit
 
 
-def _new(name: str, text: str, metadata: Mapping[str, Any]) -> NewDocument:
+def _new_document(name: str, text: str, metadata: Mapping[str, Any]) -> NewDocument:
     try:
         texts = {
             key: value if isinstance(value, str) else json.dumps(value)
@@ -353,10 +356,10 @@ def _new(name: str, text: str, metadata: Mapping[str, Any]) -> NewDocument:
             texts[WHOLE] = json.dumps(metadata)
     except (TypeError, ValueError) as error:
         raise UsageError(f"The metadata of {name!r} are no JSON: {error}.") from error
-    whole = json.dumps([text, texts], sort_keys=True)
+    content = json.dumps([text, texts], sort_keys=True)
     return NewDocument(
         uri=name,
-        content_hash=hashlib.sha256(whole.encode()).hexdigest(),
+        content_hash=hashlib.sha256(content.encode()).hexdigest(),
         fingerprint="langchain",
         text=text,
         chunks=(Chunk(0, 0, len(text), len(text.split())),),

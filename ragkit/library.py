@@ -1,6 +1,6 @@
 """Knowledge bases and conversations for many callers over one database and one set of models.
 
-What a caller may not read is, for him, not there. It knows nothing of how a caller was recognised.
+A document or collection that a caller may not read does not exist for that caller.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MAX_MODELS: Final = 32  # arbitrary: chosen by questions; each keeps its connect
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: whose documents, what he may do, and with which collections; None means all.
+    """A caller: tenant, principal, scopes, and the accessible collections; None means all.
 
-    `key` is the number of the key he came with, if any. He reads what is for everybody, for him
-    and for his groups; an operator, whoever runs the database, reads all.
+    `key` is the number of the access key, if any. A caller reads what is shared with everybody,
+    with the principal and with the groups; an operator, who runs the database, reads everything.
     """
 
     tenant: str
@@ -49,11 +49,11 @@ class Caller:
 
     @property
     def readers(self) -> Readers:
-        """The principals that he goes by; None for an operator."""
+        """The principals by which a caller reads; None for an operator."""
         return None if self.operator else principals(self.principal, self.groups)
 
     def may_see(self, collection: str) -> bool:
-        """Tell whether a collection of this name is there for him."""
+        """Tell whether a collection of this name is accessible to the caller."""
         return self.collections is None or collection in self.collections
 
 
@@ -92,8 +92,8 @@ class Library:
         """The reranker that all collections share; None without one, or where each has its own."""
         from ragkit import build
 
-        own = self.settings.reranker == "cosine"  # of the collection's embedding model
-        return None if own else build.reranker(self.settings, self.embedder)
+        per_collection = self.settings.reranker == "cosine"  # of the collection's embedding model
+        return None if per_collection else build.reranker(self.settings, self.embedder)
 
     def load(self) -> None:
         """Load the models in this process, so that the first question need not wait.
@@ -149,7 +149,11 @@ class Library:
 
     def collections(self, caller: Caller) -> Sequence[Collection]:
         """List the collections that are there for a caller."""
-        return [one for one in self.store(caller).collections() if caller.may_see(one.name)]
+        return [
+            collection
+            for collection in self.store(caller).collections()
+            if caller.may_see(collection.name)
+        ]
 
     def conversations(self, caller: Caller) -> Conversations:
         """Return a caller's conversations."""

@@ -1,6 +1,6 @@
 """Browser log-ins: random tokens for cookies, each standing for a key or a person signed in.
 
-A token is shown once, to the browser; the database has its sha256. It knows nothing of HTTP.
+A token is shown once, to the browser; the database has its sha256.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def verify(database: Database, token: str) -> Access | None:
     if not _TOKEN.fullmatch(token):
         return None
     digest = _digest(token)
-    found = Logins(database.pool).find(digest)
-    if found is None or not hmac.compare_digest(found.sha256, digest):
+    login = Logins(database.pool).find(digest)
+    if login is None or not hmac.compare_digest(login.sha256, digest):
         return None
-    who = (found.id, found.tenant, found.principal)
-    return Access(*who, found.scopes, found.collections, found.groups)
+    who = (login.id, login.tenant, login.principal)
+    return Access(*who, login.scopes, login.collections, login.groups)
 
 
 def end(database: Database, token: str) -> None:
@@ -96,10 +96,10 @@ def finish_sign_on(
     from ragkit.store.logins import Logins
 
     digests = [_bound(state, secret) for secret in browser]
-    taken = Logins(database.pool).finish(digests) if digests else None
-    if taken is None:
+    sign_on = Logins(database.pool).finish(digests) if digests else None
+    if sign_on is None:
         return None
-    digest, begun = taken
+    digest, begun = sign_on
     return digests.index(digest), begun
 
 

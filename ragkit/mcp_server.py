@@ -1,7 +1,6 @@
 """Search and ask as tools of the Model Context Protocol, for other programs and their models.
 
-It knows nothing of HTTP (`ragkit_serve.mcp_http`), nor of how passages are found or answers
-written.
+`ragkit_serve.mcp_http` serves them over HTTP.
 """
 
 from __future__ import annotations
@@ -112,8 +111,8 @@ class _Tools:
 
         with self._free:
             try:
-                then = moment(as_of)
-                yield self._library.open(self._who(), collection).adapted(as_of=then)
+                as_of_moment = moment(as_of)
+                yield self._library.open(self._who(), collection).adapted(as_of=as_of_moment)
             except RagkitError as error:  # one line for the model at the other end
                 raise ToolError(str(error)) from error
 

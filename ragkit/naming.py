@@ -1,6 +1,6 @@
-"""What a document goes by: its URI, an end of that, its file's name, its title, or a part.
+"""Match a document with a name: its URI, an end of that, its file's name, its title, or a part.
 
-How a database finds the same is in `ragkit.store.naming`.
+`ragkit.store.naming` does the same in a database.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def closest(name: str, uris: Iterable[str]) -> list[str]:
     >>> closest("leavs.md", ["en/leave.md", "en/travel.md"])
     ['en/leave.md']
     """
-    wanted = SequenceMatcher(b=fold_variants(stem(name).casefold()), autojunk=False)
+    matcher = SequenceMatcher(b=fold_variants(stem(name).casefold()), autojunk=False)
 
     def like(uri: str) -> float:
-        wanted.set_seq1(fold_variants(stem(uri).casefold()))
-        return wanted.ratio() if wanted.quick_ratio() >= _CLOSE else 0.0
+        matcher.set_seq1(fold_variants(stem(uri).casefold()))
+        return matcher.ratio() if matcher.quick_ratio() >= _CLOSE else 0.0
 
     scored = sorted((-like(uri), uri) for uri in set(uris))
     return [uri for score, uri in scored if -score >= _CLOSE][:MAX_CLOSE]

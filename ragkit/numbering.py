@@ -1,4 +1,4 @@
-"""Numbers for things by the order in which they were first seen, and ranges of numbers."""
+"""Number items in the order of their first occurrence, and list ranges of numbers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Numbers(dict[T, int]):
     def __init__(self) -> None:
         self.new: list[T] = []
 
-    def __missing__(self, thing: T) -> int:
-        number = self[thing] = len(self)
-        self.new.append(thing)
+    def __missing__(self, item: T) -> int:
+        number = self[item] = len(self)
+        self.new.append(item)
         return number
 
-    def of(self, things: Iterable[T], count: int) -> NDArray[np.int32]:
+    def of(self, items: Iterable[T], count: int) -> NDArray[np.int32]:
         """Return the numbers of so many things."""
         import numpy as np
 
-        return np.fromiter(map(self.__getitem__, things), np.int32, count)
+        return np.fromiter(map(self.__getitem__, items), np.int32, count)
 
 
 def ranges(firsts: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -1,7 +1,7 @@
-"""From a question to what is searched for: other wordings, a likely passage, a filter it implies.
+"""Plan a search for a question: other wordings, a likely passage, an inferred filter.
 
-A language model does it where there is one. What fails is left out and said in the notes: a
-question is always searched for as it was asked. It knows nothing of how the search works.
+A language model does it where there is one. A part that fails is left out and noted: the question
+itself is always searched for.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ragkit.answer.prompt import neutralise, prompt_language
 from ragkit.answer.templates import Templates
-from ragkit.conversation.telling import tell
+from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelError, ModelServerError, QueryError
 from ragkit.filters import Filter, parse
 from ragkit.retrieve import conditions
-from ragkit.retrieve.infer import Tree, inferred
+from ragkit.retrieve.infer import Tree, infer_filter
 from ragkit.text.analyse import analyse
 from ragkit.types import Query
 
@@ -77,14 +77,14 @@ class Planner:
             return (), ""
         name = "queries" if self._queries == "multi" else "passage"
         try:
-            said = self._told(self._model, name, question, count=VARIANTS)
+            reply = self._ask(self._model, name, question, count=VARIANTS)
         except ModelError as error:
             notes["queries"] = f"as asked: {error}"
             return (), ""
         if self._queries == "hyde":
-            notes["passage"] = passage = said[:MAX_PASSAGE_CHARS]
+            notes["passage"] = passage = reply[:MAX_PASSAGE_CHARS]
             return (), passage
-        variants = _variants(said, question)
+        variants = _variants(reply, question)
         notes["queries"] = " | ".join(variants) or "as asked: the model gave no other wording"
         return variants, ""
 
@@ -94,37 +94,37 @@ class Planner:
         fields = self._fields()
         tree: Tree | None
         if self._model is None:
-            tree = inferred(question, fields)
+            tree = infer_filter(question, fields)
         else:
             try:
-                tree = self._asked(self._model, question, fields)
+                tree = self._ask_for_filter(self._model, question, fields)
             except (ModelError, QueryError) as error:
                 notes["filter by rules"] = str(error)
-                tree = inferred(question, fields)
+                tree = infer_filter(question, fields)
         if tree is None:
             return None
         notes["filter"] = json.dumps(tree, ensure_ascii=False)
         return parse(tree)
 
-    def _asked(self, model: LanguageModel, question: str, fields: Fields) -> Tree | None:
-        shown = [
+    def _ask_for_filter(self, model: LanguageModel, question: str, fields: Fields) -> Tree | None:
+        fields_shown = [
             {word: neutralise(text) for word, text in field.items()}
-            for field in conditions.shown(fields)
+            for field in conditions.describe_fields(fields)
         ]
-        asked: dict[str, Any] = {"fields": shown, "today": date.today().isoformat()}
+        values: dict[str, Any] = {"fields": fields_shown, "today": date.today().isoformat()}
         try:
-            schema = conditions.schema(fields)
-            said = self._told(model, "filters", question, json_schema=schema, **asked)
+            schema = conditions.conditions_schema(fields)
+            reply = self._ask(model, "filters", question, json_schema=schema, **values)
         except ModelServerError:
             raise
         except ModelError:  # a model in this process takes no schema
-            said = self._told(model, "filters", question, **asked)
-        tree = conditions.read(said, fields)
+            reply = self._ask(model, "filters", question, **values)
+        tree = conditions.read_conditions(reply, fields)
         if tree is not None:
             parse(tree)  # what the collection cannot compare is no filter
         return tree
 
-    def _told(
+    def _ask(
         self,
         model: LanguageModel,
         template: str,
@@ -136,22 +136,22 @@ class Planner:
         prompt = self._templates.render(
             template, prompt_language(question), question=neutralise(question), **values
         )
-        return tell(
+        return ask_model(
             model, prompt, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S, json_schema=json_schema
         )
 
 
-def _variants(said: str, question: str) -> tuple[str, ...]:
+def _variants(reply: str, question: str) -> tuple[str, ...]:
     """Read one wording from each line; leave out what is none, and what was asked already."""
-    known = {question.strip().casefold()}
+    wordings = {question.strip().casefold()}
     variants: list[str] = []
-    for line in said.splitlines():
+    for line in reply.splitlines():
         bullet = _BULLET.match(line)
         text = line[bullet.end() :] if bullet else line
         quoted = _QUOTED.fullmatch(text.strip())
         text = (quoted[1] if quoted else text).strip()
         fits = len(text) <= max(MAX_CHARS, 2 * len(question)) and analyse(text)
-        if fits and not text.endswith((":", "：")) and text.casefold() not in known:
-            known.add(text.casefold())
+        if fits and not text.endswith((":", "：")) and text.casefold() not in wordings:
+            wordings.add(text.casefold())
             variants.append(text)
     return tuple(variants[:VARIANTS])

@@ -1,7 +1,4 @@
-"""The word index as arrays: segments of chunks, and where terms stand in them.
-
-It knows nothing of how they are kept or scored.
-"""
+"""The word index as arrays: segments of chunks, and where terms stand in them."""
 
 from __future__ import annotations
 
@@ -60,16 +57,16 @@ class Posting:
 
         where = np.arange(len(lengths)) if places is None else places
         if len(where) <= _FEW:
-            found = np.stack([frequencies, lengths[where]])
+            peaks = np.stack([frequencies, lengths[where]])
         else:
             kinds, which = np.arange(256), frequencies
             if frequencies.dtype != np.uint8:
                 kinds, which = np.unique(frequencies, return_inverse=True)
             shortest = np.full(len(kinds), np.iinfo(np.int32).max, np.int32)
             np.minimum.at(shortest, which, lengths[where])
-            there = shortest < np.iinfo(np.int32).max
-            found = np.stack([kinds[there], shortest[there]])
-        return cls(places, frequencies, found[:, found[0] > 0].astype(np.float64))
+            present = shortest < np.iinfo(np.int32).max
+            peaks = np.stack([kinds[present], shortest[present]])
+        return cls(places, frequencies, peaks[:, peaks[0] > 0].astype(np.float64))
 
     def listed(self) -> tuple[Integers, Integers]:
         """Return the places where the term stands and its frequencies there."""

@@ -1,7 +1,4 @@
-"""Lines of a file of questions, each with where it stands.
-
-It knows nothing of what a line says: that is for those who ask the questions.
-"""
+"""Read a file of questions line by line, each with its place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How much of the truth a collection's vector index finds, on its own vectors or on questions.
-
-It composes the store's trial with where queries come from; it measures nothing itself.
-"""
+"""Measure the recall of a collection's vector index, on its own vectors or on questions."""
 
 from __future__ import annotations
 
@@ -46,8 +43,8 @@ def measure_recall(
     with store.snapshot() as reader:
         if queries is None:
             queries = reader.sample(collection, space, sampled, where)
-        left = len(queries) and reader.nearest(collection, space, queries[0], 1, where)
-        if not left:
+        remaining = len(queries) and reader.nearest(collection, space, queries[0], 1, where)
+        if not remaining:
             raise NotFoundError("The filter leaves no passage to search for: widen it.")
         return reader.trial(collection, space, queries, k, where, on_progress)
 
@@ -68,7 +65,7 @@ def chosen(trial: Trial, target: float) -> Effort | None:
         return None
     least = trial.least(target)
     if least is None:
-        best = max(trial.efforts, key=lambda one: one.recall)
+        best = max(trial.efforts, key=lambda effort: effort.recall)
         raise UsageError(
             f"no effort reaches recall {target:g}: the most is {best.recall:.3f}, at {best.effort};"
             " build the index anew with `ragkit index build`, or lower the target"
@@ -89,10 +86,10 @@ def read_questions(path: Path) -> list[str]:
 
     Raises NotFoundError for a file that cannot be read, UsageError for one without a question.
     """
-    found = [_question(where, line) for where, line in read_lines(path)]
-    if not found:
+    questions = [_question(where, line) for where, line in read_lines(path)]
+    if not questions:
         raise UsageError(f"{path} holds no question: write one on each line")
-    return found
+    return questions
 
 
 def _question(where: str, line: str) -> str:

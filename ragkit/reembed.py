@@ -1,8 +1,8 @@
-"""Move a collection to another embedding model while it is searched with the one it has.
+"""Move a collection to another embedding model while it is searched with its present one.
 
-Vectors are built beside the old ones, in short transactions and none during the model's work, and
-what is missing is always computed from what is there: it can be broken off and gone on with at any
-time. It knows nothing of the command line, nor of how two spaces compare.
+The vectors of the second space are built in short transactions, none of them open while the model
+works. The gaps are always computed from the stored vectors: a build can be interrupted and
+continued at any time.
 """
 
 from __future__ import annotations
@@ -76,21 +76,21 @@ def build(
     started = perf_counter()
     embedder.load()
     with store.spaces.alone(collection):
-        kept = store.spaces.open(collection, embedder.space, source=source, first=first)
-        gaps = store.spaces.gaps(collection, kept.id)
+        stored = store.spaces.open(collection, embedder.space, source=source, first=first)
+        gaps = store.spaces.gaps(collection, stored.id)
         filling = _Filling(gaps, embedder, options, on_progress)
         filling.run()
-        if filling.embedded or kept.state == "building":
-            store.finish_load(collection, kept.space)
-        store.spaces.complete(collection, kept.id)
-    now = _kept(store, collection, kept.id)
-    return Built(now, filling.embedded, filling.long, perf_counter() - started)
+        if filling.embedded or stored.state == "building":
+            store.finish_load(collection, stored.space)
+        store.spaces.complete(collection, stored.id)
+    complete = _stored_space(store, collection, stored.id)
+    return Built(complete, filling.embedded, filling.long, perf_counter() - started)
 
 
 def switch(
     store: PostgresStore,
     collection: str,
-    kept: KeptSpace,
+    target: KeptSpace,
     embedder: Embedder,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     *,
@@ -102,9 +102,9 @@ def switch(
     come in faster than that.
     """
     with store.spaces.alone(collection):
-        gaps = store.spaces.gaps(collection, kept.id)
+        gaps = store.spaces.gaps(collection, target.id)
         for _ in range(ROUNDS):
-            missing = store.spaces.switch(collection, kept.id)
+            missing = store.spaces.switch(collection, target.id)
             if not missing:
                 return
             embedder.load()
@@ -138,14 +138,14 @@ def roll_back(
     return previous
 
 
-def drop(store: PostgresStore, collection: str, kept: KeptSpace) -> tuple[int, bool]:
+def drop(store: PostgresStore, collection: str, space: KeptSpace) -> tuple[int, bool]:
     """Delete a collection's vectors in a space that it is not searched in.
 
     Return how many, and whether the space's table went with them, as no collection uses it.
     """
     with store.spaces.alone(collection):
-        gone = store.spaces.drop(collection, kept.id)
-    return gone, store.spaces.drop_unused(kept.id)
+        gone = store.spaces.drop(collection, space.id)
+    return gone, store.spaces.drop_unused(space.id)
 
 
 def named(
@@ -154,16 +154,16 @@ def named(
     """List a collection's spaces of a model, by its name or what it is loaded by."""
     source = source_of(model)
     return [
-        kept
-        for kept in store.spaces.of(collection)
-        if kept.state != "dropped"
-        and (kept.space.model == model or kept.source == source)
-        and dimension in (None, kept.space.dimension)
+        space
+        for space in store.spaces.of(collection)
+        if space.state != "dropped"
+        and (space.space.model == model or space.source == source)
+        and dimension in (None, space.space.dimension)
     ]
 
 
 class _Filling:
-    """Fills the gaps of a space until there are none."""
+    """Fill the gaps of a space until there are none."""
 
     def __init__(
         self,
@@ -197,26 +197,26 @@ class _Filling:
 
     def _batches(self) -> Iterator[Sequence[Passage]]:
         """Read once through what is missing, a token budget at a time."""
-        after = 0
-        while found := self._gaps.batch(after=after, limit=BATCH_PASSAGES):
-            tokens = taken = 0
-            while taken < len(found) and tokens < BATCH_TOKENS:
-                tokens += found[taken].tokens
-                taken += 1
-            after = found[taken - 1].chunk
-            yield found[:taken]
+        last_chunk = 0
+        while passages := self._gaps.batch(after=last_chunk, limit=BATCH_PASSAGES):
+            tokens = number = 0
+            while number < len(passages) and tokens < BATCH_TOKENS:
+                tokens += passages[number].tokens
+                number += 1
+            last_chunk = passages[number - 1].chunk
+            yield passages[:number]
 
     def _texts(self, passages: Sequence[Passage]) -> list[str]:
         """Return what is embedded of passages, as ingestion does: each after its header."""
         headers = self._headers
         if headers is None:
             return [passage.text for passage in passages]
-        return [headers.of(one.title, one.headings) + one.text for one in passages]
+        return [headers.of(passage.title, passage.headings) + passage.text for passage in passages]
 
     def _report(self, done: int, total: int) -> None:
         seconds = perf_counter() - self._started
         self._on_progress(Progress(done, total, self.embedded, seconds))
 
 
-def _kept(store: PostgresStore, collection: str, space_id: int) -> KeptSpace:
-    return next(kept for kept in store.spaces.of(collection) if kept.id == space_id)
+def _stored_space(store: PostgresStore, collection: str, space_id: int) -> KeptSpace:
+    return next(space for space in store.spaces.of(collection) if space.id == space_id)

@@ -1,6 +1,4 @@
-"""The frozen values that travel between ragkit's parts.
-
-They know nothing of where they are stored or how they were found. All offsets are character
+"""The frozen values that travel between ragkit's parts. All offsets are character
 (code point) offsets, end exclusive, into a document's canonical stored text.
 """
 
@@ -230,7 +228,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """A search's hits, best first, and the steps that led to them."""
 
     hits: tuple[Hit, ...]
@@ -245,8 +243,8 @@ class Found:
     def planned(self) -> dict[str, float | str]:
         """What was made of the question before it was searched for, and what was given up again."""
         names = {"plan", "filter dropped", "phrases first"}
-        told = (stage.notes for stage in self.stages if stage.name in names)
-        return {name: note for notes in told for name, note in notes.items()}
+        plans = (stage.notes for stage in self.stages if stage.name in names)
+        return {name: note for notes in plans for name, note in notes.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""The settings' language models as LangChain chat models, which agents need for their tools.
-
-Knows nothing of agents; ragkit's own answers do not go this way.
-"""
+"""The settings' language models as LangChain chat models, which agents need for their tools."""
 
 from __future__ import annotations
 
@@ -30,14 +27,14 @@ def chat_models(settings: Settings) -> list[BaseChatModel]:
             "agent mode needs a language model: set RAGKIT_LLM_URL, to Ollama for example"
             " http://127.0.0.1:11434/v1"
         )
-    kind, _, rest = url.partition(":")
+    kind, _, provider = url.partition(":")
     if kind == "local":
         raise SettingsError(
             "a model in process cannot call tools: serve it with `ragkit model serve` and set"
             " RAGKIT_LLM_URL to its address"
         )
     if kind == "provider":
-        return [_provider(settings, rest)]
+        return [_provider(settings, provider)]
     model = settings.llm_model or default_model(servers_of(settings))
     return [_server(settings, address, model) for address in url.split()]
 

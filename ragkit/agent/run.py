@@ -1,7 +1,6 @@
 """The agent's loop: LangChain's create_agent with one tool, bounded steps and tokens, and a trace.
 
-The answer is read, cited and verified exactly as one that was written without an agent. It knows
-nothing of how a search works, and has no tool but that one.
+The answer is read, cited and verified like one that was written without an agent.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ragkit.agent.bounds import bounds
+from ragkit.agent.bounds import make_bounds
 from ragkit.agent.search import SearchTool
 from ragkit.answer import refusal
 from ragkit.answer.citations import cite
-from ragkit.answer.links import sanitised
+from ragkit.answer.links import sanitise_pieces
 from ragkit.answer.llm import refusal_in
 from ragkit.answer.prompt import REFUSAL, neutralise, prompt_language
 from ragkit.clock import Clock
@@ -42,14 +41,14 @@ MAX_TOKENS: Final = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an agent: what the model said or asked for, or a search and what it found.
+    """One step of an agent: the model's text or calls, or a search and its hits.
 
-    `tokens` counts a model step's prompt and completion, 0 where the server does not tell.
+    `tokens` counts a model step's prompt and completion, 0 where the server does not report them.
     """
 
     kind: Literal["model", "search"]
     text: str
-    found: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] = ()
     seconds: float = 0.0
     tokens: int = 0
 
@@ -57,9 +56,9 @@ class Step:
 class Agent:
     """Answer questions from a knowledge base by searching it as often as needed.
 
-    `chats` are chat models that can call tools, each standing in for the one before. At most
+    `chats` are chat models that can call tools, each a substitute for the previous. At most
     `max_steps` calls of the model are made, and none once `max_tokens` have been spent; then the
-    knowledge base's own generator answers from what was found.
+    knowledge base's generator answers from the hits.
     """
 
     def __init__(
@@ -79,10 +78,10 @@ class Agent:
         self._max_tokens = max_tokens
 
     def stream(self, question: str) -> Iterator[Step | Answer]:
-        """Yield each step as it is done, then the verified Answer.
+        """Yield each step once it is done, then the verified Answer.
 
         Raises QueryError for a question without a word, NotFoundError for an unknown collection,
-        ModelServerError, and ModelError before anything is asked when claims cannot be checked.
+        ModelServerError, and ModelError at once when claims cannot be checked.
         """
         from langchain_core.messages import AIMessage
 
@@ -90,18 +89,18 @@ class Agent:
 
         clock = Clock()
         tool = SearchTool(self._knowledge, max_searches=2 * self._max_steps)
-        first = tool(question)  # what everybody would search first; it refuses what has no word
+        first = tool(question)  # also refuses a question without a word
         yield from _searches(tool)
-        said, asked = "", perf_counter()
+        reply, started = "", perf_counter()
         with closing(self._messages(question, first, tool)) as messages:
             for message in messages:
-                seconds = perf_counter() - asked
+                seconds = perf_counter() - started
                 yield from _searches(tool)
                 if isinstance(message, AIMessage):
-                    said = "" if message.tool_calls else _without_thoughts(message.text)
-                    yield Step("model", said or _wishes(message), (), seconds, _tokens(message))
-                asked = perf_counter()
-        draft = self._draft(question, said, tool)
+                    reply = "" if message.tool_calls else _without_thoughts(message.text)
+                    yield Step("model", reply or _wishes(message), (), seconds, _tokens(message))
+                started = perf_counter()
+        draft = self._draft(question, reply, tool)
         clock.stop("agent")
         yield self._knowledge.verified(draft, tool.hits, clock)
 
@@ -111,18 +110,18 @@ class Agent:
         """Run LangChain's loop and yield every message as it comes."""
         language = prompt_language(question)
         agent = self._agent(language, tool)
-        asked = self._templates.render(
+        message = self._templates.render(
             "user", language, sources=[first], question=neutralise(question)
         )
-        updates = agent.stream({"messages": [("user", asked)]}, stream_mode="updates")
+        updates = agent.stream({"messages": [("user", message)]}, stream_mode="updates")
         quiet = _untraced()
         while True:
             try:
                 update = quiet.run(next, updates, None)
             except _foreign_errors() as error:
-                said = " ".join(str(error).split())[:300] or type(error).__name__
+                problem = " ".join(str(error).split())[:300] or type(error).__name__
                 raise ModelServerError(
-                    f"the language model failed in agent mode: {said}"
+                    f"the language model failed in agent mode: {problem}"
                 ) from error
             if update is None:
                 return
@@ -134,7 +133,7 @@ class Agent:
         from langchain.agents.middleware import ModelFallbackMiddleware
         from langchain_core.tools import StructuredTool
 
-        first, *others = self._chats
+        first, *substitutes = self._chats
         search = StructuredTool.from_function(
             tool.for_model,
             name="search",
@@ -145,18 +144,18 @@ class Agent:
             [search],
             system_prompt=self._templates.render("agent", language, refusal=REFUSAL[language]),
             middleware=[
-                bounds(self._max_steps, self._max_tokens),
-                *([ModelFallbackMiddleware(*others)] if others else []),
+                make_bounds(self._max_steps, self._max_tokens),
+                *([ModelFallbackMiddleware(*substitutes)] if substitutes else []),
             ],
         )
 
-    def _draft(self, question: str, said: str, tool: SearchTool) -> Draft:
-        """Read the answer out of what was said last, or have the generator write one."""
-        if not said.strip():  # out of steps or tokens, or nothing but searches
+    def _draft(self, question: str, reply: str, tool: SearchTool) -> Draft:
+        """Read the answer from the last reply, or let the generator write one."""
+        if not reply.strip():  # out of steps or tokens, or nothing but searches
             pieces = self._knowledge.generator.generate(question, tool.hits)
             return next(piece for piece in pieces if isinstance(piece, Draft))
-        kept = sanitised([said], tool.hits)
-        text = "".join(piece for piece in kept if isinstance(piece, str))
+        pieces = sanitise_pieces([reply], tool.hits)
+        text = "".join(piece for piece in pieces if isinstance(piece, str))
         refused = refusal_in(text)
         citations = () if refused else cite(text, tool.hits)
         reason = refusal.by_model(refused) if refused else ""
@@ -170,7 +169,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _foreign_errors() -> tuple[type[Exception], ...]:
-    """Name what chat models raise: each provider's own errors, all the odd bodies can provoke."""
+    """Name the errors of chat models: each provider's own, and those of malformed responses."""
     import httpx
     import openai
     from langgraph.errors import GraphRecursionError
@@ -180,7 +179,7 @@ def _foreign_errors() -> tuple[type[Exception], ...]:
 
 
 def _untraced() -> Context:
-    """Make a context in which LangChain reports to no tracing service, whatever the environment."""
+    """Make a context in which LangChain sends no traces, whatever the environment."""
     from langsmith import tracing_context
 
     with tracing_context(enabled=False):
@@ -188,10 +187,10 @@ def _untraced() -> Context:
 
 
 def _searches(tool: SearchTool) -> Iterator[Step]:
-    """Yield the searches made since the last time."""
-    while tool.made:
-        made = tool.made.pop(0)
-        yield Step("search", made.query, made.found, made.seconds)
+    """Yield the searches since the last call."""
+    while tool.unreported:
+        search = tool.unreported.pop(0)
+        yield Step("search", search.query, search.hits, search.seconds)
 
 
 def _wishes(message: AIMessage) -> str:

@@ -1,4 +1,1 @@
-"""From passages to an answer: choosing or writing it, citing it, checking it, or refusing.
-
-It knows nothing of how the passages were found or where they are stored.
-"""
+"""Make an answer of passages: choose or write it, cite it, check it, or refuse."""

@@ -1,6 +1,6 @@
-"""The sentences that could be quoted: passages of one document joined, and taken apart.
+"""The sentences of passages that could be quoted.
 
-It knows nothing of the question. Offsets count in the documents' stored text.
+Overlapping passages of a document are joined first. Offsets count in the documents' stored text.
 """
 
 import re
@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.layout import MAX_LIST_CHARS, MAX_LIST_ITEMS, Unit, item_text_start, units
-from ragkit.answer.question import terms
+from ragkit.answer.layout import MAX_LIST_CHARS, MAX_LIST_ITEMS, Unit, item_text_start, split_units
+from ragkit.answer.question import distinct_terms
 from ragkit.text.analyse import CJK
 from ragkit.text.plain import cells, list_text, plain, row_text
 from ragkit.types import Hit, Span
 
 MAX_QUOTE_COLUMNS = 400  # 200 Chinese characters; over 99% of CMRC 2018's sentences are shorter
-CONTEXT = 4  # sentences back; with a decay of 0.4 the fifth would count for 1%
+CONTEXT = 4  # preceding sentences; with a decay of 0.4 the fifth would count for 1%
 
 _ANSWER_MARK = re.compile(r"(?:A|Answer|答)[ \t]{0,3}[:：][ \t]*")
-_WIDE = re.compile(f"[{CJK}\u3000-\u303f\uff01-\uff60]")  # these take two columns
+_WIDE = re.compile(f"[{CJK}\u3000-\u303f\uff01-\uff60]")  # take two columns
 _SPACE = re.compile(r"\s*")
 _CUTS = re.compile(r"[；;：，、]|[,:](?=\s)"), re.compile(r"\s")  # clauses, then words
 _CONTINUES = re.compile(r"[a-z，、；：。！？」』”》）,;:.)]")
@@ -27,26 +27,28 @@ _ENDS = re.compile(r"""[.。!！?？…;；:："'”’」』）)\]】》|]$""")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list in a document with its introduction, or a short answer to a question that the
-    document asks: `start:end`, and how it reads."""
+    """A list with its introduction, or a short answer to a question that the document asks.
+
+    It stands at `start:end`; `display` is its text without marks.
+    """
 
     start: int
     end: int
     text: str
-    shown: str
+    display: str
     terms: frozenset[str]
-    intro: bool  # the candidate that has it is its introduction
+    intro: bool  # whether the candidate is its introduction
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A sentence, a list's item or a table's row, with the best-ranked passage that holds it.
 
-    `text` is what stands at `start:end` of the document, `shown` how it reads: without marks, a
-    row with the names of its columns. `context` holds the terms of what precedes it, nearest
-    first. `path` holds the terms of its title and headings, `asked` those of a question that the
-    text answers with it, `after` how many sentences of that answer stand before. `whole` is False
-    where a passage's edge seems to cut the sentence. `section` are the headings over it within the
+    `text` stands at `start:end` of the document; `display` is the text without marks, a row with
+    the names of its columns. `context` holds the terms of the preceding sentences, nearest first,
+    `path` those of its title and headings, `question_terms` those of a question that the document
+    answers with it, `distance` the number of sentences between the two. `complete` is False where
+    a passage's edge seems to cut the sentence. `section` are the headings over it within the
     passage, `listed` its list, if it is an item or an introduction.
     """
 
@@ -55,21 +57,21 @@ class Candidate:
     start: int
     end: int
     text: str
-    shown: str
+    display: str
     terms: frozenset[str]
     context: tuple[frozenset[str], ...]
     path: frozenset[str]
-    asked: frozenset[str] = frozenset()
-    after: int = 0
-    whole: bool = True
+    question_terms: frozenset[str] = frozenset()
+    distance: int = 0
+    complete: bool = True
     is_title: bool = False
     section: tuple[str, ...] = ()
     listed: Listed | None = None
 
     @property
     def reach(self) -> frozenset[str]:
-        """The terms in and above it."""
-        return self.terms.union(self.path, self.asked)
+        """The terms of the text and of what stands above it."""
+        return self.terms.union(self.path, self.question_terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,15 @@ class _Region:
     hits: tuple[tuple[int, Hit], ...]  # (rank, hit)
 
 
-def candidates(passages: Sequence[Hit]) -> list[Candidate]:
-    """List what could be quoted of the passages, each once; headings and questions are left out."""
-    return [found for region in _regions(passages) for found in _of_region(region)]
+def list_candidates(passages: Sequence[Hit]) -> list[Candidate]:
+    """List what could be quoted of the passages, each once, without headings and questions."""
+    return [item for region in _regions(passages) for item in _candidates_of(region)]
 
 
 def _regions(passages: Sequence[Hit]) -> list[_Region]:
-    """Join passages that overlap or touch, so that a sentence cut in one is whole in the other."""
+    """Join passages that overlap or touch, so that a sentence cut in one is complete in the
+    other.
+    """
     by_document: dict[int, list[tuple[int, Hit]]] = defaultdict(list)
     for rank, hit in enumerate(passages):
         by_document[hit.document].append((rank, hit))
@@ -107,25 +111,25 @@ def _regions(passages: Sequence[Hit]) -> list[_Region]:
     return regions
 
 
-def _of_region(region: _Region) -> Iterator[Candidate]:
-    before: list[frozenset[str]] = []
+def _candidates_of(region: _Region) -> Iterator[Candidate]:
+    preceding: list[frozenset[str]] = []
     section: tuple[str, ...] | None = None
-    for unit in units(region.text):
+    for unit in split_units(region.text):
         if unit.headings != section:
-            before, section = [], unit.headings
-        words = terms(region.text[unit.start : unit.end])
+            preceding, section = [], unit.headings
+        words = distinct_terms(region.text[unit.start : unit.end])
         if not words:
             continue
         head = _head(region, unit)
-        above = terms(" ".join(head)) if head else frozenset()
-        context = ((above,) if above else ()) + tuple(before[: -CONTEXT - 1 : -1])
+        above = distinct_terms(" ".join(head)) if head else frozenset()
+        context = ((above,) if above else ()) + tuple(preceding[: -CONTEXT - 1 : -1])
         for piece in _pieces(region.text, unit):
             yield _candidate(region, unit, piece, context, head)
-        before.append(words)
+        preceding.append(words)
 
 
 def _head(region: _Region, unit: Unit) -> Sequence[str]:
-    """Return the names of a row's columns, from above it or from the lead of its passage."""
+    """Return the names of a row's columns, from above the row or from the lead of its passage."""
     if unit.kind != "row":
         return ()
     if unit.head is not None:
@@ -153,13 +157,13 @@ def _candidate(
         start=start,
         end=end,
         text=text,
-        shown=row_text(text, head) if unit.kind == "row" else " ".join(plain(text).split()),
-        terms=terms(text),
+        display=row_text(text, head) if unit.kind == "row" else " ".join(plain(text).split()),
+        terms=distinct_terms(text),
         context=context,
-        path=terms(" ".join((hit.title, *hit.headings, *unit.headings))),
-        asked=terms(unit.question),
-        after=unit.after,
-        whole=_is_whole(region, piece),
+        path=distinct_terms(" ".join((hit.title, *hit.headings, *unit.headings))),
+        question_terms=distinct_terms(unit.question),
+        distance=unit.distance,
+        complete=_is_complete(region, piece),
         is_title=unit.kind == "title",
         section=unit.headings,
         listed=_listed(region, unit),
@@ -167,7 +171,7 @@ def _candidate(
 
 
 def _listed(region: _Region, unit: Unit) -> Listed | None:
-    """Return a unit's list, or the answer that it is part of, if it can be quoted whole."""
+    """Return a unit's list, or the answer that it belongs to, if it can be quoted in full."""
     if unit.answer is not None and unit.answer != Span(unit.start, unit.end) and not unit.block:
         span = unit.answer
     elif unit.block is None or len(unit.block.items) > MAX_LIST_ITEMS:
@@ -180,11 +184,11 @@ def _listed(region: _Region, unit: Unit) -> Listed | None:
     intro = unit.block.intro if unit.block else None
     is_intro = intro is not None and unit.start == intro.start
     start, end = region.start + span.start, region.start + span.end
-    return Listed(start, end, text, list_text(text), terms(text), is_intro)
+    return Listed(start, end, text, list_text(text), distinct_terms(text), is_intro)
 
 
 def _pieces(text: str, unit: Unit) -> Iterator[Span]:
-    """Drop the mark at the front of a unit and cut what is too long to be read as one."""
+    """Drop the mark at the front of a unit, and cut a unit that is too long to read."""
     start = item_text_start(text, unit.start, unit.end)
     if answer := _ANSWER_MARK.match(text, start, unit.end):
         start = answer.end()
@@ -209,8 +213,8 @@ def _cut(text: str, low: int, high: int) -> int:
     return high
 
 
-def _is_whole(region: _Region, piece: Span) -> bool:
-    """Guess from its first and last characters whether a sentence at an edge is all there."""
+def _is_complete(region: _Region, piece: Span) -> bool:
+    """Guess from its first and last characters whether a sentence at an edge is complete."""
     text = region.text[piece.start : piece.end]
     begins = region.start + piece.start == 0 or piece.start > 0 or not _CONTINUES.match(text)
     ends = piece.end < len(region.text.rstrip()) or _ENDS.search(text) is not None

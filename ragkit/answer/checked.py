@@ -1,7 +1,4 @@
-"""An answer of a draft: its citations checked against the stored text, and named by their pages.
-
-It knows nothing of how passages are found, or of what wrote the draft.
-"""
+"""Turn a draft into an answer: check its citations, and add their pages."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from ragkit.types import Citation, Draft, Hit
 
 
-def checked(
+def check_draft(
     draft: Draft,
     hits: Sequence[Hit],
     *,
@@ -32,32 +29,32 @@ def checked(
 ) -> Answer:
     """Check a draft about these passages, and make it an answer.
 
-    What is data, bound to a schema, has no citations to check. `clock` is stopped at "verify".
+    Data that a schema binds has no citations to check. `clock` is stopped at "verify".
     """
-    found = Verified()
+    verified = Verified()
     if not is_data:
-        # A conversation's turns before show passages that this search may not have found.
+        # Earlier turns of a conversation may show passages that this search does not find.
         passages = [*hits, *(hit for hit in draft.used if hit not in hits)]
-        found = verify(draft, store.text, passages, entails=entails, embedder=embedder)
-    citations = _paged(store, found.citations)
+        verified = verify(draft, store.text, passages, entails=entails, embedder=embedder)
+    citations = _with_pages(store, verified.citations)
     clock.stop("verify")
     return Answer(
         text=draft.text,
         refused=draft.refused,
         reason=draft.reason,
         citations=citations,
-        unverified=found.unverified,
+        unverified=verified.unverified,
         hits=tuple(hits),
         timings=clock.seconds,
         usage=draft.usage,
-        claims=found.claims,
+        claims=verified.claims,
         used=draft.used,
         reasoning=draft.reasoning,
         prompt=draft.prompt,
     )
 
 
-def _paged(store: Store, citations: Sequence[Citation]) -> tuple[Citation, ...]:
-    """Name the page on which each quotation begins: a passage may reach over several."""
+def _with_pages(store: Store, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+    """Add the page on which each quotation begins, as a passage may span several."""
     pages = {number: store.pages(number) for number in {c.document for c in citations}}
     return tuple(replace(c, page=page_at(pages[c.document], c.start)) for c in citations)

@@ -1,7 +1,6 @@
-"""From an answer's markers to citations: which words of the cited passage support a sentence.
+"""Make citations of an answer's markers: choose the words of the passage that support a sentence.
 
-The choice is made by the words alone. Whether the quotation still stands in the stored document,
-and whether the answer says what it says, is for `ragkit.answer.verify`.
+The choice goes by words alone; `ragkit.answer.verify` checks the quotation and the sentence.
 """
 
 import math
@@ -10,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from ragkit.answer.markers import statements, without_markers
-from ragkit.answer.quotations import Folded, fold, locate, quotations
+from ragkit.answer.markers import split_statements, without_markers
+from ragkit.answer.quotations import Folded, find_quotations, fold, locate
 from ragkit.text.analyse import analyse
 from ragkit.text.headings import headings_at
 from ragkit.text.sentences import sentences
@@ -21,16 +20,16 @@ from ragkit.types import Citation, Hit, Span
 def cite(text: str, used: Sequence[Hit]) -> tuple[Citation, ...]:
     """Make the citations of an answer in which `[n]` means `used[n - 1]`, in order, each once.
 
-    What a sentence quotes from the passage is the citation's quotation; a sentence without such
-    a quotation gets the passage's sentence that shares most with it, and the whole passage when
-    they share no term, as between languages. A number without a passage makes no citation.
+    A quotation within the sentence is the citation's quotation; a sentence without one gets the
+    passage's sentence that shares most with it, or the entire passage where they share no term, as
+    between languages. A number without a passage makes no citation.
     """
     blank = without_markers(text)
-    quoted = quotations(blank)
+    quoted = find_quotations(blank)
     ends = [span.end for span in quoted]
     prepared: dict[int, _Passage] = {}
-    found: dict[Citation, None] = {}
-    for statement in statements(text):
+    citations: dict[Citation, None] = {}
+    for statement in split_statements(text):
         first, last = bisect_right(ends, statement.start), bisect_right(ends, statement.end)
         quotes = [blank[span.start : span.end] for span in quoted[first:last]]
         for n in statement.cites:
@@ -38,16 +37,16 @@ def cite(text: str, used: Sequence[Hit]) -> tuple[Citation, ...]:
                 passage = prepared.get(n) or prepared.setdefault(n, _Passage(used[n - 1].text))
                 spans = [span for quote in quotes if (span := locate(quote, passage.folded))]
                 spans = spans or [passage.supporting(blank[statement.start : statement.end])]
-                found.update(dict.fromkeys(_citation(n, used[n - 1], span) for span in spans))
-    return tuple(found)
+                citations.update(dict.fromkeys(_citation(n, used[n - 1], span) for span in spans))
+    return tuple(citations)
 
 
 class _Passage:
-    """A passage made ready for many comparisons."""
+    """A passage prepared for many comparisons."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._whole = Span(0, len(text))
+        self._span = Span(0, len(text))
         self._spans = sentences(text)
         self._terms = [frozenset(analyse(text[span.start : span.end])) for span in self._spans]
         frequency = Counter(term for terms in self._terms for term in terms)
@@ -55,25 +54,25 @@ class _Passage:
 
     @cached_property
     def folded(self) -> Folded:
-        """The text as quotations are looked for in it; few answers have any."""
+        """The text in comparable form, for locating quotations; few answers have any."""
         return fold(self._text)
 
     def supporting(self, claim: str) -> Span:
-        """Choose the sentence nearest to a claim, or the whole passage when none is.
+        """Choose the sentence nearest to a claim, or the entire passage when none is.
 
         The measure is Dice's coefficient over distinct terms, each weighted by its idf among the
         passage's sentences: 2 w(A∩B) / (w(A) + w(B)). The earlier sentence wins a tie.
         """
-        wanted = frozenset(analyse(claim))
-        best, score = self._whole, 0.0
+        claimed = frozenset(analyse(claim))
+        best, score = self._span, 0.0
         for span, terms in zip(self._spans, self._terms, strict=True):
-            shared = 2 * self._weight(wanted & terms)
-            if shared and (dice := shared / (self._weight(wanted) + self._weight(terms))) > score:
+            shared = 2 * self._weight(claimed & terms)
+            if shared and (dice := shared / (self._weight(claimed) + self._weight(terms))) > score:
                 best, score = span, dice
         return best
 
     def _weight(self, terms: frozenset[str]) -> float:
-        """Add up idf; a term that the passage lacks weighs as one that all its sentences have."""
+        """Sum the idf; a term that the passage lacks weighs as one of all its sentences."""
         return math.fsum(self._idf.get(term, math.log(2)) for term in terms)
 
 

@@ -1,7 +1,4 @@
-"""What a search says about whether its passages answer: signals, and a cut-off on them.
-
-Signals come from scores and words; it knows neither the store nor how a cut-off was fitted.
-"""
+"""Signals of whether passages answer a question, and cut-offs on them."""
 
 from __future__ import annotations
 
@@ -9,25 +6,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragkit.answer.evidence import most_held
+from ragkit.answer.evidence import best_coverage
 from ragkit.answer.question import Question, language_of
 from ragkit.types import Hit
 
 SIGNALS = ("cosine", "share", "words")
-RERANKED = ("rerank",)  # of a reranker its score alone, so that it means the same for each passage
+RERANKED = ("rerank",)  # a reranker's score alone, so that it means the same for each passage
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What speaks for an answer; None where it is not known.
+    """What speaks for an answer; None where a signal is missing.
 
     `cosine`: the best of all passages, None where the model does not read the question; `share`:
-    how much of the question one passage holds, 0 to 1, None where it asks for nothing; `rerank`:
-    the best score of a reranker; `words`: ln(1 + words of the question that the passage holds).
+    how much of the question one passage covers, 0 to 1, None where the question has no content;
+    `rerank`: the best score of a reranker; `words`: ln(1 + words of the question in the passage).
 
     `passage` and `sentence`: the best cosine of the passages and of the quoted sentences in the
     question's language, `other_passage` and `other_sentence` of those in the other one. `model`
-    names the embedding model where its cosines are known.
+    names the embedding model if its cosines are known.
     """
 
     cosine: float | None
@@ -46,20 +43,20 @@ class Signals:
 
     @property
     def probability(self) -> float:
-        """How probable an answer is where nobody has calibrated, 0 to 1.
+        """How probable an answer is where no cut-off is calibrated, 0 to 1.
 
-        That of the more probable language: what either says is no evidence against the other.
+        The more probable language counts: a low score of one is no evidence against the other.
         """
-        known = BY_MODEL.get(self.model)
-        if self.cosine is None or known is None:
+        fitted = BY_MODEL.get(self.model)
+        if self.cosine is None or fitted is None:
             return BY_WORDS.score(self)
         quoted = self.sentence is not None or self.other_sentence is not None
-        own, other = known.sentences if quoted else known.passages
+        same_language, other_language = fitted.sentences if quoted else fitted.passages
         scores = [
             cutoff.score(self)
             for cutoff, cosine in (
-                (own, self.sentence if quoted else self.passage),
-                (other, self.other_sentence if quoted else self.other_passage),
+                (same_language, self.sentence if quoted else self.passage),
+                (other_language, self.other_sentence if quoted else self.other_passage),
             )
             if cutoff is not None and cosine is not None
         ]
@@ -80,23 +77,23 @@ def signals(
     """
     language = language_of(question.text)
 
-    def best(cosines: Iterable[tuple[str, float]], *, own: bool) -> float | None:
+    def best(cosines: Iterable[tuple[str, float]], *, same: bool) -> float | None:
         return max(
-            (c for text, c in cosines if (language_of(text) == language) == own), default=None
+            (c for text, c in cosines if (language_of(text) == language) == same), default=None
         )
 
     passages = [(hit.text, hit.scores["dense"]) for hit in hits if "dense" in hit.scores]
-    held = most_held(question, hits, weights)
+    coverage = best_coverage(question, hits, weights)
     reranked = [hit.scores["rerank"] for hit in hits if "rerank" in hit.scores]
     return Signals(
         max((cosine for _, cosine in passages), default=None),
-        None if held is None else held.share,
+        None if coverage is None else coverage.share,
         max(reranked, default=None),
-        0.0 if held is None else math.log1p(held.words),
-        passage=best(passages, own=True),
-        sentence=best(quoted, own=True),
-        other_passage=best(passages, own=False),
-        other_sentence=best(quoted, own=False),
+        0.0 if coverage is None else math.log1p(coverage.words),
+        passage=best(passages, same=True),
+        sentence=best(quoted, same=True),
+        other_passage=best(passages, same=False),
+        other_sentence=best(quoted, same=False),
         model=model,
     )
 
@@ -106,7 +103,7 @@ class Cutoff:
     """A logistic regression on the signals, and the score below which a question is refused.
 
     score = 1 / (1 + exp(-(bias + sum of weight (signal - mean)))): the probability of an answer,
-    if questions come as they came to the fit. A signal that is None counts as its mean.
+    if questions come in the fit's proportions. A signal that is None counts as its mean.
     """
 
     bias: float
@@ -115,9 +112,9 @@ class Cutoff:
     threshold: float
     signals: tuple[str, ...] = SIGNALS
 
-    def score(self, found: Signals) -> float:
+    def score(self, signals: Signals) -> float:
         """Return the score of a question's signals, 0 to 1."""
-        values = found.of(self.signals)
+        values = signals.of(self.signals)
         logit = self.bias + math.fsum(
             weight * (value - mean)
             for weight, value, mean in zip(self.weights, values, self.means, strict=True)
@@ -125,15 +122,15 @@ class Cutoff:
         )
         return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
-    def refuses(self, found: Signals) -> bool:
+    def refuses(self, signals: Signals) -> bool:
         """Tell whether the score is below the threshold."""
-        return self.score(found) < self.threshold
+        return self.score(signals) < self.threshold
 
     @property
     def least(self) -> float | None:
         """The reranker's score that the threshold stands for: a passage below it is refused.
 
-        None where the cut-off is not on such a score, or a higher one is no better sign.
+        None where the cut-off is not on such a score, or where a higher score is no better sign.
         """
         if self.signals != RERANKED or self.weights[0] <= 0:
             return None
@@ -144,15 +141,17 @@ class Cutoff:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The cut-offs of a model for the question's own language and for the other, on passages alone
-    and with quoted sentences; None for a language that it does not read."""
+class ModelCutoffs:
+    """A model's cut-offs for the question's own language and for the other.
+
+    For passages alone, and with quoted sentences; None for a language that the model does not read.
+    """
 
     passages: tuple[Cutoff, Cutoff | None]
     sentences: tuple[Cutoff, Cutoff | None]
 
 
-# Where nobody has calibrated: by words alone, and by model. Fitted by logistic regression on one
+# Used without a calibration: by words alone, and by model. Fitted by logistic regression on one
 # half, by document, of everyday questions about a mixed collection, of CLAPNQ, CMRC 2018 and of
 # questions about documents in the other language; shifted so that one threshold serves them all.
 # Questions in the documents' language counted 10 times where they are everyday ones. Two languages
@@ -161,9 +160,9 @@ class Fitted:
 # docs/benchmarks.md has what the other halves say.
 BY_WORDS = Cutoff(-5.1, (6.2, 1.3), (0.0, 0.0), 0.5, ("share", "words"))
 _MINILM = Cutoff(-7.3, (7.5, 3.5, 1.5), (0.0, 0.0, 0.0), 0.5, ("passage", "share", "words"))
-BY_MODEL: dict[str, Fitted] = {
-    "all-MiniLM-L6-v2": Fitted((_MINILM, None), (_MINILM, None)),
-    "multilingual-e5-small": Fitted(
+BY_MODEL: dict[str, ModelCutoffs] = {
+    "all-MiniLM-L6-v2": ModelCutoffs((_MINILM, None), (_MINILM, None)),
+    "multilingual-e5-small": ModelCutoffs(
         (
             Cutoff(-4.7, (3.0, 6.3), (0.0, 0.0), 0.5, ("passage", "share")),
             Cutoff(-3.3, (6.3,), (0.0,), 0.5, ("other_passage",)),
@@ -174,7 +173,7 @@ BY_MODEL: dict[str, Fitted] = {
         ),
     ),
 }
-# Less probable ones are refused: by quoted sentences, and before a language model is asked, which
+# Least probabilities: of an answer of quoted sentences, and before a language model is asked, which
 # can refuse by itself.
 QUOTED_FROM = 0.12
 ASKED_FROM = 0.03

@@ -1,7 +1,4 @@
-"""A draft by a generator, whichever it is: asked only when the gate opens, its markers kept honest.
-
-It knows nothing of how passages are found, or of how a draft's claims are checked.
-"""
+"""Draft an answer: refuse where the gate does, else let a generator write."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ragkit.answer import refusal
 from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.strays import without_strays
+from ragkit.answer.strays import remove_stray_markers
 from ragkit.contracts import Generator
 from ragkit.types import Decoding, Draft, Hit, Reasoning, Turn
 
@@ -20,14 +17,14 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Adaptable(Protocol):
-    """A generator with a language model behind it, whose decoding one question may choose."""
+    """A generator with a language model, whose decoding a question may choose."""
 
     def adapted(self, *, decoding: Decoding | None, instructions: str) -> Generator:
-        """Return the generator with other decoding, None for its own, and more instructions."""
+        """Return the generator with this decoding, None for its default, and these instructions."""
         ...
 
 
-def drafted(
+def draft_answer(
     generator: Generator,
     decision: Decision,
     question: str,
@@ -38,10 +35,10 @@ def drafted(
 ) -> Iterator[str | Reasoning | Draft]:
     """Refuse, or generate: yield the text in pieces, then its Draft.
 
-    `query` is what was searched for in the question's place, "" where nothing was.
+    `query` was searched for in the question's place, "" if the question was.
 
     Every marker in the text has a source: a language model's markers count the passages, those of
-    a generator that quotes count its own quotations.
+    a generator that quotes count its quotations.
     """
     if decision.reason:
         text = refusal.statement(question)
@@ -53,9 +50,9 @@ def drafted(
     pieces = generator.generate(question, hits, history=history)
     if writes_data(generator) or isinstance(generator, ExtractiveGenerator):
         return pieces
-    return without_strays(pieces, len(hits) + sum(len(turn.used) for turn in history))
+    return remove_stray_markers(pieces, len(hits) + sum(len(turn.used) for turn in history))
 
 
 def writes_data(generator: Generator) -> bool:
-    """Tell whether a generator's output is bound to a schema: nothing of it may be changed."""
+    """Tell whether a generator's output is bound to a schema, so that nothing may change it."""
     return bool(getattr(generator, "writes_data", False))

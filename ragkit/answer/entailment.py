@@ -1,7 +1,7 @@
 """A natural-language-inference model: does a passage entail a sentence?
 
-Any sequence classifier whose configuration names an entailment label will do. It knows nothing of
-answers and citations, and never fetches a model: it takes what lies in a folder or the cache.
+Any sequence classifier with an entailment label will do. The model comes from a folder or the
+local cache; it is never downloaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class EntailmentModel:
         self._loading = Lock()
 
     def load(self) -> None:
-        """Load the model; a second call does nothing. Raises ModelError when it cannot be had."""
+        """Load the model; a second call does nothing. Raises ModelError when it cannot be
+        loaded.
+        """
         with self._loading:
             if self._loaded is None:
                 self._loaded = _Loaded(self._name, self._device)
@@ -54,9 +56,9 @@ class EntailmentModel:
 
 
 def load_entailment(entails: Entails | None) -> None:
-    """Load what claims are to be checked with, where that has to be loaded; None needs nothing.
+    """Load the model that checks claims, if it has to be loaded; None needs nothing.
 
-    Raises ModelError when it cannot be had: nothing should be written then that nobody could check.
+    Raises ModelError when it cannot be loaded: an answer that nobody could check should not begin.
     """
     if isinstance(entails, EntailmentModel):
         entails.load()
@@ -73,14 +75,14 @@ def entailment_label(labels: Mapping[int, str], model: str) -> int:
     >>> entailment_label({0: "contradiction", 1: "neutral", 2: "ENTAILMENT"}, "m")
     2
     """
-    found = [number for number, name in labels.items() if name.casefold() == "entailment"]
-    if len(found) != 1:
-        named = ", ".join(labels.values())
+    matches = [number for number, name in labels.items() if name.casefold() == "entailment"]
+    if len(matches) != 1:
+        names = ", ".join(labels.values())
         raise ModelError(
-            f"entailment model {model!r} has the labels {named}, none of them entailment: name a"
+            f"entailment model {model!r} has the labels {names}, none of them entailment: name a"
             " natural-language-inference model in RAGKIT_NLI_MODEL"
         )
-    return found[0]
+    return matches[0]
 
 
 class _Loaded:
@@ -99,9 +101,9 @@ class _Loaded:
         self._entailment = entailment_label(model.config.id2label, name)
         self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._model = model.eval().to(self._device)
-        said = int(self._tokenizer.model_max_length)  # a huge number where it is not set
+        declared = int(self._tokenizer.model_max_length)  # a huge number if unset
         position = int(getattr(model.config, "max_position_embeddings", _MAX_TOKENS))
-        self._limit = min(said, position if position > 0 else _MAX_TOKENS, _MAX_TOKENS)
+        self._limit = min(declared, position if position > 0 else _MAX_TOKENS, _MAX_TOKENS)
 
     def entailed(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Classify one batch; logits have the shape (pairs, labels)."""
@@ -127,7 +129,7 @@ def _unusable(name: str, error: Exception) -> str:
         why, remedy = _line(error), "put such a model there"
     elif Path(name).is_absolute() or name.startswith((".", "~")):
         why, remedy = "there is no such folder", "name one that is there"
-    elif isinstance(error, OSError):  # its own text speaks of a network that was never asked
+    elif isinstance(error, OSError):  # its text blames a network that was not used
         why, remedy = "it is not on this machine", f"fetch it with `hf download {name}`"
     else:
         why, remedy = _line(error), f"fetch it again with `hf download {name}`"

@@ -1,6 +1,6 @@
-"""What kind of answer a question expects, and whether a sentence holds something of that kind.
+"""The kinds of answer that a question expects, and whether a sentence holds one.
 
-Cue words and shapes only, English and both Chinese scripts; it knows nothing of meaning.
+It goes by cue words and shapes, in English and both Chinese scripts.
 """
 
 import re
@@ -30,7 +30,7 @@ INTERROGATIVE = re.compile(
     re.IGNORECASE,
 )
 
-_ASKED: dict[Kind, re.Pattern[str]] = {
+_CUES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(r"为什么|為什麼|为啥|為啥|凭啥|憑啥|为何|為何|什[么麼]原因|\bwhy\b", re.I),
     "when": re.compile(
         r"什么时候|什麼時候|啥时候|啥時候|何时|何時|何年|哪一?[年月日天]|[几幾][年月日]|什么时间|什麼時間|什[么麼]年代"
@@ -71,8 +71,8 @@ _ASKED: dict[Kind, re.Pattern[str]] = {
 
 _YEAR = "元〇零一二三四五六七八九十"
 _NUMERAL = "零〇一二三四五六七八九十百千万萬亿億两兩"
-# A run of digits is tried from its beginning only: from each of them it would be quadratic.
-_HOLDS: dict[Kind, re.Pattern[str]] = {
+# A run of digits is tried from its beginning only: trying each digit would be quadratic.
+_SHAPES: dict[Kind, re.Pattern[str]] = {
     "why": re.compile(
         r"因[为為此而]|由[于於]|所以|故|原因|[为為]了"
         r"|\b(?:because|due to|since|therefore|result|caus(?:e|es|ed)|so that|in order to"
@@ -94,7 +94,7 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
         r"|thousand|million|billion|dozen|half|once|twice)\b",
         re.I,
     ),
-    # A capitalised word that does not open its sentence; Chinese marks foreign names alone.
+    # A capitalised word inside a sentence; Chinese marks only foreign names.
     "who": re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+|[\u4e00-\u9fff]·[\u4e00-\u9fff]"),
     "where": re.compile(
         r"位[于於]|坐落|分[布佈]|[省市县縣区區州岛島镇鎮村路街站国國洋]"
@@ -120,35 +120,37 @@ _HOLDS: dict[Kind, re.Pattern[str]] = {
     ),
 }
 _CUE_ALONE: frozenset[Kind] = frozenset({"why", "name"})
-# "Who pays the rent?" asks for no amount; an amount, a phone number are more than some number.
+# "Who pays the rent?" asks for no amount; an amount or a phone number is more than a count.
 _HOW_MUCH = re.compile(r"多少|[几幾]折|\bhow much\b", re.I)
-_BEFORE_MONEY: frozenset[Kind] = frozenset({"who", "when", "why", "where", "phone", "email"})
-_PARTICULAR: frozenset[Kind] = frozenset({"phone", "extension", "email", "address", "money"})
+_OVER_MONEY: frozenset[Kind] = frozenset({"who", "when", "why", "where", "phone", "email"})
+_SPECIFIC: frozenset[Kind] = frozenset({"phone", "extension", "email", "address", "money"})
 _COUNTS: frozenset[Kind] = frozenset({"count", "who", "name", "where"})
 
 
-def expected(question: str) -> frozenset[Kind]:
-    """Say what kinds of answer a question asks for; usually one or none.
+def expected_kinds(question: str) -> frozenset[Kind]:
+    """Return the kinds of answer that a question asks for; usually one or none.
 
-    >>> sorted(expected("谁在哪一年建了这座桥？")), sorted(expected("Describe the bridge."))
-    (['when', 'who'], [])
+    >>> sorted(expected_kinds("谁在哪一年建了这座桥？"))
+    ['when', 'who']
+    >>> sorted(expected_kinds("Describe the bridge."))
+    []
     """
     question = fold_variants(question)
-    kinds = frozenset(kind for kind, cue in _ASKED.items() if cue.search(question))
-    if "money" in kinds and not _HOW_MUCH.search(question) and kinds & _BEFORE_MONEY:
+    kinds = frozenset(kind for kind, cue in _CUES.items() if cue.search(question))
+    if "money" in kinds and not _HOW_MUCH.search(question) and kinds & _OVER_MONEY:
         kinds -= {"money"}
-    return kinds - _COUNTS if kinds & _PARTICULAR else kinds
+    return kinds - _COUNTS if kinds & _SPECIFIC else kinds
 
 
-def holds(sentence: str, kinds: frozenset[Kind], question: str) -> bool:
+def has_answer(sentence: str, kinds: frozenset[Kind], question: str) -> bool:
     """Tell whether a sentence holds an answer of one of the kinds that the question does not.
 
-    >>> holds("The bridge opened in 1932.", frozenset({"when"}), "When did the bridge open?")
+    >>> has_answer("The bridge opened in 1932.", frozenset({"when"}), "When did the bridge open?")
     True
     """
-    asked, sentence = fold_variants(question.casefold()), fold_variants(sentence)
+    folded, sentence = fold_variants(question.casefold()), fold_variants(sentence)
     return any(
-        kind in _CUE_ALONE or match.group().casefold() not in asked
+        kind in _CUE_ALONE or match.group().casefold() not in folded
         for kind in kinds
-        for match in _HOLDS[kind].finditer(sentence)
+        for match in _SHAPES[kind].finditer(sentence)
     )

@@ -1,7 +1,4 @@
-"""Before anything is generated: may these passages be answered from, or is it refused at once?
-
-It composes signals, cut-offs and the words of a refusal; where a cut-off is kept it does not know.
-"""
+"""The gate: decide before generation whether passages may be answered from."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass, replace
 from ragkit.answer import refusal
 from ragkit.answer.cutoff import ASKED_FROM, Cutoff, signals
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.errors import QueryError
 from ragkit.types import Hit, Mode
 
@@ -21,7 +18,7 @@ Cutoffs = Callable[[Mode], Cutoff | None]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a question is refused, "" when it is not; and whether a fitted cut-off decided."""
+    """The reason for a refusal, "" for none; and whether a fitted cut-off decided."""
 
     reason: str
     calibrated: bool = False
@@ -43,24 +40,24 @@ class Gate:
         self._threshold: float | None = None
 
     def at(self, threshold: float) -> Gate:
-        """Return the gate with another threshold, 0 to 1; at 0 it refuses nothing that was found.
+        """Return the gate with another threshold, 0 to 1; at 0 it refuses only empty results.
 
-        Another one than 0 needs a cut-off that was fitted: `judge` raises QueryError without.
+        A threshold above 0 needs a fitted cut-off: without one `judge` raises QueryError.
         """
         if not 0 <= threshold <= 1:
             raise QueryError(f"the refusal threshold is {threshold:g}: write 0 to 1")
-        other = Gate(self._weigh, self._cutoffs, meaning=self._meaning)
-        other._threshold = threshold
-        return other
+        gate = Gate(self._weigh, self._cutoffs, meaning=self._meaning)
+        gate._threshold = threshold
+        return gate
 
     def weighing(self, weigh: Weigh) -> Gate:
         """Return the gate with other weights of terms."""
-        other = Gate(weigh, self._cutoffs, meaning=self._meaning)
-        other._threshold = self._threshold
-        return other
+        gate = Gate(weigh, self._cutoffs, meaning=self._meaning)
+        gate._threshold = self._threshold
+        return gate
 
     def judge(self, question: str, hits: Sequence[Hit], mode: Mode) -> Decision:
-        """Decide on a question and the passages found for it."""
+        """Decide on a question and the passages that the search returned."""
         cutoff = self._cutoff(mode)
         calibrated = cutoff is not None
         if not hits:
@@ -70,24 +67,24 @@ class Gate:
             return Decision(refusal.all_below(question, least), calibrated=True)
         if self._threshold == 0:
             return Decision("", calibrated)
-        asked = read(question)
-        weights = self._weigh(asked.content)
+        parsed = read_question(question)
+        weights = self._weigh(parsed.content)
         model = self._meaning.model() if self._meaning else ""
-        found = signals(asked, hits, weights, model=model)
+        evidence = signals(parsed, hits, weights, model=model)
         scored = ""
         if cutoff is not None:
-            refused = cutoff.refuses(found)
-            scored = refusal.below(question, cutoff.score(found), cutoff.threshold)
+            refused = cutoff.refuses(evidence)
+            scored = refusal.below(question, cutoff.score(evidence), cutoff.threshold)
         else:
-            refused = found.share is not None and found.probability < ASKED_FROM
+            refused = evidence.share is not None and evidence.probability < ASKED_FROM
         if not refused:
             return Decision("", calibrated)
-        return Decision(refusal.too_little(asked, hits, weights) + scored, calibrated)
+        return Decision(refusal.too_little(parsed, hits, weights) + scored, calibrated)
 
     def least(self, mode: Mode) -> float | None:
-        """Return the reranker's score below which a passage is dropped, None where none is.
+        """Return the reranker's score below which a passage is dropped; None for no limit.
 
-        Raises QueryError for a threshold without a cut-off that was fitted.
+        Raises QueryError for a threshold without a fitted cut-off.
         """
         if self._threshold == 0:
             return None

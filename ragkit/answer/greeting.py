@@ -1,4 +1,4 @@
-"""Answers without a search: to greetings, thanks and marks without a word."""
+"""Answer greetings, thanks and marks without a word, without a search."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ragkit.answer.question import has_cjk, is_traditional
 if TYPE_CHECKING:
     from ragkit.contracts import Store
 
-EXAMPLES: Final = 3  # documents named
+EXAMPLES: Final = 3  # documents that a greeting names
 _MAX_CHARS: Final = 60
-_MAX_LISTED: Final = 1000  # documents; of a larger collection none is named
+_MAX_LISTED: Final = 1000  # documents; a larger collection's are not named
 _MAX_TITLE_CHARS: Final = 60
 
 _EDGES: Final = " \t\r\n.,;:!?~…。，；：！？～、👋🙏😊🙂"
@@ -58,7 +58,7 @@ _BYE: Final = re.compile(
 
 
 def is_greeting(question: str) -> bool:
-    """Tell whether a question is only a greeting or thanks, asks what can be asked, or has no word.
+    """Tell whether a question is only a greeting or thanks, asks for help, or has no word.
 
     >>> is_greeting("Hi!"), is_greeting("谢谢您"), is_greeting("hi, when does the lease end?")
     (True, True, False)
@@ -68,52 +68,52 @@ def is_greeting(question: str) -> bool:
     return _kind(question) != ""
 
 
-def greeting(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
-    """Answer a greeting with what can be asked of a collection, naming some of its documents.
+def greet(question: str, store: Store, collection: str, *, names_documents: bool) -> str:
+    """Answer a greeting with examples of what a collection can be asked, naming some documents.
 
-    Those in the greeting's language are named first.
+    Those in the greeting's language come first.
     """
-    own = (known for known in store.collections() if known.name == collection)
-    documents = sum(known.documents for known in own)
+    rows = (row for row in store.collections() if row.name == collection)
+    documents = sum(row.documents for row in rows)
     titles: list[str] = []
     if names_documents and 0 < documents <= _MAX_LISTED:
         language = "zh" if _is_chinese(question) else "en"
-        listed = sorted(store.documents(collection), key=lambda each: each.language != language)
+        listed = sorted(store.documents(collection), key=lambda row: row.language != language)
         titles = [document.title or PurePath(document.uri).name for document in listed]
-    return reply(question, collection, list(dict.fromkeys(titles)), documents)
+    return write_greeting(question, collection, list(dict.fromkeys(titles)), documents)
 
 
-def reply(question: str, collection: str, titles: Sequence[str], documents: int) -> str:
+def write_greeting(question: str, collection: str, titles: Sequence[str], documents: int) -> str:
     """Return a greeting with what can be asked; `titles` are some of the documents'.
 
-    >>> print(reply("hello", "default", ["Lease", "Handbook"], 8))
+    >>> print(write_greeting("hello", "default", ["Lease", "Handbook"], 8))
     Hello! Ask me what your 8 documents say, for example about “Lease” or “Handbook”.
-    >>> reply("谢谢", "default", [], 0)
+    >>> write_greeting("谢谢", "default", [], 0)
     '不客气！文档集“default”里还没有文档，请先添加。'
     """
     chinese = _is_chinese(question)
     if _kind(question) == "bye":
         return "再见！" if chinese else "Goodbye!"
-    named = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
+    examples = [title[:_MAX_TITLE_CHARS] for title in titles[:EXAMPLES]]
     if chinese:
         traditional = is_traditional(question)
-        return _chinese(_kind(question), collection, named, documents, traditional=traditional)
+        return _chinese(_kind(question), collection, examples, documents, traditional=traditional)
     opening = _OPENINGS[_kind(question)][0]
     if not documents:
         return f"{opening} The collection “{collection}” has no documents yet: add some first."
-    quoted = [f"“{title}”" for title in named]
-    examples = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
-    about = f", for example about {examples}" if named else ""
+    quoted = [f"“{title}”" for title in examples]
+    listing = " or ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
+    about = f", for example about {listing}" if examples else ""
     count = "document says" if documents == 1 else f"{documents:,} documents say"
     return f"{opening} Ask me what your {count}{about}."
 
 
 def _chinese(
-    kind: str, collection: str, named: Sequence[str], documents: int, *, traditional: bool
+    kind: str, collection: str, examples: Sequence[str], documents: int, *, traditional: bool
 ) -> str:
     opening = _OPENINGS[kind][1]
     if documents:
-        about = f"，例如关于{'、'.join(f'《{title}》' for title in named)}" if named else ""
+        about = f"，例如关于{'、'.join(f'《{title}》' for title in examples)}" if examples else ""
         text = f"{opening}您可以就这{documents}份文档的内容提问{about}。"
     else:
         text = f"{opening}文档集“{collection}”里还没有文档，请先添加。"

@@ -1,4 +1,4 @@
-"""The layout of a passage's text: headings, questions with answers below, lists and tables.
+"""The layout of a passage's text: headings, questions with answers, lists and tables.
 
 It reads Markdown as the parsers write it. All offsets count in the given text.
 """
@@ -18,7 +18,7 @@ from ragkit.types import Span
 UnitKind = Literal["sentence", "item", "row", "title"]
 
 MAX_LIST_ITEMS: Final = 12
-MAX_ITEM_CHARS: Final = 300  # of an item that is quoted whole; arbitrary
+MAX_ITEM_CHARS: Final = 300  # of an item that is quoted as one; arbitrary
 MAX_LIST_CHARS: Final = 1000  # arbitrary: about ten lines of a terminal
 _MAX_QUESTION_CHARS: Final = 200
 
@@ -30,7 +30,7 @@ _TITLE_LINES = re.compile(
     r"[^。!！?？…;；:：|\n]{1,100}(?:\n[^。!！?？…;；:：|\n]{1,100})?(?<![.,，、])\Z"
 )
 _SUBJECT = re.compile(r"(?:Subject|Re|主题|主題|标题|標題)[ \t]?[:：][ \t]*", re.IGNORECASE)
-# What stands below a title: a sentence, a list, a table, a label.
+# The text below a title: a sentence, a list, a table, a label.
 _BODY = re.compile(
     r"[ \t]*\n[ \t]*\n\s*(?:(?:[^\n]{0,200}\n){0,2}[^\n]{0,200}[.。!！?？:：]|[-*+•|#]|\d{1,3}[.)])"
 )
@@ -40,7 +40,7 @@ _NUMBERED_TITLE = re.compile(
 )
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _FENCE = re.compile(r"(?:`{3,}+|~{3,}+)[^\s`~]*\s*$")
-# A line this short that ends without punctuation is whole, as are labels and lines in full.
+# A line this short without punctuation at its end is a unit of its own, as is a label.
 _SHORT_LINE_COLUMNS: Final = 30
 _LINE_END = re.compile(r"(?<![,，、;；(（\n])\n[ \t]*(?=[^\sa-z])")
 _ENUMERATED = re.compile(
@@ -59,7 +59,7 @@ _ASK_MARK = re.compile(r"(?:Q|Question|问|問)\s{0,3}\d{0,3}[:：.、]\s*", re.
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A list: its items, each with its marker, and the line that introduces it, if one does."""
+    """A list: its items with their markers, and the line that introduces it, if any."""
 
     items: tuple[Span, ...]
     intro: Span | None = None
@@ -76,9 +76,9 @@ class Unit:
     """A sentence, a list's item or a table's row that could be quoted.
 
     `headings` stand over it in the text, outermost first. `question` is one that the text asks
-    right above it, `after` the number of units between the two. `head` is its table's head row,
-    `block` its list, or the list that it introduces, `answer` the short paragraph that it is of,
-    if that answers a question.
+    right above it, `distance` the number of units between the two. `head` is its table's head row,
+    `block` its list, or the list that it introduces, `answer` the short paragraph that it belongs
+    to, if that answers a question.
     """
 
     start: int
@@ -86,17 +86,17 @@ class Unit:
     kind: UnitKind = "sentence"
     headings: tuple[str, ...] = ()
     question: str = ""
-    after: int = 0
+    distance: int = 0
     head: Span | None = None
     block: Block | None = None
     answer: Span | None = None
 
 
-def units(text: str) -> list[Unit]:
-    """List what could be quoted of a text, in order; headings and questions are not.
+def split_units(text: str) -> list[Unit]:
+    """List the units of a text that could be quoted, in order, without headings and questions.
 
     >>> text = "# Leave\\n\\n**May I carry days over?** Five.\\n\\n- Ask early.\\n- Ask Ann."
-    >>> for unit in units(text):
+    >>> for unit in split_units(text):
     ...     print(unit.kind, unit.headings, unit.question, text[unit.start : unit.end], sep=" | ")
     sentence | ('Leave',) | May I carry days over? | Five.
     item | ('Leave',) | May I carry days over? | - Ask early.
@@ -115,7 +115,7 @@ def units(text: str) -> list[Unit]:
             continue
         if heading := _heading(text, span):
             level, name = heading
-            levels = {n: other for n, other in levels.items() if n < level} | {level: name}
+            levels = {n: above for n, above in levels.items() if n < level} | {level: name}
             asks = name if name.endswith(_ASKS) else ""
             place = Unit(0, 0, headings=tuple(levels[n] for n in sorted(levels)), question=asks)
             continue
@@ -124,8 +124,8 @@ def units(text: str) -> list[Unit]:
             listed.append(Unit(span.start, span.end, "title"))
             place = Unit(0, 0, headings=(title,))
             continue
-        if asked := _question(text, span):
-            place = replace(place, question=asked, after=0)
+        if question := _question(text, span):
+            place = replace(place, question=question, distance=0)
             continue
         row = piece.startswith("|")
         if row and (is_rule(piece) or _is_rule(text, spans, number + 1)):
@@ -139,27 +139,29 @@ def units(text: str) -> list[Unit]:
         if listed and (
             _says_yes_or_no(text, listed[-1], place, start) or _same_item(listed[-1], block, span)
         ):
-            start, place = listed[-1].start, replace(place, after=listed[-1].after)
+            start, place = listed[-1].start, replace(place, distance=listed[-1].distance)
             listed.pop()
         listed.append(replace(place, start=start, end=span.end, kind=kind, head=head, block=block))
-        place = replace(place, after=place.after + 1)
-    return _answering(text, _introducing(text, listed, blocks))
+        place = replace(place, distance=place.distance + 1)
+    return _with_answers(text, _with_introductions(text, listed, blocks))
 
 
-def _answering(text: str, listed: Sequence[Unit]) -> list[Unit]:
-    """Give the sentences below a question the whole of the paragraph that they are of."""
-    done: list[Unit] = []
-    for _, below in groupby(listed, key=lambda unit: unit.question):
-        same = list(below)
-        end = same[0].end
-        for before, unit in pairwise(same):
-            if "\n\n" in text[before.end : unit.start] or unit.kind != "sentence":
+def _with_answers(text: str, listed: Sequence[Unit]) -> list[Unit]:
+    """Give the sentences below a question the paragraph that they belong to."""
+    units: list[Unit] = []
+    for _, group in groupby(listed, key=lambda unit: unit.question):
+        members = list(group)
+        end = members[0].end
+        for previous, unit in pairwise(members):
+            if "\n\n" in text[previous.end : unit.start] or unit.kind != "sentence":
                 break
             end = unit.end
-        span = Span(same[0].start, end)
-        short = bool(same[0].question) and end - span.start <= MAX_ITEM_CHARS
-        done += [replace(unit, answer=span if short and unit.end <= end else None) for unit in same]
-    return done
+        span = Span(members[0].start, end)
+        short = bool(members[0].question) and end - span.start <= MAX_ITEM_CHARS
+        units += [
+            replace(unit, answer=span if short and unit.end <= end else None) for unit in members
+        ]
+    return units
 
 
 def item_text_start(text: str, start: int, end: int) -> int:
@@ -168,17 +170,17 @@ def item_text_start(text: str, start: int, end: int) -> int:
     return marker.end() if marker else start
 
 
-def _introducing(text: str, listed: Sequence[Unit], blocks: Sequence[Block]) -> list[Unit]:
+def _with_introductions(text: str, listed: Sequence[Unit], blocks: Sequence[Block]) -> list[Unit]:
     """Give each list the sentence with a colon right before it, and that sentence its list."""
     with_intro: dict[int, Block] = {}
-    before: dict[int, Unit] = {}
+    introductions: dict[int, Unit] = {}
     for unit, following in pairwise(listed):
         block = following.block
         ends = text[unit.start : unit.end].rstrip(_MARKS).endswith((":", "："))
         if block and ends and unit.block is None and following.start <= block.items[0].start:
-            before[block.items[0].start] = unit
+            introductions[block.items[0].start] = unit
     for block in blocks:
-        if intro := before.get(block.items[0].start):
+        if intro := introductions.get(block.items[0].start):
             with_intro[block.items[0].start] = replace(block, intro=Span(intro.start, intro.end))
     return list(_with_blocks(listed, with_intro))
 
@@ -194,7 +196,7 @@ def _with_blocks(listed: Sequence[Unit], with_intro: dict[int, Block]) -> Iterat
 
 
 def _spans(text: str) -> Iterator[Span]:
-    """Split a text into sentences and lines that are whole, strong emphasis kept together."""
+    """Split a text into sentences and complete lines, without splitting strong emphasis."""
     for span in _balanced(text, sentences(text)):
         start = span.start
         for match in _LINE_END.finditer(text, span.start, span.end):
@@ -208,7 +210,7 @@ def _spans(text: str) -> Iterator[Span]:
 
 
 def _columns(line: str) -> int:
-    """Count the columns that a line takes; CJK characters take two."""
+    """Count a line's columns; CJK characters take two."""
     return sum(1 + (east_asian_width(character) in "WF") for character in line)
 
 
@@ -225,7 +227,7 @@ def _balanced(text: str, spans: Sequence[Span]) -> Iterator[Span]:
             while start < len(text) and text[start].isspace():
                 start += 1
             last = spans[number + 1].end if number + 1 < len(spans) else len(text)
-            if start >= last:  # nothing but the mark was there
+            if start >= last:  # the mark stands alone
                 yield Span(begin, end)
                 continue
         if begin < end:
@@ -233,20 +235,20 @@ def _balanced(text: str, spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _heading(text: str, span: Span) -> tuple[int, str] | None:
-    """Return a heading's level and words; a bold line and a short line alone are of the lowest."""
+    """Return a heading's level and words; a bold line alone has the lowest level."""
     piece = text[span.start : span.end]
-    if found := _HEADING.match(piece):
-        level = len(found[1]) if found[1] else 1
-        return level, (found[2] or found[4] or "").strip(_MARKS + "#")
+    if match := _HEADING.match(piece):
+        level = len(match[1]) if match[1] else 1
+        return level, (match[2] or match[4] or "").strip(_MARKS + "#")
     if "\n" in piece or not _is_line(text, span):
         return None
-    if (found := _BOLD_LINE.match(piece)) and not piece.rstrip("*_:：").endswith(_ASKS):
-        return 7, found[1] or found[2]
+    if (match := _BOLD_LINE.match(piece)) and not piece.rstrip("*_:：").endswith(_ASKS):
+        return 7, match[1] or match[2]
     return None
 
 
 def _title(text: str, span: Span) -> str:
-    """Return the words of a title without a mark: a paragraph of a line or two before a text."""
+    """Return the words of a title without a mark: a paragraph of one or two lines before a text."""
     piece = text[span.start : span.end]
     if subject := _SUBJECT.match(piece):
         return piece[subject.end() :]
@@ -262,26 +264,26 @@ def _title(text: str, span: Span) -> str:
 
 
 def _is_numbered_title(text: str, start: int) -> bool:
-    """Tell whether a line is a short title with a number, with the text that it heads below."""
+    """Tell whether a line is a short numbered title with its text below."""
     return _NUMBERED_TITLE.match(text, start) is not None
 
 
 def _is_line(text: str, span: Span) -> bool:
-    """Tell whether a span is all of its line."""
+    """Tell whether a span fills its line."""
     return _line_start(text, span.start) >= 0 and _ENDS_LINE.match(text, span.end) is not None
 
 
 def _line_start(text: str, start: int) -> int:
-    """Return where the line begins of which nothing but blanks stands before an offset, else -1."""
+    """Return where the line begins if only blanks stand before an offset, else -1."""
     while start and text[start - 1] in " \t":
         start -= 1
     return start if not start or text[start - 1] == "\n" else -1
 
 
 def _question(text: str, span: Span) -> str:
-    """Return the words of a sentence that asks what the next ones answer, "" for any other.
+    """Return the words of a question that the next sentences answer, "" for any other sentence.
 
-    It is the only one of its line, or stands in strong emphasis.
+    The question stands alone on its line, or in strong emphasis.
     """
     piece = text[span.start : span.end]
     words = piece.strip(_MARKS + ">#-•")
@@ -295,23 +297,25 @@ def _question(text: str, span: Span) -> str:
     return words[marker.end() :] if marker else words
 
 
-def _says_yes_or_no(text: str, before: Unit, place: Unit, start: int) -> bool:
-    """Tell whether the unit before opens the answer to a question and says no more than "No."."""
-    if not place.question or (before.question, before.after) != (place.question, 0):
+def _says_yes_or_no(text: str, previous: Unit, place: Unit, start: int) -> bool:
+    """Tell whether the previous unit opens the answer to a question with a mere "No."."""
+    if not place.question or (previous.question, previous.distance) != (place.question, 0):
         return False
-    return place.after == 1 and before.kind == "sentence" and _is_short(text, before, start)
+    return place.distance == 1 and previous.kind == "sentence" and _is_short(text, previous, start)
 
 
-def _same_item(before: Unit, block: Block | None, span: Span) -> bool:
-    """Tell whether a sentence goes on in the item of the unit before, and is short beside it."""
-    if block is None or before.block != block or span.end - before.start > MAX_ITEM_CHARS:
+def _same_item(previous: Unit, block: Block | None, span: Span) -> bool:
+    """Tell whether a sentence continues the item of the previous unit and both together are
+    short.
+    """
+    if block is None or previous.block != block or span.end - previous.start > MAX_ITEM_CHARS:
         return False
-    at = bisect_right(block.items, before.start, key=lambda item: item.start) - 1
+    at = bisect_right(block.items, previous.start, key=lambda item: item.start) - 1
     return at >= 0 and span.end <= block.items[at].end
 
 
-def _is_short(text: str, before: Unit, start: int) -> bool:
-    between = text[before.start : start]
+def _is_short(text: str, previous: Unit, start: int) -> bool:
+    between = text[previous.start : start]
     return "\n" not in between and _columns(between) <= _YES_OR_NO_COLUMNS
 
 
@@ -320,7 +324,7 @@ def _is_rule(text: str, spans: Sequence[Span], number: int) -> bool:
 
 
 def _blocks(text: str) -> list[Block]:
-    """Find the lists of two and more items; an item goes on in lines that are indented."""
+    """Find the lists of two and more items; indented lines continue an item."""
     blocks: list[Block] = []
     items: list[Span] = []
     start = 0

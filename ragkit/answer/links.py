@@ -1,8 +1,8 @@
-"""An answer without links, images and HTML, while it streams: its text loads and opens nothing.
+"""Remove links, images and HTML from a streamed answer: its text loads and opens nothing.
 
-First what is well made of them becomes its text; then whatever a Markdown renderer could still
-take for one is broken with a space, so that safety hangs on the second step alone. It knows the
-passages only as places where a bare URL may stand.
+The first step replaces well-formed ones by their text; the second breaks with a space whatever a
+Markdown renderer could still take for one, so that safety depends on the second step alone. A URL
+that a passage contains may stay as plain text.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from ragkit.answer.markers import MARKER
-from ragkit.answer.strays import Sieve
+from ragkit.answer.strays import MarkerFilter
 from ragkit.types import Draft, Hit, Reasoning
 
-REMOVED: Final = "…"  # in the place of a URL that no passage has
+REMOVED: Final = "…"  # replaces a URL that no passage has
 
 _OPENER = re.compile(r"[!\[\]<]")
-# Bounded, so that little is held back; the limits are arbitrary, and what is longer is broken.
+# Bounded, so that little is held back; the limits are arbitrary, and longer ones are broken.
 _BRACKETS = re.compile(r"\[([^\[\]]{0,300})\]")
 _BRACKETS_OPEN = re.compile(r"\[[^\[\]]{0,300}\Z")
 _INNER = r"(?:[^()\n\\]|\\.|\([^()\n]{0,99}\)){0,600}"
@@ -39,7 +39,7 @@ _HTML = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-# Fullwidth letters and marks are letters and marks to what reads an address.
+# Programs that read addresses take fullwidth letters and marks for ordinary ones.
 _WIDE = "０-９Ａ-Ｚａ-ｚ．／：－＿"
 _FOLD = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if re.match(f"[{_WIDE}]", chr(code))}
 _RUN = re.compile(rf"[!-~{_WIDE}]+")
@@ -49,7 +49,7 @@ _URL = re.compile(
     r"|(?<![a-z0-9])(?:https?|ftp|wss?|mailto|xmpp|javascript|vbscript)\\?:(?=.)"
     r"|(?<![a-z0-9])data\\?:(?=[a-z]*/|[;,])"
     r"|(?<![a-z0-9])www\\?\.(?=.)"
-    # A bare host with a path: some renderers guess that it is a link.
+    # A bare host with a path: some renderers make it a link.
     r"|(?<![a-z0-9.\-])(?:[a-z0-9\-]{1,63}\.){1,6}"
     r"(?:com|net|org|edu|gov|info|biz|app|dev|xyz|top|site|online|shop|link|click|cn|io|co|uk|ru)"
     r"(?=(?::\d+)?[/?#]))"
@@ -58,28 +58,28 @@ _URL = re.compile(
 )
 _TRAILING = ".,;:!?)}'*_~|\\"
 _BREAKS = re.compile(
-    r"(?P<kept></?(?:b|br|code|em|i|kbd|strong|sub|sup|u)/?>|&(?:amp|lt|gt|quot|nbsp|apos|#39);)"
+    r"(?P<harmless></?(?:b|br|code|em|i|kbd|strong|sub|sup|u)/?>|&(?:amp|lt|gt|quot|nbsp|apos|#39);)"
     r"|(?P<bracket>\])(?=[(:])|(?P<angle><)(?=[A-Za-z/!?]|[^<>@]*@)|(?P<entity>&)(?=#?\w{1,32};)",
     re.IGNORECASE,
 )
 
 
-def without_links(text: str, used: Sequence[Hit] = ()) -> str:
-    """Return a text in which nothing is a link, an image or HTML; a URL that `used` has stays.
+def remove_links(text: str, used: Sequence[Hit] = ()) -> str:
+    """Return a text without links, images and HTML; a URL that `used` contains stays.
 
-    >>> without_links("So it is [1]. See [the page](https://example.com/?q=x) ![](//example.com/a)")
+    >>> remove_links("So it is [1]. See [the page](https://example.com/?q=x) ![](//example.com/a)")
     'So it is [1]. See the page '
     """
     steps = (_Unwrapping(), _Breaking(used))
-    return _rest(steps, text)
+    return _finish(steps, text)
 
 
-def sanitised(
+def sanitise_pieces(
     pieces: Iterable[str | Reasoning | Draft], used: Sequence[Hit] = ()
 ) -> Iterator[str | Reasoning | Draft]:
-    """Pass a generator's text on through a `Cleaning`; its draft has the text that was passed on.
+    """Pass a generator's text through a `Cleaning`; the draft gets the text that was passed.
 
-    >>> list(sanitised(["See [the", " page](https://exam", "ple.com/?q=x) ", "and go"]))
+    >>> list(sanitise_pieces(["See [the", " page](https://exam", "ple.com/?q=x) ", "and go"]))
     ['See the ', 'page and ', 'go']
     """
     cleaning = Cleaning(used)
@@ -96,29 +96,29 @@ def sanitised(
         elif passed := cleaning.take(piece):
             text.append(passed)
             yield passed
-    if rest := cleaning.end():
-        yield rest
+    if tail := cleaning.end():
+        yield tail
 
 
 class Cleaning:
-    """Let an answer through without links, images, HTML, and markers that name no passage.
+    """Pass an answer without links, images, HTML, and markers that name no passage.
 
     The pieces joined are the same however the text was cut. Offsets into documents are untouched.
     """
 
     def __init__(self, used: Sequence[Hit]) -> None:
-        # What the others leave together could be a link once more: the breaking comes last.
-        self._steps = (_Unwrapping(), Sieve(len(used)), _Breaking(used))
+        # The output of the first two steps could form a link again: the breaking comes last.
+        self._steps = (_Unwrapping(), MarkerFilter(len(used)), _Breaking(used))
 
     def take(self, piece: str) -> str:
-        """Return what can be passed on of all that was taken."""
+        """Return all text so far that can be passed on."""
         for step in self._steps:
             piece = step.take(piece)
         return piece
 
     def end(self) -> str:
-        """Return what was held back, as nothing follows."""
-        return _rest(self._steps, "")
+        """Return the text that was held back, as nothing follows."""
+        return _finish(self._steps, "")
 
 
 class _Step(Protocol):
@@ -127,14 +127,14 @@ class _Step(Protocol):
     def end(self) -> str: ...
 
 
-def _rest(steps: Iterable[_Step], text: str) -> str:
+def _finish(steps: Iterable[_Step], text: str) -> str:
     for step in steps:
         text = step.take(text) + step.end()
     return text
 
 
 class _Unwrapping:
-    """Put links, images, definitions, autolinks and HTML's tags to the text that they show."""
+    """Replace links, images, definitions, autolinks and HTML tags by their visible text."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -151,11 +151,11 @@ class _Unwrapping:
         while opener := _OPENER.search(text, position):
             passed.append(text[position : opener.start()])
             position = opener.start()
-            read = _READ[opener[0]](text, position, final)
-            if read is None:
+            outcome = _READERS[opener[0]](text, position, final)
+            if outcome is None:
                 break
-            shown, position = read
-            passed.append(shown)
+            visible, position = outcome
+            passed.append(visible)
         else:
             passed.append(text[position:])
             position = len(text)
@@ -163,62 +163,62 @@ class _Unwrapping:
         return "".join(passed)
 
 
-# Each reads at an opener: what is shown in its place and where to go on, None to see more first.
-_Read = tuple[str, int] | None
+# A reader returns the visible text at an opener and where to go on, or None to wait for more.
+_Outcome = tuple[str, int] | None
 
 
-def _image(text: str, at: int, final: bool) -> _Read:
+def _image(text: str, at: int, final: bool) -> _Outcome:
     if at + 1 == len(text):
         return ("!", at + 1) if final else None
     if text[at + 1] != "[":
         return "!", at + 1
-    read = _link(text, at + 1, final)
-    if read is None:
+    outcome = _link(text, at + 1, final)
+    if outcome is None:
         return None
-    shown, end = read
+    visible, end = outcome
     brackets = _BRACKETS.match(text, at + 1)
     if brackets is None or MARKER.fullmatch(brackets[0]):
-        return ("!" if shown.startswith("[") else "") + shown, end
+        return ("!" if visible.startswith("[") else "") + visible, end
     return brackets[1], max(end, brackets.end())
 
 
-def _link(text: str, at: int, final: bool) -> _Read:
+def _link(text: str, at: int, final: bool) -> _Outcome:
     brackets = _BRACKETS.match(text, at)
     if brackets is None:
         return None if not final and _BRACKETS_OPEN.match(text, at) else ("[", at + 1)
-    whole = brackets[0]
-    bare = whole if MARKER.fullmatch(whole) else brackets[1]
+    bracketed = brackets[0]
+    bare = bracketed if MARKER.fullmatch(bracketed) else brackets[1]
     end = brackets.end()
     if end == len(text):
-        return (whole, end) if final else None
+        return (bracketed, end) if final else None
     if text[end] == "(":
-        return _target(text, end, final, bare, whole)
+        return _target(text, end, final, bare, bracketed)
     if text[end] == ":":
         defined = _DEFINITION.match(text + "\n" if final else text, end)
         if defined is None:
             undecided = not final and _DEFINITION_OPEN.match(text, end)
-            return None if undecided else (whole, end)
+            return None if undecided else (bracketed, end)
         if not _PLAIN_TARGET.fullmatch(defined[1]) and _is_address(defined[1]):
-            return ("" if bare != whole else whole), defined.end(1)
-    return whole, end
+            return ("" if bare != bracketed else bracketed), defined.end(1)
+    return bracketed, end
 
 
-def _target(text: str, at: int, final: bool, bare: str, whole: str) -> _Read:
+def _target(text: str, at: int, final: bool, bare: str, bracketed: str) -> _Outcome:
     """Read the bracketed target behind a link's text."""
     target = _TARGET.match(text, at)
     if target is None:
-        return None if not final and _TARGET_OPEN.match(text, at) else (whole, at)
-    return (whole, at) if _PLAIN_TARGET.fullmatch(target[1]) else (bare, target.end())
+        return None if not final and _TARGET_OPEN.match(text, at) else (bracketed, at)
+    return (bracketed, at) if _PLAIN_TARGET.fullmatch(target[1]) else (bare, target.end())
 
 
-def _closing(text: str, at: int, final: bool) -> _Read:
-    """Read a bracket whose opening one is not seen, as around an image that is a link."""
+def _closing(text: str, at: int, final: bool) -> _Outcome:
+    """Read a closing bracket without an opening one, as around an image that is a link."""
     if at + 1 == len(text):
         return ("]", at + 1) if final else None
     return _target(text, at + 1, final, "]", "]") if text[at + 1] == "(" else ("]", at + 1)
 
 
-def _tag(text: str, at: int, final: bool) -> _Read:
+def _tag(text: str, at: int, final: bool) -> _Outcome:
     tag = _TAG.match(text, at)
     if tag is None:
         return None if not final and _TAG_OPEN.match(text, at) else ("<", at + 1)
@@ -233,17 +233,17 @@ def _is_address(target: str) -> bool:
     return target.startswith(("/", "<", "\\", "#", "&")) or bool(_URL.search(_folded(target)))
 
 
-_READ = {"!": _image, "[": _link, "]": _closing, "<": _tag}
+_READERS = {"!": _image, "[": _link, "]": _closing, "<": _tag}
 
 
 class _Breaking:
     """Break with a space what could become a link or a tag, and remove URLs that no passage has.
 
-    Nothing of that has a blank in it: it is enough to hold back the last word.
+    None of these contains a blank: it is enough to hold back the last word.
     """
 
     def __init__(self, used: Sequence[Hit]) -> None:
-        self._known = {url for hit in used for url in _urls(f"{hit.uri} {hit.title} {hit.text}")}
+        self._allowed = {url for hit in used for url in _urls(f"{hit.uri} {hit.title} {hit.text}")}
         self._held: list[str] = []
 
     def take(self, piece: str) -> str:
@@ -251,39 +251,39 @@ class _Breaking:
         if cut == 0:
             self._held.append(piece)
             return ""
-        whole = "".join((*self._held, piece[:cut]))
+        text = "".join((*self._held, piece[:cut]))
         self._held = [piece[cut:]]
-        return _RUN.sub(self._word, whole)
+        return _RUN.sub(self._word, text)
 
     def end(self) -> str:
-        whole, self._held = "".join(self._held), []
-        return _RUN.sub(self._word, whole)
+        text, self._held = "".join(self._held), []
+        return _RUN.sub(self._word, text)
 
-    def _word(self, found: re.Match[str]) -> str:
-        word, after = found[0], found.string[found.end() : found.end() + 1]
+    def _word(self, match: re.Match[str]) -> str:
+        word, following = match[0], match.string[match.end() : match.end() + 1]
         broken: list[str] = []
         position = 0
         for url in _URL.finditer(_folded(word)):
-            broken.append(_BREAKS.sub(_broken, word[position : url.start()]))
-            broken.append(self._url(word, url, after))
+            broken.append(_BREAKS.sub(_break, word[position : url.start()]))
+            broken.append(self._url(word, url, following))
             position = url.end()
-        broken.append(_BREAKS.sub(_broken, word[position:]))
-        return _BREAKS.sub(_broken, "".join(broken))
+        broken.append(_BREAKS.sub(_break, word[position:]))
+        return _BREAKS.sub(_break, "".join(broken))
 
-    def _url(self, word: str, url: re.Match[str], after: str) -> str:
-        said = word[url.start() : url.end()]
-        bare = said.rstrip(_TRAILING)
-        if bare not in self._known:
-            return REMOVED + said[len(bare) :]
-        # A renderer would take what follows without a blank for a part of it.
-        follows = word[url.end() : url.end() + 1] or after.strip()
-        return said + (" " if follows else "")
+    def _url(self, word: str, url: re.Match[str], following: str) -> str:
+        written = word[url.start() : url.end()]
+        bare = written.rstrip(_TRAILING)
+        if bare not in self._allowed:
+            return REMOVED + written[len(bare) :]
+        # A renderer would take text that follows without a blank for a part of the URL.
+        follows = word[url.end() : url.end() + 1] or following.strip()
+        return written + (" " if follows else "")
 
 
-def _broken(found: re.Match[str]) -> str:
-    if found["kept"]:
-        return found[0]
-    return "＆" if found["entity"] else f"{found[0]} "
+def _break(match: re.Match[str]) -> str:
+    if match["harmless"]:
+        return match[0]
+    return "＆" if match["entity"] else f"{match[0]} "
 
 
 def _urls(text: str) -> list[str]:

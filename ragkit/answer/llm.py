@@ -1,7 +1,7 @@
 """Answers written by a language model: prompt, model, citations.
 
-It reads citations and refusals out of what comes, and keeps the model's reasoning apart. It does
-not judge the answer: that is for `ragkit.answer.verify`.
+It reads citations and refusals from the output, and separates the model's reasoning. Whether the
+answer is true is for `ragkit.answer.verify`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ragkit.answer import refusal
 from ragkit.answer.citations import cite
 from ragkit.answer.links import Cleaning
-from ragkit.answer.markers import markers
-from ragkit.answer.numbers import numbers
+from ragkit.answer.markers import find_markers
+from ragkit.answer.numbers import find_numbers
 from ragkit.answer.packing import RecentOrders
 from ragkit.answer.prompt import (
     REFUSAL,
@@ -43,9 +43,9 @@ _SOFT = re.compile(r"[\s\"'“”「」*.。!！]+")
 class ChatGenerator:
     """Write answers with a language model; `decoding` says how it chooses its tokens.
 
-    An answer bound to a JSON schema or a regex is data: it is neither cited nor taken for a
+    An answer that a JSON schema or a regex binds is data: it is neither cited nor read as a
     refusal. Passages take at most `budget_tokens` of a prompt; None: what the model's context
-    allows, less `on_cpu`, where reading a prompt is slow.
+    allows, and less `on_cpu`, where reading a prompt is slow.
     """
 
     def __init__(
@@ -66,32 +66,34 @@ class ChatGenerator:
         self._instructions = ""
 
     def adapted(self, *, decoding: Decoding | None, instructions: str) -> ChatGenerator:
-        """Return it with other decoding, None for its own, and instructions after the prompt's.
+        """Return the generator with other decoding, None for its own, and additional instructions.
 
-        It goes on to share the order of recent prompts.
+        Both share the order of recent prompts.
         """
-        other = copy(self)
-        other._decoding = decoding or self._decoding
-        other._instructions = instructions.strip()
-        return other
+        generator = copy(self)
+        generator._decoding = decoding or self._decoding
+        generator._instructions = instructions.strip()
+        return generator
 
     @property
     def writes_data(self) -> bool:
-        """Tell whether the output is bound to a schema or a regex: nothing of it may be changed."""
+        """Whether the output is bound to a schema or a regex, so that nothing may change it."""
         return self._decoding.json_schema is not None or self._decoding.regex is not None
 
     def generate(
         self, question: str, passages: Sequence[Hit], *, history: Sequence[Turn] = ()
     ) -> Iterator[str | Reasoning | Draft]:
-        """Yield the answer as it is written, then its Draft; see `ragkit.contracts.Generator`."""
+        """Yield the answer as the model writes it, then its Draft; see
+        `ragkit.contracts.Generator`.
+        """
         prompt = self._prompt(question, passages, history)
-        if prompt is None or not prompt.used:  # nothing to answer from: no need to ask
+        if prompt is None or not prompt.used:  # no passages: the model need not be asked
             text = refusal.statement(question)
             yield text
             yield Draft(text, refused=True, reason=refusal.nothing_found(question))
             return
-        said: list[str] = []
-        thought: list[str] = []
+        written: list[str] = []
+        thoughts: list[str] = []
         finish: Finish | None = None
         cleaning = None if self.writes_data else Cleaning(prompt.used)
         stream = self._model.stream(prompt.messages, self._decoding)
@@ -102,19 +104,19 @@ class ChatGenerator:
                     if isinstance(piece, Finish):
                         finish = piece
                     elif isinstance(piece, Reasoning):
-                        thought.append(piece.text)
+                        thoughts.append(piece.text)
                         yield piece
                     elif text := cleaning.take(piece) if cleaning else piece:
-                        said.append(text)
+                        written.append(text)
                         yield text
             except IncompleteAnswerError as error:
                 broken = error
-        if rest := cleaning.end() if cleaning else "":  # held back until what follows was known
-            said.append(rest)
-            yield rest
+        if tail := cleaning.end() if cleaning else "":  # held back until the next piece
+            written.append(tail)
+            yield tail
         if broken is not None:
-            raise IncompleteAnswerError(str(broken), "".join(said)) from broken
-        yield self._draft("".join(said), "".join(thought), finish, prompt)
+            raise IncompleteAnswerError(str(broken), "".join(written)) from broken
+        yield self._draft("".join(written), "".join(thoughts), finish, prompt)
 
     def _prompt(
         self, question: str, passages: Sequence[Hit], history: Sequence[Turn]
@@ -134,17 +136,17 @@ class ChatGenerator:
             templates=self._templates,
             order=self._order,
         )
-        return prompt if not self._instructions else _instructed(prompt, self._instructions)
+        return prompt if not self._instructions else _with_instructions(prompt, self._instructions)
 
     def costs(self, passages: Sequence[Hit]) -> tuple[int, Sequence[int]]:
-        """Return how many tokens passages may take of a prompt, and how many each takes."""
+        """Return the tokens that passages may take of a prompt, and the tokens of each."""
         context, answer = self._context(), self._decoding.max_tokens
         budget = self._budget_tokens or default_budget(context, answer, gpu=not self._on_cpu)
         blocks = [source_block(n, hit) for n, hit in enumerate(passages, 1)]
         return budget, self._model.count_tokens(blocks) if blocks else []
 
     def _context(self) -> int:
-        """Count the context's tokens, without those of the instructions."""
+        """Count the context's tokens, less those of the instructions."""
         context = self._model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
         if self._instructions:
             context -= self._model.count_tokens([self._instructions])[0]
@@ -155,7 +157,7 @@ class ChatGenerator:
             raise IncompleteAnswerError("the answer is incomplete: it was cancelled", text)
         cut = finish.reason == "length"
         if not text.strip():
-            raise ModelServerError(self._nothing_said(cut=cut))
+            raise ModelServerError(self._empty_answer(cut=cut))
         reason = CUT_SHORT.format(max_tokens=self._decoding.max_tokens) if cut else ""
         refused = "" if self.writes_data else refusal_in(text)
         return Draft(
@@ -169,21 +171,21 @@ class ChatGenerator:
             prompt=prompt.version,
         )
 
-    def _nothing_said(self, *, cut: bool) -> str:
-        who = f"model {self._model.name!r}"
+    def _empty_answer(self, *, cut: bool) -> str:
+        model = f"model {self._model.name!r}"
         if cut:
             return (
-                f"{who} used up its {self._decoding.max_tokens} tokens before answering: allow it"
+                f"{model} used up its {self._decoding.max_tokens} tokens before answering: allow it"
                 " more (RAGKIT_LLM_MAX_TOKENS), or turn its thinking off"
             )
-        return f"{who} answered nothing: check its chat template"
+        return f"{model} answered nothing: check its chat template"
 
 
-def _instructed(prompt: Prompt, instructions: str) -> Prompt:
-    """Put somebody's own instructions after the prompt's."""
-    system, *rest = prompt.messages
-    more = replace(system, content=f"{system.content}\n\n{neutralise(instructions)}")
-    return replace(prompt, messages=(more, *rest))
+def _with_instructions(prompt: Prompt, instructions: str) -> Prompt:
+    """Put a caller's instructions after the prompt's."""
+    system, *messages = prompt.messages
+    extended = replace(system, content=f"{system.content}\n\n{neutralise(instructions)}")
+    return replace(prompt, messages=(extended, *messages))
 
 
 def refusal_in(text: str) -> str:
@@ -191,7 +193,7 @@ def refusal_in(text: str) -> str:
 
     The sentence may be written in traditional characters.
 
-    An answer that goes on to cite or to give numbers is one, and must stand up to checking.
+    An answer that goes on to cite or to give numbers counts as one, and is checked.
 
     >>> refusal_in('"The sources do not answer this question."')
     'The sources do not answer this question.'
@@ -199,5 +201,5 @@ def refusal_in(text: str) -> str:
     plain = comparable(_SOFT.sub(" ", text).strip())
     for sentence in REFUSAL.values():
         if plain.startswith(comparable(_SOFT.sub(" ", sentence).strip())):
-            return "" if markers(text) or numbers(text) else sentence
+            return "" if find_markers(text) or find_numbers(text) else sentence
     return ""

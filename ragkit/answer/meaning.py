@@ -1,7 +1,7 @@
-"""What an embedding model says of a question beside sentences, where its cosines are known.
+"""Cosines of a question and sentences, by embedding models whose cosines are known.
 
 Cosines of two models mean different things: unrelated texts have 0.05 in one and 0.75 in another.
-So only models that signals were fitted with are asked.
+So only models that signals were fitted with are used.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ragkit.contracts import Embedder
     from ragkit.types import EmbeddingSpace
 
-READ: Final = 0.5  # of a question; of one that is read by half, a cosine says little; by judgement
+READ: Final = 0.5  # share of a text; a cosine of a text read by half says little; by judgement
 
 
 def known_model(space: EmbeddingSpace) -> str:
-    """Name the model whose cosines constants were fitted with, "" for any other.
+    """Name the model whose cosines the constants were fitted with, "" for any other.
 
-    The bilingual one is known as it comes in its package: as published, without the projection of
-    `ragkit.embed.neutral`, its cosines are others.
+    The bilingual model counts as packaged: as published, without the projection of
+    `ragkit.embed.neutral`, its cosines differ.
     """
     if (space.model, space.revision) == (bundled.NAME, bundled.revision()):
         return bundled.NAME
@@ -38,7 +38,7 @@ class Meaning:
         self._embedder = embedder
 
     def model(self) -> str:
-        """Name the model, "" for one whose cosines are not known or that cannot be had."""
+        """Name the model, "" for one whose cosines are unknown or that cannot be loaded."""
         from ragkit.embedders import latest
 
         try:
@@ -66,12 +66,12 @@ class Meaning:
         model = latest(self._embedder)
         if model.reads(question) < READ:
             return []
-        vectors = model.embed_passages([cut(model, text) for text in texts])
+        vectors = model.embed_passages([cut_to_model(model, text) for text in texts])
         cosines: list[float] = (vectors @ model.embed_query(question)).tolist()
         return cosines
 
 
-def cut(model: Embedder, text: str) -> str:
-    """Cut a text to what a model reads."""
+def cut_to_model(model: Embedder, text: str) -> str:
+    """Cut a text to the model's maximum length."""
     spans = model.token_spans(text)
     return text if len(spans) <= model.max_tokens else text[: spans[model.max_tokens].start]

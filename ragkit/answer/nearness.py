@@ -1,6 +1,6 @@
-"""Claims beside their sources: their signals, with cosines where the embedding model gives them.
+"""The signals of claims and their sources, with cosines where the embedding model gives them.
 
-Everything that an answer needs is embedded in one batch. It knows nothing of verdicts.
+All sentences of an answer are embedded in one batch.
 """
 
 from __future__ import annotations
@@ -9,50 +9,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.answer.meaning import READ, cut, known_model
-from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, Weights, candidates, signals
+from ragkit.answer.meaning import READ, cut_to_model, known_model
+from ragkit.answer.prose import (
+    BY_MODEL,
+    BY_WORDS,
+    Signals,
+    Weights,
+    choose_candidates,
+    claim_signals,
+)
 from ragkit.errors import ModelError
 
 if TYPE_CHECKING:
-    from ragkit.answer.stated import Stated
+    from ragkit.answer.stated import PreparedSentence
     from ragkit.answer.support import Evidence
     from ragkit.contracts import Embedder
 
-Pair = tuple[str, Sequence[str]]  # a claim, and the sentences that it is compared with
+Pair = tuple[str, Sequence[str]]  # a claim, and the sources' sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A claim and what it is compared with."""
+    """A claim and its evidence."""
 
-    claim: Stated
+    claim: PreparedSentence
     evidence: Sequence[Evidence]
 
 
-def compare(claims: Sequence[Compared], embedder: Embedder | None) -> list[tuple[Signals, Weights]]:
+def read_signals(
+    claims: Sequence[Compared], embedder: Embedder | None
+) -> list[tuple[Signals, Weights]]:
     """Read the signals of claims, each with the weights to judge it by.
 
-    Those of the embedder where they are known and it reads the claim, else those of words.
+    The weights are the embedder's where they are known and it reads the claim, else those of words.
     """
     fitted = BY_WORDS if embedder is None or not claims else weights_of(embedder)
-    chosen = [candidates(each.claim, each.evidence) for each in claims]
+    chosen = [choose_candidates(pair.claim, pair.evidence) for pair in claims]
     near: list[list[float]] = [[] for _ in claims]
     if embedder is not None and fitted is not BY_WORDS:
         pairs = [
-            (each.claim.text, [sentence.text for sentence in some])
-            for each, some in zip(claims, chosen, strict=True)
+            (pair.claim.text, [sentence.text for sentence in sentences])
+            for pair, sentences in zip(claims, chosen, strict=True)
         ]
         near = cosines(embedder, pairs)
     return [
-        (signals(each.claim, each.evidence, some, values), fitted if values else BY_WORDS)
-        for each, some, values in zip(claims, chosen, near, strict=True)
+        (
+            claim_signals(pair.claim, pair.evidence, sentences, values),
+            fitted if values else BY_WORDS,
+        )
+        for pair, sentences, values in zip(claims, chosen, near, strict=True)
     ]
 
 
 def weights_of(embedder: Embedder) -> Weights:
     """Return the weights that were fitted with a model; BY_WORDS for any other.
 
-    Also for one that cannot be had, as a search by words alone does not need it.
+    Also for a model that cannot be loaded, as a search by words alone does not need it.
     """
     try:
         embedder.load()
@@ -78,7 +90,7 @@ def cosines(embedder: Embedder, pairs: Sequence[Pair]) -> list[list[float]]:
     )
     if not texts:
         return [[] for _ in pairs]
-    vectors = model.embed_passages([cut(model, text) for text in texts])
+    vectors = model.embed_passages([cut_to_model(model, text) for text in texts])
     row_of = {text: row for row, text in enumerate(texts)}
     listed: list[list[float]] = []
     for (claim, sentences), is_read in zip(pairs, read, strict=True):

@@ -1,7 +1,7 @@
-"""Numbers in running text, English and Chinese, in a form in which equal values are equal.
+"""Numbers in running text, English and Chinese, in a canonical form.
 
-1,000, 1000, １０００ and 一千 are the same number; 3 million and 300万 too; 12% and 12 are not. It
-knows nothing of units, dates or what the numbers count.
+1,000, 1000, １０００ and 一千 are the same number; 3 million and 300万 too; 12% and 12 are not.
+Units and dates are not considered.
 """
 
 import re
@@ -18,7 +18,7 @@ _CHINESE_MYRIAD = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _NUMBER = re.compile(
     r"""
     (?P<of_hundred>百分之\s?)?
-    (?: (?P<whole>\d{1,3}(?:[,，]\d{3}){1,12}(?!\d)|\d+) (?:[.．](?P<fraction>\d+))?
+    (?: (?P<integer>\d{1,3}(?:[,，]\d{3}){1,12}(?!\d)|\d+) (?:[.．](?P<fraction>\d+))?
         (?P<scale>\s?(?:thousand|million|billion|trillion)\b
             |\s?(?:百(?!分)|[千万萬亿億]){1,4}(?![克米瓦卡伏赫帕焦字]))?   # 3 千克 are kilograms
       # Two characters at least: 一 and 十 alone are parts of too many words.
@@ -35,7 +35,7 @@ _BARE_PERCENT = re.compile(r"(?<!\d)(?<!\d\s)[%％]")  # as in a table's heading
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as `text[start:end]` says it; `value` is canonical."""
+    """A number at `text[start:end]`; `value` is canonical."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """The numbers that a source contains."""
+    """The numbers of a source."""
 
     values: frozenset[str]
     percentages: frozenset[str]
@@ -56,40 +56,40 @@ class NumberSet:
         values: set[str] = set()
         percentages: set[str] = set()
         for text in texts:
-            found = numbers(text)
-            values.update(number.value for number in found)
+            matches = find_numbers(text)
+            values.update(number.value for number in matches)
             bare = _BARE_PERCENT.search(text) is not None
-            percentages.update(number.value for number in found if bare or number.percent)
+            percentages.update(number.value for number in matches if bare or number.percent)
         return cls(frozenset(values), frozenset(percentages))
 
     def __contains__(self, number: Number) -> bool:
         return number.value in (self.percentages if number.percent else self.values)
 
 
-def numbers(text: str) -> list[Number]:
+def find_numbers(text: str) -> list[Number]:
     """Find the numbers of a text, in order.
 
-    >>> [(n.value, n.percent) for n in numbers("1,000.50 of ３ million, 百分之十二, 12%")]
+    >>> [(n.value, n.percent) for n in find_numbers("1,000.50 of ３ million, 百分之十二, 12%")]
     [('10005e-1', False), ('3e6', False), ('12e0', True), ('12e0', True)]
     """
-    found: list[Number] = []
+    hits: list[Number] = []
     for match in _NUMBER.finditer(text):
         value = _chinese(match["chinese"]) if match["chinese"] else _arabic(match)
         if value:
             percent = match["percent"] is not None or match["of_hundred"] is not None
-            found.append(Number(match.start(), match.end(), value, percent))
-    return found
+            hits.append(Number(match.start(), match.end(), value, percent))
+    return hits
 
 
 def _arabic(match: re.Match[str]) -> str:
     scale = (match["scale"] or "").strip().lower()
     exponent = _EXPONENT.get(scale) or sum(_EXPONENT[character] for character in scale)
     fraction = match["fraction"] or ""
-    return _canonical(match["whole"] + fraction, exponent - len(fraction))
+    return _canonical(match["integer"] + fraction, exponent - len(fraction))
 
 
 def _chinese(run: str) -> str:
-    """Read a Chinese numeral; without units it must be one digit, or be as 二〇二四 is."""
+    """Read a Chinese numeral; without units it must be one digit, or positional as 二〇二四 is."""
     if not set(run) & (_CHINESE_UNIT.keys() | _CHINESE_MYRIAD.keys()):
         positional = (len(run) == 4 and not set(run) & {"两", "兩"}) or set(run) & {"〇", "零"}
         if len(run) > 1 and not positional:

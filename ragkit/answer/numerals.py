@@ -1,13 +1,13 @@
-"""The values of a sentence's numbers, whether they are written in digits or in words.
+"""The values of a sentence's numbers, written in digits or in words.
 
-`ragkit.answer.numbers` reads digits and long Chinese numerals, wherever they stand. Here small
-numbers in words count as well, which is right between sentences that say the same otherwise, and
-too much for a list of what no source contains: "one" and 一 are part of too many words.
+`ragkit.answer.numbers` reads digits and long Chinese numerals, wherever they stand. Small numbers
+in words count here as well: that is right for comparing sentences that otherwise say the same, and
+wrong for a list of what no source contains, as "one" and 一 are part of too many words.
 """
 
 import re
 
-from ragkit.answer.numbers import numbers
+from ragkit.answer.numbers import find_numbers
 
 _ENGLISH: dict[str, int] = dict(
     zip(
@@ -33,19 +33,19 @@ _COUNTED = re.compile(
 )
 
 
-def values(text: str) -> frozenset[str]:
+def number_values(text: str) -> frozenset[str]:
     """Return the values of a text's numbers, in the form of `ragkit.answer.numbers`.
 
-    >>> sorted(values("Twenty-five of 1,000 people, 三个人, 六成"))
+    >>> sorted(number_values("Twenty-five of 1,000 people, 三个人, 六成"))
     ['1e3', '25e0', '3e0', '6e1']
     """
-    written = {number.value for number in numbers(text)}
+    written = {number.value for number in find_numbers(text)}
     worded = [_of_words(match) for match in _WORDS.finditer(text)]
     worded += [
         _DIGITS[match[1]] * (10 if match[2] else 1)  # 六成 is 60%
         for match in _COUNTED.finditer(text)
     ]
-    return frozenset(written.union(numbers(str(value))[0].value for value in worded))
+    return frozenset(written.union(find_numbers(str(value))[0].value for value in worded))
 
 
 def _of_words(match: re.Match[str]) -> int:

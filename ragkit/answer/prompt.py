@@ -1,7 +1,6 @@
-"""From a question and passages to chat messages: rules, turns before, numbered sources, question.
+"""Write chat messages of a question and passages: rules, earlier turns, numbered sources, question.
 
-Documents are untrusted: what they say is data, and nothing in them can close its source or open
-another. This module knows neither the model nor how its answer is read; it sends nothing.
+Documents are untrusted: their text is data, and nothing in it can close its source or open another.
 """
 
 from __future__ import annotations
@@ -12,7 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragkit.answer.markers import without_markers
-from ragkit.answer.packing import Count, Order, beginning, distinct, fitting, in_stable_order
+from ragkit.answer.packing import (
+    Count,
+    Order,
+    choose_fitting,
+    cut_to_fit,
+    drop_repeated,
+    in_stable_order,
+)
 from ragkit.answer.templates import PromptLanguage, Templates
 from ragkit.errors import SettingsError
 from ragkit.text.language import language
@@ -24,20 +30,20 @@ REFUSAL: Final[dict[PromptLanguage, str]] = {
     "zh": "所给资料无法回答这个问题。",
 }
 
-# What a chat template puts around messages: roles and marks, and the system lines of some.
+# A chat template's own tokens around messages: roles and marks, and the system lines of some.
 _AROUND_TOKENS: Final = 64
 _AROUND_EACH_TOKENS: Final = 8
 PACKING: Final = "1"  # goes into a prompt's version: change it when the packing changes
 
-# Marks that could be taken for structure: our own tags, and the control tokens of common chat
-# templates, which a server may encode as the real thing wherever they stand.
+# Marks that could be read as structure: our own tags, and the control tokens of common chat
+# templates, which a server may encode as control tokens wherever they stand.
 _INVISIBLE = (
     "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e007f"
 )
 _TAGS = ("source", "question", "system", "think", "start_of_turn", "end_of_turn")
 _TAG = "|".join(f"[{_INVISIBLE}]*".join(tag) for tag in _TAGS)
-_CONTROL = (  # other control tokens in angle brackets, each known with its closing bracket only
+_CONTROL = (  # other control tokens in angle brackets, each matched with its closing bracket
     r"/?(?:s|bos|eos|sop|eop|pad|unk|mask|tool_call|tool_response|end_of_utterance"
     r"|(?:reserved_|unused|extra_id_)\d+|\w+[|｜])>"
 )
@@ -54,7 +60,7 @@ _ATTRIBUTE = str.maketrans({'"': "'", "<": "‹", ">": "›"})
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Chat messages, and the passages that they show: source n is `used[n - 1]`.
+    """Chat messages, and the passages in them: source n is `used[n - 1]`.
 
     `version` names the templates and the packing that made it.
     """
@@ -79,13 +85,13 @@ def build_prompt(
 ) -> Prompt:
     """Write the messages that ask a question of passages, which stand best first.
 
-    Passages are packed into `budget_tokens` as `count` counts them (`estimate_tokens` unless
-    told), and the whole prompt leaves `max_answer_tokens` of `context_tokens` free. One that does
-    not fit is passed over; where not even the best fits, its beginning is shown. Turns before
-    stand as they stood, with their sources, so that the prompt begins as the last one did, and
-    what they show is not shown again. When that takes twice the budget, or more than there is
-    room for, they lose their sources; then the oldest turns give way. `order` places what was
-    chosen. Raises SettingsError when there is no room for a single sentence.
+    Passages are packed into `budget_tokens` as `count` counts them (`estimate_tokens` by default),
+    and the prompt leaves `max_answer_tokens` of `context_tokens` free. A passage that does not fit
+    is skipped; where not even the best fits, its beginning is used. Earlier turns stay as they
+    were, with their sources, so that the prompt begins as the last one did, and their passages are
+    not repeated. When these take twice the budget, or more than there is room for, they lose their
+    sources; then the oldest turns are dropped. `order` places the chosen passages. Raises
+    SettingsError when there is no room for a single sentence.
     """
     writing = _Writing(
         question,
@@ -95,30 +101,32 @@ def build_prompt(
         (10**9 if context_tokens is None else context_tokens) - max_answer_tokens,
     )
     turns = writing.turns_with_room(history, budget_tokens)
-    shown = [hit for turn in turns for hit in turn.used]
+    previous = [hit for turn in turns for hit in turn.used]
     budget = min(budget_tokens, writing.room([], turns))
-    new = list(order(writing.packed(passages, shown, budget)))
-    # Parts may cost more together than apart: a tokenizer is no sum.
-    while len(new) > 1 and writing.room(new, turns) < 0:
-        new.remove(_worst(new, passages))
-    if new and writing.room(new, turns) < 0:
-        best = beginning(new[0], lambda hit: writing.room([hit], turns) >= 0)
-        new = [best] if best else []
-    if passages and not new and not shown:
+    added = list(order(writing.packed(passages, previous, budget)))
+    # A text may have more tokens than its parts.
+    while len(added) > 1 and writing.room(added, turns) < 0:
+        added.remove(_worst(added, passages))
+    if added and writing.room(added, turns) < 0:
+        best = cut_to_fit(added[0], lambda hit: writing.room([hit], turns) >= 0)
+        added = [best] if best else []
+    if passages and not added and not previous:
         raise SettingsError(
             f"no passage fits into the context budget of {max(budget, 0)} tokens: raise"
             " RAGKIT_LLM_BUDGET_TOKENS or RAGKIT_LLM_CONTEXT_TOKENS, or lower RAGKIT_LLM_MAX_TOKENS"
         )
-    return Prompt(writing.messages(new, turns), (*shown, *new), writing.language, writing.version())
+    return Prompt(
+        writing.messages(added, turns), (*previous, *added), writing.language, writing.version()
+    )
 
 
 def prompt_language(question: str) -> PromptLanguage:
-    """Return the language in which a question's prompt is written: Chinese or, else, English."""
+    """Return the language of a question's prompt: Chinese or, else, English."""
     return "zh" if language(question) == "zh" else "en"
 
 
 def default_budget(context_tokens: int | None, max_answer_tokens: int, *, gpu: bool) -> int:
-    """Return how many tokens of passages a prompt should hold when nobody says.
+    """Return the default number of a prompt's tokens for passages.
 
     Half of what the answer leaves of the context, up to 3000; 1200 without a GPU, where a prompt
     is read at some hundred tokens a second. The limits are arbitrary.
@@ -133,7 +141,7 @@ def default_budget(context_tokens: int | None, max_answer_tokens: int, *, gpu: b
 
 
 class _Writing:
-    """One prompt being written: what it says with some passages and turns, and what that costs."""
+    """A prompt in progress: its messages with some passages and turns, and their cost."""
 
     def __init__(
         self,
@@ -149,21 +157,21 @@ class _Writing:
         self._count = count
         self._limit_tokens = limit_tokens
 
-    def messages(self, new: Sequence[Hit], turns: Sequence[Turn]) -> tuple[Message, ...]:
+    def messages(self, added: Sequence[Hit], turns: Sequence[Turn]) -> tuple[Message, ...]:
         rules = self._templates.render("system", self.language, refusal=REFUSAL[self.language])
         written = [Message("system", rules)]
         number = 0
         for turn in turns:
-            asked = self._asked(turn.question, turn.used, number)
+            question = self._question_message(turn.question, turn.used, number)
             answer = neutralise(turn.answer)  # which may repeat what a source said
-            written += [Message("user", asked), Message("assistant", answer)]
+            written += [Message("user", question), Message("assistant", answer)]
             number += len(turn.used)
-        written.append(Message("user", self._asked(self._question, new, number)))
+        written.append(Message("user", self._question_message(self._question, added, number)))
         return tuple(written)
 
-    def room(self, new: Sequence[Hit], turns: Sequence[Turn]) -> int:
-        """Return the tokens that are left of the context, negative when there are too many."""
-        messages = self.messages(new, turns)
+    def room(self, added: Sequence[Hit], turns: Sequence[Turn]) -> int:
+        """Return the tokens left of the context, negative when there are too many."""
+        messages = self.messages(added, turns)
         around = _AROUND_TOKENS + _AROUND_EACH_TOKENS * len(messages)
         return self._limit_tokens - around - sum(self._count([m.content for m in messages]))
 
@@ -177,26 +185,26 @@ class _Writing:
             turns.pop(0)
         return turns
 
-    def packed(self, passages: Sequence[Hit], shown: Sequence[Hit], budget: int) -> list[Hit]:
-        """Choose what is new and fits, best first."""
-        candidates = distinct(passages, shown)
-        # Numbered as high as can be: which number a source gets is not known before it is placed.
-        last = len(shown) + len(candidates)
+    def packed(self, passages: Sequence[Hit], previous: Sequence[Hit], budget: int) -> list[Hit]:
+        """Choose the passages that fit and are not shown yet, best first."""
+        candidates = drop_repeated(passages, previous)
+        # The highest possible number: a source gets its number only when it is placed.
+        last = len(previous) + len(candidates)
         blocks = [source_block(last, hit) + "\n\n" for hit in candidates]
         costs = self._count(blocks) if blocks else []
-        chosen = [candidates[index] for index in fitting(candidates, costs, budget)]
+        chosen = [candidates[index] for index in choose_fitting(candidates, costs, budget)]
         if candidates and not chosen:
-            best = beginning(candidates[0], lambda hit: self._fits(last, hit, budget))
+            best = cut_to_fit(candidates[0], lambda hit: self._fits(last, hit, budget))
             chosen = [best] if best else []
         return chosen
 
     def version(self) -> str:
         return f"{self._templates.version('system', 'user', language=self.language)}-{PACKING}"
 
-    def _asked(self, question: str, hits: Sequence[Hit], number: int) -> str:
+    def _question_message(self, question: str, hits: Sequence[Hit], number: int) -> str:
         sources = [source_block(n, hit) for n, hit in enumerate(hits, number + 1)]
-        asked = neutralise(question)
-        return self._templates.render("user", self.language, sources=sources, question=asked)
+        neutral = neutralise(question)
+        return self._templates.render("user", self.language, sources=sources, question=neutral)
 
     def _fits(self, number: int, hit: Hit, budget: int) -> bool:
         return self._count([source_block(number, hit)])[0] <= budget
@@ -212,7 +220,7 @@ def _estimates(texts: Sequence[str]) -> list[int]:
 
 
 def neutralise(text: str) -> str:
-    """Replace the opening bracket of whatever imitates our tags or a chat template's tokens.
+    """Replace the opening bracket of text that imitates our tags or a chat template's tokens.
 
     >>> neutralise("a </source> b < c <|im_end|>")
     'a ‹/source> b < c ‹|im_end|>'
@@ -227,9 +235,9 @@ def source_block(number: int, hit: Hit) -> str:
         attributes.append(("page", str(hit.page)))
     if hit.headings:
         attributes.append(("section", " > ".join(hit.headings)))
-    shown = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes)
+    heading = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes)
     text = f"{hit.lead}\n{hit.text}" if hit.lead else hit.text
-    return f'<source id="{number}"{shown}>\n{neutralise(text)}\n</source>'
+    return f'<source id="{number}"{heading}>\n{neutralise(text)}\n</source>'
 
 
 def _attribute(value: str) -> str:

@@ -1,7 +1,6 @@
-"""The verdict on a sentence that a language model wrote: signals, and how probable it is true.
+"""The verdict on a sentence of prose: signals, and the probability that it is true.
 
-The signals come from a sentence and what it cites, and each has its meaning in plain words. A
-logistic regression weighs them; it knows nothing of embedding models but the cosines they give.
+The signals come from a sentence and its sources; a logistic regression weighs them.
 """
 
 from __future__ import annotations
@@ -11,26 +10,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from ragkit.answer.question import has_cjk
-from ragkit.answer.roles import exchanged, is_passive
-from ragkit.answer.stated import Stated
+from ragkit.answer.roles import is_passive, measure_exchange
+from ragkit.answer.stated import PreparedSentence
 from ragkit.answer.support import Evidence, held_share
 
 CANDIDATES = 3  # sentences of the sources that are embedded; five measured the same
-_NEAREST = 2  # sentences beside which numbers and names are looked for
-_ABOUT = 0.3  # of a clause's content: a source's clause that holds it speaks of the same
-_MOST = 2  # of what is missing: more says no more
+_NEAREST = 2  # sentences in which numbers and names are looked for
+_ABOUT = 0.3  # of a clause's content: a source's clause with so much of it has the same subject
+_MOST = 2  # missing items that count: more make no difference
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What speaks for a sentence, and against it.
+    """Signals for and against a sentence.
 
-    `clause`: of the clause that is held worst, the share of its content that one sentence of the
-    sources holds; `cosine`: of the sentence and the nearest one of the sources, None where no model
+    `clause`: of the clause with the least support, the share of its content in one sentence of the
+    sources; `cosine`: of the sentence and the nearest one of the sources, None where no model
     reads it. Counts up to 2: numbers and names that no source has (`numbers_missing`,
     `names_missing`), and those that stand only in sentences about something else
     (`numbers_elsewhere`, `names_elsewhere`). 0 or 1: `denies` what the nearest sentence does not
-    deny, or `affirms` what a clause of it denies. `exchanged`, 0 to 1: two parts of it have changed
+    deny, or `affirms` what a clause of it denies. `exchanged`, 0 to 1: two parts have changed
     places. `chinese`, 0 or 1, as shares and cosines of the two scripts differ.
     """
 
@@ -63,7 +62,7 @@ class Weights:
     chinese: float
 
     def probability(self, signals: Signals) -> float:
-        """Return how probable it is that the sources hold a sentence, 0 to 1."""
+        """Return the probability that the sources support a sentence, 0 to 1."""
         logit = self.bias + math.fsum(
             getattr(self, field.name) * (getattr(signals, field.name) or 0.0)
             for field in fields(Signals)
@@ -71,7 +70,9 @@ class Weights:
         return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
     def passes(self, signals: Signals) -> bool:
-        """Tell whether a sentence is supported: probable, and without a number of its own."""
+        """Tell whether a sentence is supported: probable, and without a number that no source
+        has.
+        """
         return not signals.numbers_missing and self.probability(signals) >= THRESHOLD
 
 
@@ -93,8 +94,8 @@ BY_WORDS = Weights(
     exchanged=-0.4,
     chinese=-0.15,
 )
-# By the name of the embedding model; the cosines of another one mean something else, so that
-# sentences are judged by words where it is used.
+# By the name of the embedding model. Cosines of other models mean something else: with those,
+# sentences are judged by words.
 BY_MODEL = {
     "multilingual-e5-small": Weights(
         bias=-2.6,
@@ -125,31 +126,33 @@ BY_MODEL = {
 }
 
 
-def candidates(claim: Stated, evidence: Sequence[Evidence]) -> list[Stated]:
+def choose_candidates(
+    claim: PreparedSentence, evidence: Sequence[Evidence]
+) -> list[PreparedSentence]:
     """Choose the sources' sentences that hold most of a claim, best first."""
     stated = (sentence for source in evidence for sentence in source.stated)
-    return sorted(stated, key=lambda other: -held_share(claim.text, other.terms))[:CANDIDATES]
+    return sorted(stated, key=lambda sentence: -held_share(claim.text, sentence.terms))[:CANDIDATES]
 
 
-def signals(
-    claim: Stated,
+def claim_signals(
+    claim: PreparedSentence,
     evidence: Sequence[Evidence],
-    chosen: Sequence[Stated],
+    chosen: Sequence[PreparedSentence],
     cosines: Sequence[float] = (),
 ) -> Signals:
     """Read a claim's signals; `chosen` are its candidates, `cosines` theirs or none."""
     order = sorted(range(len(chosen)), key=lambda i: -cosines[i]) if cosines else range(len(chosen))
     nearest = [chosen[i] for i in order][:_NEAREST]
-    known = frozenset[str]().union(*(source.values for source in evidence))
+    of_sources = frozenset[str]().union(*(source.values for source in evidence))
     near = frozenset[str]().union(*(sentence.values for sentence in nearest))
-    present = [name for name in claim.named if any(name in s.names for s in evidence)]
-    absent = len(claim.named) - len(present)
+    present = [name for name in claim.name_words if any(name in s.names for s in evidence)]
+    absent = len(claim.name_words) - len(present)
     elsewhere = [name for name in present if not any(name in s.names for s in nearest)]
     return Signals(
         clause=_worst_clause(claim, evidence),
         cosine=max(cosines, default=None),
-        numbers_missing=min(_MOST, len(claim.values - known)),
-        numbers_elsewhere=min(_MOST, len((claim.values & known) - near)),
+        numbers_missing=min(_MOST, len(claim.values - of_sources)),
+        numbers_elsewhere=min(_MOST, len((claim.values & of_sources) - near)),
         names_missing=min(_MOST, absent),
         names_elsewhere=min(_MOST, len(elsewhere)),
         denies=bool(nearest) and claim.denials > 0 and not nearest[0].denials,
@@ -159,7 +162,7 @@ def signals(
     )
 
 
-def _worst_clause(claim: Stated, evidence: Sequence[Evidence]) -> float:
+def _worst_clause(claim: PreparedSentence, evidence: Sequence[Evidence]) -> float:
     stated = [sentence for source in evidence for sentence in source.stated]
     clauses = [clause for clause in claim.clauses if not clause.is_short] or [claim]
     return min(
@@ -168,18 +171,21 @@ def _worst_clause(claim: Stated, evidence: Sequence[Evidence]) -> float:
     )
 
 
-def _affirms(claim: Stated, nearest: Sequence[Stated]) -> bool:
-    """Tell whether a clause without a denial speaks of what the sources' clause denies."""
-    theirs = [clause for sentence in nearest for clause in sentence.clauses]
+def _affirms(claim: PreparedSentence, nearest: Sequence[PreparedSentence]) -> bool:
+    """Tell whether a clause without a denial has the same subject as a source's denying clause."""
+    source_clauses = [clause for sentence in nearest for clause in sentence.clauses]
     for clause in claim.clauses:
-        shares = [(held_share(clause.text, other.terms), other.denials) for other in theirs]
+        shares = [
+            (held_share(clause.text, source_clause.terms), source_clause.denials)
+            for source_clause in source_clauses
+        ]
         share, denied = max(shares, default=(0.0, 0))
         if share >= _ABOUT and denied and not clause.denials:
             return True
     return False
 
 
-def _exchanged(claim: Stated, source: Stated) -> float:
+def _exchanged(claim: PreparedSentence, source: PreparedSentence) -> float:
     if is_passive(claim.text) != is_passive(source.text):
         return 0.0
-    return exchanged(claim.units, source.units)
+    return measure_exchange(claim.units, source.units)

@@ -1,17 +1,14 @@
-"""Reading a question: its phrases, the words its answer should stand next to, its language.
-
-It knows nothing of passages; how much a term weighs is decided where they are.
-"""
+"""Read a question: its phrases, its content terms, its focus, its language."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ragkit.answer.expected import INTERROGATIVE, Kind, expected
+from ragkit.answer.expected import INTERROGATIVE, Kind, expected_kinds
 from ragkit.text.analyse import CJK, analyse, comparable
 from ragkit.text.variants import fold_variants
 
-Language = Literal["en", "zh", "zh-Hant"]  # of what stands around an answer
+Language = Literal["en", "zh", "zh-Hant"]  # of the words around an answer
 
 _CJK = re.compile(f"[{CJK}]")
 FUNCTION_WORDS = (
@@ -20,7 +17,7 @@ FUNCTION_WORDS = (
     r"|he|she|it|we|they|me|my|your|his|her|its|our|their|them|this|that|these|those|there|many|much"
     r"|some|any|please|tell|s|t)\b"
 )
-# What people say around a question, and verbs that say nothing of what is asked for.
+# Polite phrases, and verbs without content.
 _POLITE_WORDS = (
     r"\b(?:hi|hello|hey|dear|thanks|thank|cheers|sorry|excuse|kindly|know|say|want|wanna|wondering"
     r"|wonder|need|like|get|got|going|gonna|supposed|just|really|actually|mean|if|so|ok|okay|per|until|happens?|happened|things?|stuff|back|comes?|lets?|ones?"
@@ -38,7 +35,7 @@ _BREAK = re.compile(
     rf"{_CJK_POLITE}|{INTERROGATIVE.pattern}|{FUNCTION_WORDS}|{_POLITE_WORDS}|[的是在有由被]|[^\w\s]",
     re.I,
 )
-# Characters that say nothing of what is asked for, in both scripts.
+# Characters of grammar, in both scripts.
 _FUNCTION_CHARACTERS = frozenset(
     "的是了和与與及等于於有由被为為从從到对對中以所而其也都就这這那個个共一位吗嗎呢啊吧呀么麼着著过過把给給"
     "让讓请請问問想我你您他她它们們要会會能可得该該应應还還又再很太最更才只没沒不别別什哪谁誰多少几幾"
@@ -48,8 +45,8 @@ _RUN = re.compile(f"[{CJK}]+")
 _YES_OR_NO = frozenset({"吗", "嗎", "是否", "呢"})
 FOCUS_CHARS, FOCUS_WORDS = 4, 2  # two words either way; 3/2 and 6/3 measured the same
 CHINESE_SHARE = 0.15  # of a text's characters, from which it is Chinese; by judgement
-MAX_QUESTION_CHARS = 2000  # arbitrary; what follows in a longer one is not read
-# Frequent characters that only the traditional script has.
+MAX_QUESTION_CHARS = 2000  # arbitrary; the remainder of a longer one is ignored
+# Frequent characters of the traditional script alone.
 _TRADITIONAL = re.compile(
     "[這個們來時國會對說與為麼誰幾裡裏學現發後過種還點開關長問間東車書電話號處歲體戰黨應將從業員產"
     "機實際場經選舉總聯設計義語難戲劇樂團獎畫無親愛買賣讀寫聽見飛魚鳥龍門馬風雲陽縣區臺灣萬億歷屬於"
@@ -61,9 +58,9 @@ _TRADITIONAL = re.compile(
 class Question:
     """A question's parts: `phrases` of terms, `focus` terms next to the interrogative, `kinds`.
 
-    Terms are the analyser's and, beside CJK pairs, their single characters. `content` holds the
-    analyser's own terms alone. `runs` are its stretches of CJK characters that say what is asked
-    for, folded as the analyser folds them; `text` is as it was asked.
+    Terms are the analyser's and, in addition to CJK pairs, their single characters. `content` holds
+    the analyser's own terms alone. `runs` are the stretches of CJK characters with content, folded
+    as the analyser folds them; `text` is the original.
     """
 
     text: str
@@ -80,20 +77,20 @@ class Question:
 
     @property
     def yes_or_no(self) -> bool:
-        """Whether it asks for no more than yes or no, or for nothing in particular."""
-        asked = INTERROGATIVE.search(self.text)
-        return asked is None or asked.group() in _YES_OR_NO
+        """Whether the question asks only for yes or no, or for nothing in particular."""
+        interrogative = INTERROGATIVE.search(self.text)
+        return interrogative is None or interrogative.group() in _YES_OR_NO
 
     @property
     def units(self) -> frozenset[str]:
-        """The content words, and the single CJK characters that are more than grammar."""
-        return self.words.union(c for c in "".join(self.runs) if not says_nothing(c))
+        """The content words, and the single CJK characters that are no grammar."""
+        return self.words.union(c for c in "".join(self.runs) if not is_function_character(c))
 
 
-def read(text: str) -> Question:
-    """Take a question apart.
+def read_question(text: str) -> Question:
+    """Split a question into its parts.
 
-    >>> sorted(read("Who wrote the Tale of Genji?").content)
+    >>> sorted(read_question("Who wrote the Tale of Genji?").content)
     ['genji', 'tale', 'wrote']
     """
     text = text[:MAX_QUESTION_CHARS]
@@ -101,16 +98,16 @@ def read(text: str) -> Question:
     parts = [part for part in _BREAK.split(folded) if part and analyse(part)]
     return Question(
         text=text,
-        phrases=tuple(terms(part) for part in parts),
+        phrases=tuple(distinct_terms(part) for part in parts),
         content=frozenset(term for part in parts for term in analyse(part)),
         focus=_focus(folded),
-        kinds=expected(text),
+        kinds=expected_kinds(text),
         runs=tuple(run for part in parts for run in _content_runs(part)),
     )
 
 
-def says_nothing(character: str) -> bool:
-    """Tell whether a CJK character is one of grammar alone."""
+def is_function_character(character: str) -> bool:
+    """Tell whether a CJK character has only a grammatical function."""
     return character in _FUNCTION_CHARACTERS
 
 
@@ -118,10 +115,10 @@ def _content_runs(part: str) -> list[str]:
     return _RUN.findall(comparable(part))
 
 
-def terms(text: str) -> frozenset[str]:
+def distinct_terms(text: str) -> frozenset[str]:
     """List a text's distinct terms: the analyser's, and every single CJK character.
 
-    >>> sorted(terms("Go 银行"))
+    >>> sorted(distinct_terms("Go 银行"))
     ['go', '行', '银', '银行']
     """
     return frozenset(analyse(text)) | frozenset(_CJK.findall(fold_variants(text)))
@@ -143,7 +140,7 @@ def is_traditional(text: str) -> bool:
 
 
 def question_language(text: str) -> Language:
-    """Return the language in which a question is answered; English for any but Chinese.
+    """Return the language in which a question is answered: English unless it is Chinese.
 
     >>> [question_language(text) for text in ("Who?", "谁写的？", "誰寫的？")]
     ['en', 'zh', 'zh-Hant']
@@ -154,12 +151,15 @@ def question_language(text: str) -> Language:
 
 
 def _focus(text: str) -> frozenset[str]:
-    """The terms beside the interrogative: in English after it, in Chinese on both sides."""
-    asked = INTERROGATIVE.search(text)
-    if asked is None:
+    """Return the terms next to the interrogative: in English after it, in Chinese on both sides."""
+    interrogative = INTERROGATIVE.search(text)
+    if interrogative is None:
         return frozenset()
     if has_cjk(text):
-        sides = text[: asked.start()][-FOCUS_CHARS:], text[asked.end() :][:FOCUS_CHARS]
-        return frozenset().union(*(terms(_BREAK.sub(" ", side)) for side in sides))
-    after = _BREAK.sub(" ", text[asked.end() :]).split()
-    return terms(" ".join(after[:FOCUS_WORDS]))
+        sides = (
+            text[: interrogative.start()][-FOCUS_CHARS:],
+            text[interrogative.end() :][:FOCUS_CHARS],
+        )
+        return frozenset().union(*(distinct_terms(_BREAK.sub(" ", side)) for side in sides))
+    following = _BREAK.sub(" ", text[interrogative.end() :]).split()
+    return distinct_terms(" ".join(following[:FOCUS_WORDS]))

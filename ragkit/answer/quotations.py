@@ -1,7 +1,8 @@
-"""Quotations in an answer, and finding them in a source whatever the typography.
+"""Quotations in an answer, and their location in a source whatever the typography.
 
-Compared are folded texts: compatibility forms, variants of Chinese characters, case, white space,
-quotation marks, dashes, emphasis and thousands separators do not count, every other character does.
+Texts are compared in folded form: compatibility forms, variants of Chinese characters, case, white
+space, quotation marks, dashes, emphasis and thousands separators do not count, all other characters
+do.
 """
 
 import re
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from ragkit.text.analyse import CJK, comparable
 from ragkit.types import Span
 
-# 《》 hold titles. A straight mark after a letter or digit is an inch or closes something.
+# 《》 hold titles. A straight mark after a letter or digit is an inch or a closing mark.
 _QUOTATION = re.compile(
     r"“([^“”]{1,2000})”|「([^「」]{1,2000})」|『([^『』]{1,2000})』"
     r'|(?<![A-Za-z0-9])["＂](?=\S)([^"＂\n]{1,2000})(?<=\S)["＂](?![A-Za-z0-9])'
@@ -31,32 +32,32 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text in comparable form; character i of it stands for `spans[i]` of the original."""
+    """A text in comparable form; its character i corresponds to `spans[i]` of the original."""
 
     text: str
     spans: tuple[Span, ...]
 
 
-def quotations(text: str) -> list[Span]:
-    """Find what stands in quotation marks and is long enough to be a quotation, marks excluded.
+def find_quotations(text: str) -> list[Span]:
+    """Find the texts in quotation marks that are long enough for a quotation, marks excluded.
 
-    Two words or four Chinese characters are: less is a term or irony.
+    That is two words or four Chinese characters: shorter ones are terms or irony.
 
     >>> text = 'The "remote work policy" is 「每周最多两天」, a "perk".'
-    >>> [text[s.start : s.end] for s in quotations(text)]
+    >>> [text[s.start : s.end] for s in find_quotations(text)]
     ['remote work policy', '每周最多两天']
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for match in _QUOTATION.finditer(text):
         start, end = match.span(match.lastindex or 0)
         inner = text[start:end]
         if len(_WORD.findall(inner)) + len(_CJK.findall(inner)) / 2 >= 2:
-            found.append(Span(start, end))
-    return found
+            spans.append(Span(start, end))
+    return spans
 
 
 def fold(text: str) -> Folded:
-    """Bring a text into comparable form, remembering where each character came from."""
+    """Bring a text into comparable form, with the origin of each character."""
     characters: list[str] = []
     spans: list[Span] = []
     for match in re.finditer(r"\s+|.[\u0300-\u036f]*", text, re.DOTALL):
@@ -69,15 +70,15 @@ def fold(text: str) -> Folded:
         spans.extend([Span(match.start(), match.end())] * len(folded))
     joined = "".join(characters)
     commas = {match.start() for match in _THOUSANDS.finditer(joined)}
-    kept = [i for i in range(len(joined)) if i not in commas]
-    return Folded("".join(joined[i] for i in kept), tuple(spans[i] for i in kept))
+    places = [i for i in range(len(joined)) if i not in commas]
+    return Folded("".join(joined[i] for i in places), tuple(spans[i] for i in places))
 
 
 def locate(quotation: str, source: Folded) -> Span | None:
     """Find a quotation in a source: the span from its first to its last character, or None.
 
-    An ellipsis stands for anything that the source has there. Words and numbers match whole; the
-    punctuation at the edges, often the answer's own, matches or is left out.
+    An ellipsis matches any text of the source. Words and numbers match in full; the punctuation at
+    the edges, often the answer's own, matches or is left out.
     """
     parts = _ELLIPSIS.split(quotation)
     return _locate([part.strip() for part in parts], source) or _locate(
@@ -101,14 +102,14 @@ def _find(part: str, text: str, at: int) -> int:
     start = text.find(part, at)
     while start >= 0:
         end = start + len(part)
-        if not (_joined(text, start) or _joined(text, end)):
+        if not (_splits_word(text, start) or _splits_word(text, end)):
             return start
         start = text.find(part, start + 1)
     return -1
 
 
-def _joined(text: str, at: int) -> bool:
-    """Tell whether a cut at this place would go through a word or a number."""
+def _splits_word(text: str, at: int) -> bool:
+    """Tell whether a cut at this place would split a word or a number."""
     if not 0 < at < len(text):
         return False
     if _WORD.fullmatch(text[at - 1 : at + 1]):

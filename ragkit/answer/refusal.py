@@ -1,4 +1,4 @@
-"""The words of a refusal: what of the question was not found, in the question's own language."""
+"""The words of a refusal, in the question's language, naming the words that no passage has."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _REASONS: Final[Mapping[Language, Mapping[str, str]]] = {
 
 
 def statement(question: str) -> str:
-    """Say that the documents do not answer, in the question's language and script.
+    """Return the sentence that the documents do not answer, in the question's language and script.
 
     >>> statement("誰寫了這本書？")
     '所給資料無法回答這個問題。'
@@ -60,27 +60,27 @@ def statement(question: str) -> str:
 
 
 def nothing_found(question: str) -> str:
-    """Say that the search found nothing."""
+    """Return the reason that the search has no result."""
     return _REASONS[question_language(question)]["nothing found"]
 
 
 def nothing_asked(question: str) -> str:
-    """Say that a question has no word that could be looked for."""
+    """Return the reason that a question has no word to look for."""
     return _REASONS[question_language(question)]["nothing asked"]
 
 
 def by_model(text: str) -> str:
-    """Say that a language model refused, in the language of its words."""
+    """Return the reason that a language model refused, in the language of its words."""
     return _REASONS[question_language(text)]["by model"]
 
 
 def all_below(question: str, least: float) -> str:
-    """Say that no passage reaches a cut-off on the reranker's score."""
+    """Return the reason that no passage reaches a cut-off on the reranker's score."""
     return _REASONS[question_language(question)]["all below"].format(least=f"{least:.3f}")
 
 
 def below(question: str, score: float, cutoff: float) -> str:
-    """Say by how much passages fall short of a fitted cut-off, as the end of a reason.
+    """Return by how much passages miss a fitted cut-off, as the end of a reason.
 
     >>> below("Who?", 0.25, 0.5)
     ' (It scores 0.250, below the cut-off 0.500.)'
@@ -90,7 +90,7 @@ def below(question: str, score: float, cutoff: float) -> str:
 
 
 def too_little(question: Question, passages: Sequence[Hit], weights: Mapping[str, float]) -> str:
-    """Name the words of the question that no passage has; without any, say that none fits.
+    """Return a reason with the words of the question that no passage has, or a general one.
 
     `weights` has the idf of the question's content terms.
     """

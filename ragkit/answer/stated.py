@@ -1,15 +1,12 @@
-"""A sentence as it is compared with others: its terms, numbers, names, clauses and denials.
-
-Everything is made when it is first needed. It knows nothing of what is compared, or how.
-"""
+"""A sentence prepared for comparison: its terms, numbers, names, clauses and denials."""
 
 import re
 from functools import cached_property
 
-from ragkit.answer.denial import denials
-from ragkit.answer.names import NameSet, names
-from ragkit.answer.numerals import values
-from ragkit.answer.question import FUNCTION_WORDS, says_nothing
+from ragkit.answer.denial import count_denials
+from ragkit.answer.names import NameSet, find_names
+from ragkit.answer.numerals import number_values
+from ragkit.answer.question import FUNCTION_WORDS, is_function_character
 from ragkit.text.analyse import CJK, analyse, stem_english, units
 
 _FUNCTION = re.compile(FUNCTION_WORDS, re.IGNORECASE)
@@ -18,11 +15,11 @@ _CLAUSE = re.compile(
     r"|而且|但是?|不[过過]|因[为為]|所以|[并並]且",
 )
 _CONTENT = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
-_LEAST_CLAUSE = 2  # words or characters of content; less is a list's item or a particle
+_LEAST_CLAUSE = 2  # words or characters of content; fewer are a list's item or a particle
 
 
-class Stated:
-    """A sentence, prepared."""
+class PreparedSentence:
+    """A sentence whose features are computed at their first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -34,38 +31,38 @@ class Stated:
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """The words and characters that say something, in order."""
+        """The content words and characters, in order."""
         listed = units(_FUNCTION.sub(" ", self.text), stem_english)
-        return tuple(unit for unit in listed if unit and not says_nothing(unit))
+        return tuple(unit for unit in listed if unit and not is_function_character(unit))
 
     @cached_property
     def values(self) -> frozenset[str]:
-        """The values of the numbers, also of those in words."""
-        return values(self.text)
+        """The values of the numbers, in digits or in words."""
+        return number_values(self.text)
 
     @cached_property
-    def named(self) -> tuple[str, ...]:
+    def name_words(self) -> tuple[str, ...]:
         """The words that are names by their spelling."""
-        return tuple(self.text[span.start : span.end] for span in names(self.text))
+        return tuple(self.text[span.start : span.end] for span in find_names(self.text))
 
     @cached_property
     def names(self) -> NameSet:
-        """All words, by which another sentence's names are looked up."""
+        """All words, for looking up another sentence's names."""
         return NameSet.of([self.text])
 
     @cached_property
     def denials(self) -> int:
-        """How many words of denial there are."""
-        return denials(self.text)
+        """The number of words of denial."""
+        return count_denials(self.text)
 
     @cached_property
-    def clauses(self) -> "tuple[Stated, ...]":
-        """The clauses that say anything; the sentence itself where none does."""
+    def clauses(self) -> "tuple[PreparedSentence, ...]":
+        """The clauses with terms; the sentence itself where there is only one."""
         parts = (part.strip() for part in _CLAUSE.split(self.text))
-        clauses = tuple(Stated(part) for part in parts if analyse(part))
+        clauses = tuple(PreparedSentence(part) for part in parts if analyse(part))
         return clauses if len(clauses) > 1 else (self,)
 
     @property
     def is_short(self) -> bool:
-        """Whether it is too short for its words to be compared on their own."""
+        """Whether it has too few words to be compared on its own."""
         return len(_CONTENT.findall(_FUNCTION.sub(" ", self.text))) < _LEAST_CLAUSE

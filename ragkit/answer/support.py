@@ -1,7 +1,7 @@
-"""How much of a sentence of an answer stands in what it cites, and the grade it is given.
+"""How much of a sentence its cited sources contain, and the verdict.
 
-Compared are words; `ragkit.answer.prose` weighs them with other signals, and
-`ragkit.answer.entailment` can be asked what a sentence means.
+Texts are compared by words; `ragkit.answer.prose` adds other signals, and
+`ragkit.answer.entailment` compares the meaning.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ragkit.answer.names import NameSet
-from ragkit.answer.numbers import NumberSet, numbers
-from ragkit.answer.numerals import values
+from ragkit.answer.numbers import NumberSet, find_numbers
+from ragkit.answer.numerals import number_values
 from ragkit.answer.question import FUNCTION_WORDS
 from ragkit.answer.quotations import Folded, fold
-from ragkit.answer.stated import Stated
+from ragkit.answer.stated import PreparedSentence
 from ragkit.text.analyse import CJK, analyse, in_pairs
 from ragkit.text.sentences import sentences
 from ragkit.types import Support
@@ -43,14 +43,14 @@ _FUNCTION = re.compile(FUNCTION_WORDS, re.IGNORECASE)
 
 
 class Evidence:
-    """What a cited number stands for: a passage, its title and headings; prepared when needed."""
+    """The source of a cited number: a passage, its title and headings; prepared when needed."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         self.pieces = tuple(pieces)
 
     @cached_property
     def folded(self) -> tuple[Folded, ...]:
-        """The pieces as quotations are looked for in them."""
+        """The pieces in comparable form, for locating quotations."""
         return tuple(map(fold, self.pieces))
 
     @cached_property
@@ -60,7 +60,7 @@ class Evidence:
 
     @cached_property
     def names(self) -> NameSet:
-        """The words in the pieces, by which a name is looked up."""
+        """The words in the pieces, for looking up names."""
         return NameSet.of(self.pieces)
 
     @cached_property
@@ -69,27 +69,27 @@ class Evidence:
         return frozenset(term for piece in self.pieces for term in analyse(piece))
 
     @cached_property
-    def stated(self) -> tuple[Stated, ...]:
+    def stated(self) -> tuple[PreparedSentence, ...]:
         """The sentences of the pieces, each once."""
         texts = (piece[span.start : span.end] for piece in self.pieces for span in sentences(piece))
-        return tuple(Stated(text) for text in dict.fromkeys(texts) if analyse(text))
+        return tuple(PreparedSentence(text) for text in dict.fromkeys(texts) if analyse(text))
 
     @cached_property
     def values(self) -> frozenset[str]:
-        """The values of the numbers in the pieces, also of those in words."""
-        return values("\n".join(self.pieces))
+        """The values of the numbers in the pieces, in digits or in words."""
+        return number_values("\n".join(self.pieces))
 
     @cached_property
     def places(self) -> tuple[tuple[NumberSet, frozenset[str]], ...]:
-        """The numbers of each sentence, and the terms of it, or of it and its neighbours."""
+        """The numbers of each sentence, with its terms, or those of it and its neighbours."""
         return tuple(place for piece in self.pieces for place in _places(piece))
 
 
 def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
-    """Return the share of a sentence's content that its evidence holds; 1 when it has none.
+    """Return the share of a sentence's content in its evidence; 1 for a sentence without content.
 
-    A content word counts 1 and is held when its stem is; a content character of Chinese counts
-    1/2 and is held when a pair with its neighbour is.
+    A content word counts 1, and is covered if its stem is there; a content character of Chinese
+    counts 1/2, and is covered if a pair with its neighbour is.
 
     >>> round(coverage("The pump weighs 40 kg", [Evidence(["Its weight: a 40 kg pump."])]), 2)
     0.75
@@ -97,21 +97,21 @@ def coverage(claim: str, evidence: Sequence[Evidence]) -> float:
     return held_share(claim, frozenset[str]().union(*(source.terms for source in evidence)))
 
 
-def misplaced(claim: str, evidence: Sequence[Evidence]) -> int:
-    """Count a sentence's numbers that its evidence has, but says of something else.
+def count_misplaced(claim: str, evidence: Sequence[Evidence]) -> int:
+    """Count a sentence's numbers that its evidence gives for something else.
 
     >>> pump = Evidence(["The pump needs 230 volts when it runs. Its dry weight is 40 kg in all."])
-    >>> [misplaced(f"The pump needs {n} volts.", [pump]) for n in (230, 40)]
+    >>> [count_misplaced(f"The pump needs {n} volts.", [pump]) for n in (230, 40)]
     [0, 1]
     """
-    found = numbers(claim)[:_MOST_NUMBERS]
-    whole = coverage(claim, evidence) if found else 0.0
+    claimed = find_numbers(claim)[:_MOST_NUMBERS]
+    full_share = coverage(claim, evidence) if claimed else 0.0
     count = 0
-    for number in found:
-        rest = f"{claim[: number.start]} {claim[number.end :]}"
+    for number in claimed:
+        remainder = f"{claim[: number.start]} {claim[number.end :]}"
         places = [place for source in evidence for place in source.places if number in place[0]]
-        near = max((held_share(rest, terms) for _, terms in places), default=1.0)
-        count += near < NEAR * whole
+        near = max((held_share(remainder, terms) for _, terms in places), default=1.0)
+        count += near < NEAR * full_share
     return count
 
 
@@ -125,35 +125,37 @@ def _places(piece: str) -> Iterator[tuple[NumberSet, frozenset[str]]]:
         yield NumberSet.of([text]), frozenset[str]().union(*near)
 
 
-def held_share(claim: str, known: Collection[str]) -> float:
-    """Return the share of a sentence's content that is among some terms, as `coverage` counts."""
+def held_share(claim: str, terms: Collection[str]) -> float:
+    """Return the share of a sentence's content among some terms, as `coverage` counts."""
     plain = _FUNCTION.sub(" ", claim)
-    words = [term for term in dict.fromkeys(analyse(plain)) if not _RUN.match(term)]
-    whole = float(len(words))
-    held = float(sum(word in known for word in words))
+    words = [word for word in dict.fromkeys(analyse(plain)) if not _RUN.match(word)]
+    total = float(len(words))
+    held = float(sum(word in terms for word in words))
     for run in _RUN.findall(claim):
-        counted, covered = _characters(run, known)
-        whole += counted / 2
+        counted, covered = _characters(run, terms)
+        total += counted / 2
         held += covered / 2
-    return held / whole if whole else 1.0
+    return held / total if total else 1.0
 
 
 def has_content(claim: str) -> bool:
-    """Tell whether a sentence says anything that could be compared."""
+    """Tell whether a sentence has any content to compare."""
     return bool(analyse(_FUNCTION.sub(" ", claim)))
 
 
-def judge(share: float, missing: int, entailed: float | None = None) -> Support:
-    """Grade a sentence by its coverage alone, and by what it misses; see `grade`."""
-    return grade(share >= SUPPORTED, share, missing, entailed)
+def judge_by_words(share: float, missing: int, entailed: float | None = None) -> Support:
+    """Judge a sentence by its coverage, and by its missing pieces; see `choose_verdict`."""
+    return choose_verdict(share >= SUPPORTED, share, missing, entailed)
 
 
-def grade(is_held: bool, share: float, missing: int, entailed: float | None = None) -> Support:
-    """Grade a sentence: `is_held` is the verdict of its signals or words, `share` its coverage.
+def choose_verdict(
+    is_held: bool, share: float, missing: int, entailed: float | None = None
+) -> Support:
+    """Choose a verdict: `is_held` is that of the signals or words, `share` the coverage.
 
     `missing` counts the numbers, names and quotations that no source has. `entailed` is a model's
-    probability that the sources entail it. Where it is known, a paraphrase may cover little, and
-    signals or words alone are half a proof.
+    probability that the sources entail the sentence: a paraphrase may then have little coverage,
+    and signals or words alone prove only half.
     """
     held = is_held and not missing
     if entailed is None:
@@ -165,9 +167,9 @@ def grade(is_held: bool, share: float, missing: int, entailed: float | None = No
     return "partly" if held else "not found"
 
 
-def _characters(run: str, known: Collection[str]) -> tuple[int, int]:
-    """Count a Chinese run's content characters, and those in a pair that the source has."""
+def _characters(run: str, terms: Collection[str]) -> tuple[int, int]:
+    """Count a Chinese run's content characters, and those in a pair among the terms."""
     if len(run) == 1:
-        return (0, 0) if run in _CHINESE_FUNCTION else (1, int(run in known))
+        return (0, 0) if run in _CHINESE_FUNCTION else (1, int(run in terms))
     content = [character not in _CHINESE_FUNCTION for character in run]
-    return sum(content), sum(map(all, zip(content, in_pairs(run, known), strict=True)))
+    return sum(content), sum(map(all, zip(content, in_pairs(run, terms), strict=True)))

@@ -1,7 +1,7 @@
-"""Prompts as Jinja templates in files, by language: ragkit's own, and a user's in their place.
+"""Prompts as Jinja templates in files, by language: ragkit's own, or a user's in their place.
 
-A template of a user's is code from his own disk, run in a sandbox all the same; what is rendered
-into it is data. It knows nothing of questions and passages.
+A user's template is trusted code from the user's disk, and runs in a sandbox all the same; the
+values in it are data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MAX_CHARS: Final = 10_000_000  # arbitrary: more than any model's context holds
 
 
 class Templates:
-    """Render prompts; a template in `folder`/COLLECTION goes before one in `folder`, then ragkit's.
+    """Render prompts; a template in `folder`/COLLECTION comes before one in `folder`, then
+    ragkit's.
 
     A template's file is NAME.LANGUAGE.jinja, as in user.zh.jinja.
 
@@ -40,7 +41,7 @@ class Templates:
         self._jinja: ImmutableSandboxedEnvironment | None = None
 
     def render(self, name: str, language: PromptLanguage, **values: object) -> str:
-        """Fill a template in. Raises SettingsError naming the file, the line and the remedy."""
+        """Fill in a template. Raises SettingsError with the file, the line and the remedy."""
         from jinja2 import TemplateError
 
         mistakes = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -52,7 +53,7 @@ class Templates:
             raise SettingsError(self._broken(error, name, language)) from error
 
     def version(self, *names: str, language: PromptLanguage) -> str:
-        """Return a hash of the templates' texts, 12 hexadecimal digits: equal means the same."""
+        """Return a hash of the templates' texts, 12 hexadecimal digits."""
         digest = hashlib.sha256()
         for name in names:
             path = self._path(_file(name, language))
@@ -66,7 +67,7 @@ class Templates:
 
             class Alone(ImmutableSandboxedEnvironment):
                 def join_path(self, template: str, parent: str) -> str:
-                    # Or its text could change under the same version.
+                    # Otherwise its text could change under the same version.
                     raise TemplateError(f"a template cannot use another, as {template!r}")
 
             self._jinja = Alone(
@@ -79,7 +80,7 @@ class Templates:
         return self._jinja
 
     def _folders(self) -> list[Path]:
-        """List where templates are looked for, best first; a stray file there is an error."""
+        """List the folders of templates, best first; an unknown template there is an error."""
         if self._folder is None:
             return [OWN]
         if not self._folder.is_dir():
@@ -88,12 +89,12 @@ class Templates:
         # Any other name would lead out of the folder.
         if PurePath(self._collection).name == self._collection != "":
             folders.insert(0, self._folder / self._collection)
-        known = {path.name for path in OWN.glob(f"*{SUFFIX}")}
+        names = {path.name for path in OWN.glob(f"*{SUFFIX}")}
         for path in sorted(path for folder in folders for path in folder.glob(f"*{SUFFIX}")):
-            if path.name not in known:
-                close = get_close_matches(path.name, known, n=1)
-                wanted = close[0] if close else f"one of {', '.join(sorted(known))}"
-                raise SettingsError(f"{path} is no template that ragkit uses: name it {wanted}")
+            if path.name not in names:
+                close = get_close_matches(path.name, names, n=1)
+                suggestion = close[0] if close else f"one of {', '.join(sorted(names))}"
+                raise SettingsError(f"{path} is no template that ragkit uses: name it {suggestion}")
         return folders
 
     def _path(self, file: str) -> Path:
@@ -101,20 +102,20 @@ class Templates:
 
     def _broken(self, error: Exception, name: str, language: PromptLanguage) -> str:
         path, line = str(self._path(_file(name, language))), getattr(error, "lineno", None)
-        for frame in extract_tb(error.__traceback__):  # Jinja names its templates in there
+        for frame in extract_tb(error.__traceback__):  # Jinja's frames name the templates
             if frame.filename.endswith(SUFFIX):
                 path, line = frame.filename, frame.lineno
         where = f"{path}{f', line {line}' if line else ''}"
-        said = " ".join(str(error).split()) or type(error).__name__
-        return f"prompt template {where} cannot be used: {said}. Correct it, or take it away."
+        problem = " ".join(str(error).split()) or type(error).__name__
+        return f"prompt template {where} cannot be used: {problem}. Correct it, or take it away."
 
 
 def _joined(pieces: Iterable[str]) -> str:
     written: list[str] = []
-    left = MAX_CHARS
+    budget = MAX_CHARS
     for piece in pieces:
-        left -= len(piece)
-        if left < 0:
+        budget -= len(piece)
+        if budget < 0:
             raise ValueError(f"it writes more than {MAX_CHARS} characters")
         written.append(piece)
     return "".join(written)

@@ -1,7 +1,7 @@
-"""Check a draft against the stored documents before anybody is told to believe it.
+"""Check a draft against the stored documents.
 
-Checked are citations, quotations, numbers, names and each sentence, by comparison with the text
-that was stored; how the signals of a sentence are weighed is not its business.
+Checked are citations, quotations, numbers, names and each sentence, by comparison with the stored
+text.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ragkit.answer.markers import markers
-from ragkit.answer.names import names
-from ragkit.answer.nearness import Compared, compare
-from ragkit.answer.numbers import numbers
-from ragkit.answer.quotations import locate, quotations
-from ragkit.answer.reading import Reading, Sentence, blanked, read_answer
-from ragkit.answer.reasons import why
-from ragkit.answer.stated import Stated
-from ragkit.answer.strays import Sieve, is_json
-from ragkit.answer.support import Evidence, coverage, grade, has_content, misplaced
+from ragkit.answer.markers import find_markers
+from ragkit.answer.names import find_names
+from ragkit.answer.nearness import Compared, read_signals
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.quotations import find_quotations, locate
+from ragkit.answer.reading import ParsedAnswer, Sentence, blank_out, parse_answer
+from ragkit.answer.reasons import explain_claim
+from ragkit.answer.stated import PreparedSentence
+from ragkit.answer.strays import MarkerFilter, is_json
+from ragkit.answer.support import Evidence, choose_verdict, count_misplaced, coverage, has_content
 from ragkit.errors import NotFoundError
 from ragkit.types import Citation, Claim, Draft, Hit, Span
 
@@ -32,9 +32,10 @@ Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A draft's citations with their verdicts, and how its text stands up to what they cite.
+    """A draft's citations with their verdicts, and the findings about its text.
 
-    `unverified` lists what no cited source contains, `claims` every sentence that says something.
+    `unverified` lists the pieces that no cited source contains, `claims` every sentence with
+    content.
     """
 
     citations: tuple[Citation, ...] = ()
@@ -55,22 +56,24 @@ def verify(
     `texts` returns a document's stored text, raising NotFoundError or LookupError when there is
     none. A citation is verified when its quotation is exactly `text[start:end]`. A quotation,
     number or name of the draft's text must occur in the passage of a verified citation that its
-    own sentence makes; those that do not, and markers that name no source, come back in the order
-    of the text, exactly as they stand there, each once. A sentence that is wholly a verified
-    quotation is "quoted"; `ragkit.answer.prose` says how the others are judged, with the cosines of
-    `embedder` where its weights are known. `entails` gives the probability that a premise entails
-    a sentence, for each such pair. Of a text in JSON only the citations are checked.
+    own sentence makes; all others, and markers that name no source, are returned in the order
+    of the text, exactly as written, each once. A sentence that is entirely a verified quotation is
+    "quoted"; `ragkit.answer.prose` judges the others, with the cosines of `embedder` where its
+    weights are known. `entails` gives the probability that a premise entails a sentence, for each
+    such pair. Of a text in JSON only the citations are checked.
     """
     if draft.refused:
         return Verified()
     stored = {
         document: _text(texts, document) for document in {c.document for c in draft.citations}
     }
-    checked = tuple(_checked(citation, stored[citation.document]) for citation in draft.citations)
+    checked = tuple(
+        _check_citation(citation, stored[citation.document]) for citation in draft.citations
+    )
     if is_json(draft.text):
         return Verified(checked)
     sources = _sources(checked, stored, passages)
-    reading = read_answer(draft.text, checked, stored)
+    reading = parse_answer(draft.text, checked, stored)
     doubtful = sorted(_doubtful(reading, sources), key=lambda span: span.start)
     return Verified(
         checked,
@@ -82,20 +85,20 @@ def verify(
 def _text(texts: Callable[[int], str], document: int) -> str | None:
     try:
         return texts(document)
-    except (NotFoundError, LookupError):  # deleted since it was found
+    except (NotFoundError, LookupError):  # deleted since the search
         return None
 
 
-def _checked(citation: Citation, text: str | None) -> Citation:
+def _check_citation(citation: Citation, text: str | None) -> Citation:
     start, end = citation.start, citation.end
-    true = text is not None and 0 <= start < end and text[start:end] == citation.quote
-    return replace(citation, verdict="verified" if true else "unverified")
+    matches = text is not None and 0 <= start < end and text[start:end] == citation.quote
+    return replace(citation, verdict="verified" if matches else "unverified")
 
 
 def _sources(
     citations: Iterable[Citation], stored: dict[int, str | None], passages: Sequence[Hit]
 ) -> dict[int, Evidence]:
-    """Gather for each number the stored text of the passages that its citations lie in."""
+    """Collect for each number the stored text of the passages around its citations."""
     pieces_of: dict[int, dict[str, None]] = {}
     for citation in citations:
         text = stored[citation.document]
@@ -115,57 +118,57 @@ def _holds(hit: Hit, citation: Citation) -> bool:
     )
 
 
-def _doubtful(reading: Reading, sources: dict[int, Evidence]) -> Iterator[Span]:
-    """Find what the sources that a sentence cites do not hold, and markers without a source."""
-    for marker in markers(reading.own):
+def _doubtful(reading: ParsedAnswer, sources: dict[int, Evidence]) -> Iterator[Span]:
+    """Find pieces that the cited sources do not have, and markers without a source."""
+    for marker in find_markers(reading.unquoted):
         if not sources.keys() >= set(marker.numbers):
             yield Span(marker.start, marker.end)
 
     def cited(at: int) -> list[Evidence]:
         return [sources[n] for n in reading.cites_at(at) if n in sources]
 
-    rest = reading.plain
-    quoted = quotations(rest)
+    text = reading.plain
+    quoted = find_quotations(text)
     for span in quoted:
-        quote = rest[span.start : span.end]
+        quote = text[span.start : span.end]
         pieces = (piece for source in cited(span.end - 1) for piece in source.folded)
         if not any(locate(quote, piece) for piece in pieces):
             yield span
-    rest = blanked(rest, quoted)  # a quotation answers for the numbers and names in it
-    for number in numbers(rest):
+    text = blank_out(text, quoted)  # the numbers and names of a quotation are checked with it
+    for number in find_numbers(text):
         if not any(number in source.numbers for source in cited(number.start)):
             yield Span(number.start, number.end)
-    for name in names(rest):
-        word = rest[name.start : name.end]
+    for name in find_names(text):
+        word = text[name.start : name.end]
         if not any(word in source.names for source in cited(name.start)):
             yield name
 
 
 @dataclass(frozen=True, slots=True)
 class _Checking:
-    """A sentence that is to be judged: what it cites, and its pieces that no cited source has."""
+    """A sentence to judge: its citations, and its pieces that no cited source has."""
 
     sentence: Sentence
     cites: tuple[int, ...]
-    claim: Stated
+    claim: PreparedSentence
     evidence: Sequence[Evidence]
     missing: tuple[str, ...]
 
 
 def _claims(
-    reading: Reading,
+    reading: ParsedAnswer,
     sources: dict[int, Evidence],
     doubtful: Sequence[Span],
     entails: Entails | None,
     embedder: Embedder | None,
 ) -> list[Claim]:
-    """Judge every sentence that says something; `doubtful` are in the order of the text."""
+    """Judge every sentence with content; `doubtful` stand in the order of the text."""
     starts = [span.start for span in doubtful]
     claims: list[Claim] = []
     checking: list[_Checking] = []
     for sentence in reading.sentences:
         evidence = [sources[n] for n in sentence.cites if n in sources and sources[n].pieces]
-        text = reading.said(sentence)
+        text = reading.words_of(sentence)
         if not has_content(text):
             continue
         cites = tuple(n for n in sentence.cites if n in sources)
@@ -175,37 +178,39 @@ def _claims(
         elif sentence.quoted:
             claims.append(Claim(sentence.start, sentence.end, cites, "quoted"))
         else:
-            some = doubtful[bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)]
-            missing = tuple(reading.text[span.start : span.end] for span in some)
-            checking.append(_Checking(sentence, cites, Stated(text), evidence, missing))
-    claims += _judged(reading, checking, entails, embedder)
+            pieces = doubtful[
+                bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)
+            ]
+            missing = tuple(reading.text[span.start : span.end] for span in pieces)
+            checking.append(_Checking(sentence, cites, PreparedSentence(text), evidence, missing))
+    claims += _judge_prose(reading, checking, entails, embedder)
     return sorted(claims, key=lambda claim: claim.start)
 
 
-def _judged(
-    reading: Reading,
+def _judge_prose(
+    reading: ParsedAnswer,
     checking: Sequence[_Checking],
     entails: Entails | None,
     embedder: Embedder | None,
 ) -> Iterator[Claim]:
-    """Judge prose: by signals, with cosines where an embedder is given, and by entailment."""
-    compared = compare([Compared(item.claim, item.evidence) for item in checking], embedder)
+    """Judge prose: by signals, with cosines where there is an embedder, and by entailment."""
+    compared = read_signals([Compared(item.claim, item.evidence) for item in checking], embedder)
     for (signals, weights), item in zip(compared, checking, strict=True):
         likely = _entailed(reading, item.sentence, item.evidence, entails) if entails else None
         share = coverage(item.claim.text, item.evidence)
-        astray = misplaced(item.claim.text, item.evidence)
-        missing = len(item.missing) + astray
-        support = grade(weights.passes(signals), share, missing, likely)
-        reason = "" if support == "supported" else why(signals, item.missing, astray)
+        misplaced = count_misplaced(item.claim.text, item.evidence)
+        missing = len(item.missing) + misplaced
+        support = choose_verdict(weights.passes(signals), share, missing, likely)
+        reason = "" if support == "supported" else explain_claim(signals, item.missing, misplaced)
         yield Claim(item.sentence.start, item.sentence.end, item.cites, support, reason)
 
 
 def _entailed(
-    reading: Reading, sentence: Sentence, evidence: Sequence[Evidence], entails: Entails
+    reading: ParsedAnswer, sentence: Sentence, evidence: Sequence[Evidence], entails: Entails
 ) -> float:
-    """Ask for the best of the sources, each piece by itself and all of them joined."""
-    sieve = Sieve(0)
-    plain = sieve.take(reading.text[sentence.start : sentence.end]) + sieve.end()
+    """Return the best probability over the sources, each piece alone and all joined."""
+    marker_filter = MarkerFilter(0)
+    plain = marker_filter.take(reading.text[sentence.start : sentence.end]) + marker_filter.end()
     premises = [piece for source in evidence for piece in source.pieces]
     if len(premises) > 1:
         premises.append("\n".join(premises))

@@ -1,7 +1,7 @@
-"""Whether a question stands alone, without a language model: by marks and words alone.
+"""Tell by marks and words whether a question stands alone, without a language model.
 
-Marks are beginnings like "what about", pronouns that nothing in the question stands for, and the
-lack of a word that names something. It knows nothing of what was asked or answered before.
+Marks are beginnings like "what about", pronouns without a referent in the question, and the lack of
+a word that names something. Earlier turns are not considered.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ragkit.answer.question import MAX_QUESTION_CHARS, has_cjk, read
-from ragkit.conversation.vague import names
+from ragkit.answer.question import MAX_QUESTION_CHARS, has_cjk, read_question
+from ragkit.conversation.vague import count_naming_words
 
-# What these limits make of questions that stand alone: docs/decisions/0035-*.
-SHORT: Final = 4  # content terms beside a pronoun; a longer question says itself what it means
+# The effect of these limits on questions that stand alone: docs/decisions/0035-*.
+SHORT: Final = 4  # content terms of a question with a pronoun; a longer one explains itself
 FEW: Final = 1  # words that name something, of a question that may have left something else out
-ENOUGH: Final = 2  # such words, with more of which no model need be asked
+ENOUGH: Final = 2  # naming words; with more of them no model need be asked
 
 _OPENS = re.compile(
     r"\s*(?:and|but|or|so|what about|how about|what else|how come|since when|how so|why not"
     r"|really)\b",
     re.IGNORECASE,
 )
-_PLACE = re.compile(  # "in Dublin?": a place, a time or a case, and nothing that is asked
+_PLACE = re.compile(  # "in Dublin?": a place, a time or a case, and no question
     r"\s*(?:for|in|on|at|with|without|by|from|to|of|during|after|before|until|since|per|if|because"
     r"|unless|outside|inside)\b[^?]*\?\s*$",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _PRONOUN = re.compile(
     r"|former|latter|same|such|then)\b",
     re.IGNORECASE,
 )
-# "how long does it take to ...": this one stands for what follows.
+# "how long does it take to ...": this pronoun refers to what follows.
 _EXPLETIVE = re.compile(
     r"\bit\s+(?:take|cost|possible|allowed|okay?|safe|necessary|compulsory|mandatory|required"
     r"|permitted|enough|worth|true|normal|legal|important|forbidden|mean|matter|help)s?\b"
@@ -64,7 +64,7 @@ _CJK_ASKED = re.compile(
 
 
 def follows_on(question: str) -> bool:
-    """Tell whether a question cannot be understood without the one before it.
+    """Tell whether a question cannot be understood without the previous one.
 
     >>> follows_on("How long does it last?"), follows_on("How long does the probation last?")
     (True, False)
@@ -72,14 +72,18 @@ def follows_on(question: str) -> bool:
     (True, False)
     """
     question = question[:MAX_QUESTION_CHARS]
-    return opens_so(question) or not names(question) or _points_back(question)
+    return (
+        opens_as_follow_up(question) or not count_naming_words(question) or _points_back(question)
+    )
 
 
-def opens_so(question: str) -> bool:
-    """Tell whether a question says by its form that it goes on: "and ...", "in Dublin?", "...呢？".
+def opens_as_follow_up(question: str) -> bool:
+    """Tell whether a question has the form of a follow-up: "and ...", "in Dublin?", "...呢？".
 
-    >>> opens_so("And in Dublin?"), opens_so("How long does it last?"), opens_so("那上海呢？")
-    (True, False, True)
+    >>> opens_as_follow_up("And in Dublin?"), opens_as_follow_up("How long does it last?")
+    (True, False)
+    >>> opens_as_follow_up("那上海呢？")
+    True
     """
     question = question[:MAX_QUESTION_CHARS]
     if has_cjk(question):
@@ -90,12 +94,12 @@ def opens_so(question: str) -> bool:
 
 
 def may_follow(question: str) -> bool:
-    """Tell whether a question that finds nothing by itself may have left something out.
+    """Tell whether a question without an answer of its own may leave something out.
 
-    It is short and names one thing at most. A question that names more says what it is about: where
-    no document answers that, none is asked with words of the conversation.
+    Such a question is short and names one subject at most. A question that names more is complete:
+    where no document answers it, it is not repeated with words of the conversation.
     """
-    return names(question[:MAX_QUESTION_CHARS]) <= FEW
+    return count_naming_words(question[:MAX_QUESTION_CHARS]) <= FEW
 
 
 def surely_alone(question: str) -> bool:
@@ -106,23 +110,23 @@ def surely_alone(question: str) -> bool:
     >>> surely_alone("How much is the rent?")
     False
     """
-    return names(question[:MAX_QUESTION_CHARS]) > ENOUGH and not follows_on(question)
+    return count_naming_words(question[:MAX_QUESTION_CHARS]) > ENOUGH and not follows_on(question)
 
 
 def _points_back(question: str) -> bool:
-    """Tell whether there is a pronoun that nothing before it in the question can stand for."""
+    """Tell whether the question has a pronoun without a referent before it."""
     if has_cjk(question):
-        return names(question) <= SHORT and _is_open(question, _CJK_PRONOUN, 0.5)
+        return count_naming_words(question) <= SHORT and _is_open(question, _CJK_PRONOUN, 0.5)
     if _ENDS_OPEN.search(question):
         return True
-    short = len(read(question).content) <= SHORT
+    short = len(read_question(question).content) <= SHORT
     return short and _is_open(_EXPLETIVE.sub(" ", question), _PRONOUN, 1)
 
 
-def _is_open(question: str, pronouns: re.Pattern[str], before: float) -> bool:
-    """Tell whether a pronoun follows no more naming words than `before`."""
+def _is_open(question: str, pronouns: re.Pattern[str], limit: float) -> bool:
+    """Tell whether a pronoun follows at most `limit` naming words."""
     pronoun = pronouns.search(question)
     if pronoun is None:
         return False
     start = question[: pronoun.start()]
-    return names(start) <= before and not _AND.search(start)
+    return count_naming_words(start) <= limit and not _AND.search(start)

@@ -1,7 +1,7 @@
-"""A conversation: questions to a knowledge base that may lean on what was said before.
+"""A conversation: questions to a knowledge base, with follow-ups.
 
-It keeps each answered question in the database, and nothing of one that failed or was cancelled.
-No transaction is open while a model is at work.
+An answered question is stored in the database; one that failed or was cancelled is not. No
+transaction is open while a model works.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ragkit.answer.greeting import is_greeting
 from ragkit.clock import Clock
 from ragkit.closing import Closing
 from ragkit.conversation import memory
-from ragkit.conversation.follow_up import answered, rewritten
+from ragkit.conversation.follow_up import answer_by_words, rewrite_if_needed
 from ragkit.conversation.memory import Memory
 from ragkit.conversation.record import turn_of
 from ragkit.conversation.rewrite import STANDS_ALONE, Standalone
-from ragkit.conversation.shown import shown
+from ragkit.conversation.shown import fetch_passages
 from ragkit.errors import BusyError, DatabaseError, ModelError, NotFoundError, UsageError
 from ragkit.knowledge import KnowledgeBase
 from ragkit.store.conversations import (
@@ -38,28 +38,28 @@ if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
     from ragkit.settings import Settings
 
-# A stopped question ends with the model's next word, which may take this long to come.
+# A stopped question ends with the model's next word, which may take this long.
 STOPPING_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What a question is asked with: its query, the history, and passages that were cited.
+    """The query of a question, the history, and the passages that were cited before.
 
-    Without a model the query is chosen while it is answered, by the turn `before`.
+    Without a model the query is chosen while the question is answered, by the `previous` turn.
     """
 
     query: Standalone
     memory: Memory
     cited: tuple[Hit, ...] = ()
-    before: Turn | None = None
+    previous: Turn | None = None
 
 
 class Conversation(Closing):
-    """Ask questions one after the other; follow-ups may lean on the turns before.
+    """Ask questions one after the other; follow-ups may need the turns before them.
 
-    `model` rewrites follow-ups and sums the past up; without one, what a follow-up leaves out is
-    taken from the question before. Without an `id` a new conversation begins with its first answer.
+    `model` rewrites follow-ups and summarises the past; without one, words of the previous question
+    are added to a follow-up. Without an `id` a new conversation begins with its first answer.
 
     >>> with Conversation.open() as conversation:  # doctest: +SKIP
     ...     conversation.ask("How many days of leave do I have?")
@@ -81,7 +81,7 @@ class Conversation(Closing):
         self.kb = kb
         self.conversations = conversations
         self.id = id or uuid4()
-        self.last: StoredTurn | None = None  # what the latest question came to
+        self.last: StoredTurn | None = None  # the turn of the latest question
         self._begun = id is not None
         self._model = model
         self._templates = templates or Templates()
@@ -95,10 +95,10 @@ class Conversation(Closing):
         id: str | None = None,
         collection: str | None = None,
     ) -> Self:
-        """Open a knowledge base for a new conversation, or for the one that `id` is or begins.
+        """Open a knowledge base for a new conversation, or for the one that `id` names or begins.
 
-        Raises SettingsError, DatabaseError; NotFoundError for no such conversation, UsageError
-        when it is about another collection.
+        Raises SettingsError, DatabaseError; NotFoundError for an unknown conversation, UsageError
+        for one about another collection.
         """
         from ragkit import build
         from ragkit.answer.templates import Templates
@@ -109,8 +109,8 @@ class Conversation(Closing):
         number: UUID | None = None
         if id is not None:
             with open_database(settings) as database:
-                kept = Conversations(database.pool, settings.tenant, settings.principal)
-                stored = kept.get(kept.find(id))
+                conversations = Conversations(database.pool, settings.tenant, settings.principal)
+                stored = conversations.get(conversations.find(id))
             if collection not in (None, stored.collection):
                 raise UsageError(
                     f"conversation {stored.id} is about collection {stored.collection!r}: leave"
@@ -129,7 +129,7 @@ class Conversation(Closing):
         )
 
     def another(self, id: UUID | None = None) -> Conversation:
-        """Return a new conversation, or one there is, over the same knowledge base."""
+        """Return a new conversation, or a stored one, over the same knowledge base."""
         return Conversation(
             self.kb,
             self.conversations,
@@ -144,7 +144,7 @@ class Conversation(Closing):
         return self.conversations.turns(self.id) if self._begun else ()
 
     def ask(self, question: str, *, replace_last: bool = False) -> Answer:
-        """Answer a question in the light of those before; see `stream`."""
+        """Answer a question with regard to the turns before it; see `stream`."""
         answer: Answer | None = None
         for piece in self.stream(question, replace_last=replace_last):
             if isinstance(piece, Answer):
@@ -155,11 +155,12 @@ class Conversation(Closing):
     def stream(
         self, question: str, *, replace_last: bool = False
     ) -> Iterator[str | Reasoning | Answer]:
-        """Yield the answer's text in pieces, then the verified Answer, which is then already kept.
+        """Yield the answer's text in pieces, then the verified Answer, which is then already
+        stored.
 
-        A stream that fails or is closed before leaves no turn. Read to its end, it also sums the
-        past up where that has outgrown its budget. With `replace_last` the question, the same or
-        another, is asked as if the last one had not been, and takes its place when it is answered.
+        A stream that fails or is closed earlier stores no turn. Read to its end, it also summarises
+        the past if that has outgrown its budget. With `replace_last` the question, the same or
+        another, is asked as if the last turn did not exist, and replaces it once it is answered.
         Raises what `KnowledgeBase.stream` does, BusyError where another question to this
         conversation is still being answered after three seconds, and UsageError where there is no
         turn to replace.
@@ -168,18 +169,18 @@ class Conversation(Closing):
         token = uuid4()
         if replace_last and not self._begun:
             raise nothing_to_replace()
-        new = None if self._begun else (self.kb.collection, title_of(question))
-        self._take(token, new)
-        kept = False
+        creation = None if self._begun else (self.kb.collection, title_of(question))
+        self._take(token, creation)
+        stored = False
         try:
             with closing(self._answered(question, token, replace_last)) as pieces:
                 for piece in pieces:
                     if isinstance(piece, Answer):
-                        kept = self._begun = True
+                        stored = self._begun = True
                     yield piece
         finally:
-            if not kept:
-                with suppress(DatabaseError):  # then its lease ends by itself
+            if not stored:
+                with suppress(DatabaseError):  # its lease then expires
                     self.conversations.abandon(self.id, token)
         self._condense()
 
@@ -193,12 +194,12 @@ class Conversation(Closing):
         """Close the knowledge base, if that opened its database."""
         self.kb.close()
 
-    def _take(self, token: UUID, new: tuple[str, str] | None) -> None:
-        """Take the conversation; wait a moment for a question to it that was just stopped."""
+    def _take(self, token: UUID, creation: tuple[str, str] | None) -> None:
+        """Claim the conversation; wait a moment for a question to it that was just stopped."""
         deadline = monotonic() + STOPPING_S
         while True:
             try:
-                return self.conversations.begin(self.id, token, new=new)
+                return self.conversations.begin(self.id, token, new=creation)
             except BusyError:
                 if monotonic() > deadline:
                     raise
@@ -230,8 +231,10 @@ class Conversation(Closing):
         self, question: str, prepared: _Prepared, on_query: Callable[[Standalone], None]
     ) -> Iterator[str | Reasoning | Answer]:
         query, cited = prepared.query, prepared.cited
-        if prepared.before is not None:
-            return answered(self.kb, question, prepared.before, cited=cited, on_query=on_query)
+        if prepared.previous is not None:
+            return answer_by_words(
+                self.kb, question, prepared.previous, cited=cited, on_query=on_query
+            )
         on_query(query)
         return self.kb.stream(
             question, query=query.text, history=prepared.memory.turns, candidates=cited
@@ -244,12 +247,12 @@ class Conversation(Closing):
         if not turns or not self._history_tokens:
             return _Prepared(Standalone(question, "as asked"), Memory((), "no turns before"))
         stored = self.conversations.get(self.id)
-        if stored.summarised > turns[-1].ordinal:  # it tells of the turn to replace
+        if stored.summarised > turns[-1].ordinal:  # it covers the turn to replace
             stored = replace(stored, summary="", summarised=0)
         recent = [turn for turn in turns if turn.ordinal > stored.summarised]
         used = [passage for turn in recent for passage in turn.used]
         kb, cited_last = self.kb, turns[-1].cited
-        passages = shown(kb.store, kb.collection, used, cited_last, where=kb.where)
+        passages = fetch_passages(kb.store, kb.collection, used, cited_last, where=kb.where)
         cited = tuple(passages[chunk] for chunk in turns[-1].cited if chunk in passages)
         if self._model is None:
             clock.stop("history")
@@ -265,37 +268,37 @@ class Conversation(Closing):
             budget_tokens=self._history_tokens,
         )
         clock.stop("history")
-        query = rewritten(self._model, self._templates, question, remembered.turns)
+        query = rewrite_if_needed(self._model, self._templates, question, remembered.turns)
         clock.stop("rewrite")
-        # What was cited before is no source of an answer about something else.
+        # Passages of the last answer are no sources for a question about another subject.
         return _Prepared(query, remembered, () if query.made == STANDS_ALONE else cited)
 
     def _renew(self, token: UUID, renewed: float) -> float:
-        now = monotonic()
-        if now - renewed < LEASE_S / 3:
+        current = monotonic()
+        if current - renewed < LEASE_S / 3:
             return renewed
-        with suppress(DatabaseError):  # whether the turn can be kept is seen at its end
+        with suppress(DatabaseError):  # the end of the turn shows whether it can be stored
             self.conversations.renew(self.id, token)
-        return now
+        return current
 
     def _condense(self) -> None:
-        """Sum the past up; what cannot be is left out of later prompts, as their traces say."""
+        """Summarise the past; where that fails, later prompts leave it out, as their traces say."""
         if self._model is None or not self._history_tokens:
             return
         with suppress(ModelError, NotFoundError):
             stored = self.conversations.get(self.id)
-            made = memory.condense(
+            result = memory.condense(
                 self._model,
                 self._templates,
                 stored,
                 self.turns(),
                 budget_tokens=self._history_tokens,
             )
-            if made is not None:
-                summary, new = made
-                self.conversations.summarise(self.id, summary, old=stored.summarised, new=new)
+            if result is not None:
+                summary, covered = result
+                self.conversations.summarise(self.id, summary, old=stored.summarised, new=covered)
 
 
 def nothing_to_replace() -> UsageError:
-    """Say that a conversation has no turn yet."""
+    """Return the error that a conversation has no turn yet."""
     return UsageError("there is no answer to replace yet: ask a question first")

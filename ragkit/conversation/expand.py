@@ -1,7 +1,6 @@
-"""Follow-up questions without a language model: what a question leaves out is taken from the last.
+"""Complete a follow-up question without a language model, with words of the previous question.
 
-Whether it leaves anything out is `ragkit.conversation.alone`'s to say. It knows nothing of what was
-answered.
+`ragkit.conversation.alone` decides whether a question needs that.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK, analyse
 from ragkit.text.variants import fold_variants
 
@@ -19,21 +18,21 @@ MAX_ADDED: Final = 12  # terms; arbitrary: the question itself must stay the lar
 _RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])\w)+")
 
 
-def expanded(question: str, before: str) -> str:
-    """Add to a question the content words of the question before.
+def add_words(question: str, previous: str) -> str:
+    """Add to a question the content words of the previous question.
 
-    >>> expanded("How long does it last?", "What is the probation period?")
+    >>> add_words("How long does it last?", "What is the probation period?")
     'How long does it last? (probation period)'
     """
-    added = _content_words(before, question) if analyse(question) else []
+    added = _content_words(previous, question) if analyse(question) else []
     return f"{question} ({' '.join(added)})" if added else question
 
 
-def _content_words(before: str, question: str) -> list[str]:
-    """List the words of the question before that hold content, as it writes them."""
-    content = read(before).content - read(question).content
+def _content_words(previous: str, question: str) -> list[str]:
+    """List the content words of the previous question, as it writes them."""
+    content = read_question(previous).content - read_question(question).content
     words: list[str] = []
-    for run in _RUN.findall(before):
+    for run in _RUN.findall(previous):
         if not has_cjk(run):
             words += [run] if content.intersection(analyse(run)) else []
         elif has_cjk(question):  # an English question stays one
@@ -42,7 +41,7 @@ def _content_words(before: str, question: str) -> list[str]:
 
 
 def _stretches(run: str, content: Collection[str]) -> list[str]:
-    """Cut a run of Chinese into the stretches that its pairs of content cover."""
+    """Cut a run of Chinese into the stretches that its content pairs cover."""
     folded = fold_variants(run)
     pairs = [folded[i : i + 2] in content for i in range(len(run) - 1)] or [folded in content]
     covered = [i for i in range(len(run)) if any(pairs[max(i - 1, 0) : i + 1])]

@@ -1,6 +1,6 @@
-"""A conversation as JSON or Markdown, with everything of its answers.
+"""Export a conversation as JSON or Markdown, with its answers' sources.
 
-In the Markdown nothing that a document or a model wrote becomes a link, an image or a tag.
+In the Markdown no text of a document or a model becomes a link, an image or a tag.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def to_json(stored: StoredConversation, turns: Sequence[StoredTurn]) -> dict[str
 
 
 def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
-    """Write a conversation for people: question, answer and quoted sources of every turn."""
+    """Write a conversation as Markdown: question, answer and quoted sources of every turn."""
     began = stored.created_at.isoformat(sep=" ", timespec="minutes")
     parts = [f"# {_inert(stored.title)}", f"Collection {_inert(stored.collection)}, begun {began}"]
-    for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+    for number, turn in enumerate(turns, 1):  # ordinals have gaps where a turn was replaced
         words = labels(turn.question)
         parts.append(f"## {number}. {_inert(' '.join(turn.question.split()))}")
         if turn.query != turn.question:
@@ -58,9 +58,9 @@ def to_markdown(stored: StoredConversation, turns: Sequence[StoredTurn]) -> str:
 
 
 def write(path: Path, stored: StoredConversation, turns: Sequence[StoredTurn]) -> None:
-    """Write a conversation to a new file that only its owner may read, JSON when it is *.json.
+    """Write a conversation to a new file that only its owner may read, as JSON if it is *.json.
 
-    Raises UsageError for a file that is there, or cannot be written.
+    Raises UsageError for a file that exists or cannot be written.
     """
     if path.suffix.casefold() == ".json":
         text = json.dumps(to_json(stored, turns), ensure_ascii=False, indent=2) + "\n"

@@ -1,8 +1,8 @@
-"""Questions with turns before them: what is searched for, and the answer.
+"""Answer questions with earlier turns: the query, and the answer.
 
-A question is searched for as it stands. What was asked before is added where it cannot stand alone,
-or where it may have left something out and is refused as it stands (decision 35). Nothing is kept
-here; `ragkit.conversation.dialogue` is for conversations that the database keeps.
+A question is searched for as it stands. Words of the previous question are added where it cannot
+stand alone, or where it may leave something out and is refused as it stands (decision 35). Nothing
+is stored here; `ragkit.conversation.dialogue` is for stored conversations.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ragkit.conversation.alone import follows_on, may_follow, surely_alone
-from ragkit.conversation.expand import expanded
+from ragkit.conversation.expand import add_words
 from ragkit.conversation.rewrite import STANDS_ALONE, Standalone, rewrite
 from ragkit.conversation.tries import Piece, Tries, answer_of
 
@@ -32,39 +32,41 @@ def stream(
     history_tokens: int,
     on_query: Callable[[str], None] = lambda query: None,
 ) -> Iterator[Piece]:
-    """Answer a question in the light of turns before it, oldest first, of `history_tokens` at most.
+    """Answer a question with regard to earlier turns, oldest first, of `history_tokens` at most.
 
-    `model` rewrites follow-ups; without one see `answered`. `on_query` is shown what is searched
-    for, before the answer's first piece. Yields and raises what `KnowledgeBase.stream` does.
+    `model` rewrites follow-ups; without one see `answer_by_words`. `on_query` gets the query before
+    the answer's first piece. Yields and raises what `KnowledgeBase.stream` does.
     """
     if not turns:
         on_query(question)
         yield from kb.stream(question)
     elif model is None:
-        yield from answered(kb, question, turns[-1], on_query=lambda query: on_query(query.text))
+        yield from answer_by_words(
+            kb, question, turns[-1], on_query=lambda query: on_query(query.text)
+        )
     else:
         recent = _recent(turns, model, history_tokens)
-        query = rewritten(model, templates, question, recent).text
+        query = rewrite_if_needed(model, templates, question, recent).text
         on_query(query)
         yield from kb.stream(question, query=query, history=recent)
 
 
-def answered(
+def answer_by_words(
     kb: KnowledgeBase,
     question: str,
-    before: Turn,
+    previous: Turn,
     *,
     cited: Sequence[Hit] = (),
     on_query: Callable[[Standalone], None],
 ) -> Iterator[Piece]:
-    """Answer a question without a language model, with words of the one before if it needs them.
+    """Answer a question without a language model, adding words of the previous one if needed.
 
-    `before` is that one as it was searched for, and its answer; `cited` are the passages that the
-    answer cites: they are considered only where such words are added. Otherwise as `stream`. A
-    short question may be tried twice: nothing is yielded until it is known which try counts.
+    `previous` is that turn with its query in the question's place; `cited` are the passages that
+    its answer cites: they count only where such words are added. Otherwise as `stream`. A short
+    question may be tried twice: nothing is yielded until it is known which try counts.
     """
-    query = expanded(question, before.question)
-    tries = Tries(kb.showing_nobody(), question, before, cited)
+    query = add_words(question, previous.question)
+    tries = Tries(kb.showing_nobody(), question, previous, cited)
     if follows_on(question):
         searched, pieces = tries.as_follow_up(query)
     elif may_follow(question):
@@ -78,7 +80,7 @@ def answered(
     yield from pieces
 
 
-def rewritten(
+def rewrite_if_needed(
     model: LanguageModel, templates: Templates, question: str, history: Sequence[Turn]
 ) -> Standalone:
     """Let a model rewrite a question, unless it plainly stands alone. Raises SettingsError."""
@@ -88,11 +90,11 @@ def rewritten(
 
 
 def _recent(turns: Sequence[Turn], model: LanguageModel, budget_tokens: int) -> Sequence[Turn]:
-    """Keep as many of the latest turns as fit."""
+    """Return as many of the latest turns as fit."""
     sizes = model.count_tokens([f"{turn.question}\n{turn.answer}" for turn in turns])
-    kept, left = 0, budget_tokens
+    number, budget = 0, budget_tokens
     for size in reversed(sizes):
-        if size > left:
+        if size > budget:
             break
-        kept, left = kept + 1, left - size
-    return turns[len(turns) - kept :]
+        number, budget = number + 1, budget - size
+    return turns[len(turns) - number :]

@@ -1,7 +1,4 @@
-"""What of a conversation goes into a prompt: its latest turns, and a summary of those before.
-
-It counts tokens by whatever it is given, and knows nothing of questions still to be answered.
-"""
+"""The part of a conversation that goes into a prompt: its latest turns and a summary."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ragkit.answer.markers import without_markers
 from ragkit.answer.packing import Count
 from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.conversation.telling import tell
+from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelServerError
 from ragkit.store.conversations import StoredConversation, StoredTurn, UsedPassage
 from ragkit.text.analyse import analyse
@@ -22,19 +19,19 @@ if TYPE_CHECKING:
     from ragkit.answer.templates import PromptLanguage, Templates
     from ragkit.contracts import LanguageModel
 
-# A summary stands in a prompt as the answer to this.
-ASKED: Final[dict[PromptLanguage, str]] = {
+# In a prompt, a summary is the answer to this question.
+SUMMARY_QUESTION: Final[dict[PromptLanguage, str]] = {
     "en": "What have we talked about so far?",
     "zh": "到目前为止我们谈了什么？",
 }
-THINKING_TOKENS: Final = 512  # arbitrary: what a thinking model may need beside its summary
-TIMEOUT_S: Final = 60.0  # arbitrary; nobody waits for an answer meanwhile
+THINKING_TOKENS: Final = 512  # arbitrary: for a thinking model, in addition to its summary
+TIMEOUT_S: Final = 60.0  # arbitrary; nobody waits for an answer then
 WORDS_SHARE: Final = 8  # of the budget: at two tokens a word, half of what a summary may take
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The turns to show, oldest first, and what became of the others, for the trace."""
+    """The turns of a prompt, oldest first, and a note on the others, for the trace."""
 
     turns: tuple[Turn, ...]
     note: str
@@ -50,25 +47,25 @@ def recall(
 ) -> Memory:
     """Choose the latest turns that fit, after the summary of those that it covers.
 
-    `passages` maps chunk ids to those that are still there: a turn that misses one of its own is
-    shown without sources. A single turn over the budget is cut.
+    `passages` maps chunk ids to those that still exist: a turn whose passages are incomplete loses
+    its sources. A single turn over the budget is cut.
     """
-    rest = [turn for turn in turns if turn.ordinal > stored.summarised]
-    *costs, spoken = count([*map(_text, rest), stored.summary])
-    left = budget_tokens - (spoken if stored.summary else 0)
-    first = _first_kept(costs, left)
-    kept = _numbered(rest[first:], passages)
-    if rest and not kept:
+    open_turns = [turn for turn in turns if turn.ordinal > stored.summarised]
+    *costs, spoken = count([*map(_text, open_turns), stored.summary])
+    budget = budget_tokens - (spoken if stored.summary else 0)
+    first = _first_fitting(costs, budget)
+    turns_shown = _numbered(open_turns[first:], passages)
+    if open_turns and not turns_shown:
         first -= 1
-        kept = [_cut(rest[-1], count, left)]
-    note = f"{len(kept)} of {len(turns)} turns shown"
+        turns_shown = [_cut(open_turns[-1], count, budget)]
+    note = f"{len(turns_shown)} of {len(turns)} turns shown"
     if stored.summary:
-        asked = ASKED[prompt_language(turns[-1].question)]
-        kept.insert(0, Turn(asked, stored.summary))
-        note += f", {len(turns) - len(rest)} in a summary"
+        question = SUMMARY_QUESTION[prompt_language(turns[-1].question)]
+        turns_shown.insert(0, Turn(question, stored.summary))
+        note += f", {len(turns) - len(open_turns)} in a summary"
     if first:
         note += f", {first} left out for want of room"
-    return Memory(tuple(kept), note)
+    return Memory(tuple(turns_shown), note)
 
 
 def condense(
@@ -79,67 +76,69 @@ def condense(
     *,
     budget_tokens: int,
 ) -> tuple[str, int] | None:
-    """Sum up the older turns of a conversation that outgrew its budget; None when it did not.
+    """Summarise the older turns of a conversation that outgrew its budget; None if it did not.
 
-    Returns the new summary and the ordinal of the last turn in it. So many turns go into it that
+    Returns the new summary and the ordinal of the last turn in it. It covers so many turns that
     the others take half of the budget. Raises ModelError, SettingsError.
     """
-    rest = [turn for turn in turns if turn.ordinal > stored.summarised]
-    costs = model.count_tokens([*map(_text, rest), stored.summary])
-    if sum(costs) <= budget_tokens or len(rest) < 2:
+    open_turns = [turn for turn in turns if turn.ordinal > stored.summarised]
+    costs = model.count_tokens([*map(_text, open_turns), stored.summary])
+    if sum(costs) <= budget_tokens or len(open_turns) < 2:
         return None
-    keep = min(_first_kept(costs[:-1], budget_tokens // 2), len(rest) - 1)
-    # A backlog of what could not be summed up before must not outgrow the model's context.
-    begin = min(_first_kept(costs[:keep], 4 * budget_tokens), max(keep - 1, 0))
-    old = rest[begin:keep]
-    if not old:
+    end = min(_first_fitting(costs[:-1], budget_tokens // 2), len(open_turns) - 1)
+    # A backlog of turns without a summary must not outgrow the model's context.
+    begin = min(_first_fitting(costs[:end], 4 * budget_tokens), max(end - 1, 0))
+    older = open_turns[begin:end]
+    if not older:
         return None
     prompt = templates.render(
         "summary",
-        prompt_language(old[-1].question),
+        prompt_language(older[-1].question),
         summary=neutralise(stored.summary),
-        turns=[{"question": neutralise(t.question), "answer": _plain(t)} for t in old],
+        turns=[{"question": neutralise(t.question), "answer": _plain(t)} for t in older],
         words=budget_tokens // WORDS_SHARE + 1,
     )
-    most = budget_tokens // 2
-    summary = tell(model, prompt, max_tokens=most + THINKING_TOKENS, timeout_s=TIMEOUT_S)
-    if model.count_tokens([summary])[0] > most:
-        raise ModelServerError(f"model {model.name!r} wrote a summary of more than {most} tokens")
+    limit = budget_tokens // 2
+    summary = ask_model(model, prompt, max_tokens=limit + THINKING_TOKENS, timeout_s=TIMEOUT_S)
+    if model.count_tokens([summary])[0] > limit:
+        raise ModelServerError(f"model {model.name!r} wrote a summary of more than {limit} tokens")
     if not set(analyse(summary)) & set(analyse(prompt)):
         raise ModelServerError(f"model {model.name!r} wrote a summary of something else")
-    return without_markers(summary), old[-1].ordinal
+    return without_markers(summary), older[-1].ordinal
 
 
-def _first_kept(costs: Sequence[int], budget_tokens: int) -> int:
-    """Return the index from which on all costs together fit, the length when not even the last."""
-    first, left = len(costs), budget_tokens
-    while first and costs[first - 1] <= left:
+def _first_fitting(costs: Sequence[int], budget_tokens: int) -> int:
+    """Return the index from which on all costs together fit, the length if none does."""
+    first, budget = len(costs), budget_tokens
+    while first and costs[first - 1] <= budget:
         first -= 1
-        left -= costs[first]
+        budget -= costs[first]
     return first
 
 
 def _numbered(turns: Sequence[StoredTurn], passages: Mapping[int, Hit]) -> list[Turn]:
-    """Give each turn its sources back, where they have the numbers that its answer cites."""
-    shown: list[Turn] = []
+    """Give each turn its sources, where they have the numbers that its answer cites."""
+    numbered: list[Turn] = []
     number = 1
     for turn in turns:
         used = [_part(passages.get(passage.chunk), passage) for passage in turn.used]
         hits = tuple(hit for hit in used if hit is not None)
         if hits and turn.first_source == 1 < number:
-            # The prompt began anew here: what was shown before had lost its sources by then.
-            shown = [Turn(before.question, without_markers(before.answer)) for before in shown]
+            # The prompt restarted here: earlier turns had lost their sources by then.
+            numbered = [
+                Turn(earlier.question, without_markers(earlier.answer)) for earlier in numbered
+            ]
             number = 1
         if turn.first_source == number and len(hits) == len(turn.used):
-            shown.append(Turn(turn.question, turn.answer, hits))
+            numbered.append(Turn(turn.question, turn.answer, hits))
             number += len(hits)
         else:
-            shown.append(Turn(turn.question, without_markers(turn.answer)))
-    return shown
+            numbered.append(Turn(turn.question, without_markers(turn.answer)))
+    return numbered
 
 
 def _part(hit: Hit | None, passage: UsedPassage) -> Hit | None:
-    """Cut a chunk to the part that was shown."""
+    """Cut a chunk to the part that the turn used."""
     if hit is None or not hit.start <= passage.start < passage.end <= hit.end:
         return None
     text = hit.text[passage.start - hit.start : passage.end - hit.start]
@@ -147,7 +146,7 @@ def _part(hit: Hit | None, passage: UsedPassage) -> Hit | None:
 
 
 def _cut(turn: StoredTurn, count: Count, budget_tokens: int) -> Turn:
-    """Keep the beginning of an answer that is too long."""
+    """Shorten an answer that is too long to its beginning."""
     text = without_markers(turn.answer)
     cost = count([_text(turn)])[0]
     while text and cost > budget_tokens:

@@ -1,4 +1,4 @@
-"""A rating as JSON: as it is listed, and as an item to evaluate with."""
+"""A rating as JSON: for a list, and as an item of an evaluation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def rated_json(rated: Rated) -> dict[str, Any]:
 
 
 def evaluation_item(rated: Rated) -> dict[str, Any]:
-    """Write a rating as a question to evaluate with: it stands alone, and has its answer.
+    """Return a rating as an item of an evaluation: a question that stands alone, with its answer.
 
-    `asked` is the question as it was typed, which in a conversation may need the turns before.
+    `asked` is the question as typed, which in a conversation may need the turns before.
     """
     return {
         "id": rated.id,

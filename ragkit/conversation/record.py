@@ -1,7 +1,4 @@
-"""From an answer to the record of its turn: what is kept to show, to export and to go on from.
-
-It knows nothing of the database.
-"""
+"""The stored record of a turn, made of its answer."""
 
 from __future__ import annotations
 
@@ -38,14 +35,14 @@ def turn_of(question: str, query: Standalone, memory: Memory, answer: Answer) ->
 
 
 def _first_shown(used: Sequence[Hit], history: Sequence[Turn]) -> tuple[Sequence[Hit], int]:
-    """Take those that the history showed off, and count the number of the first that is left.
+    """Return the passages after those of the history, and the number of the first of them.
 
-    A prompt shows the history's passages before its own, or, for want of room, none of them.
+    A prompt shows the history's passages before its own, or, for lack of room, none of them.
     """
-    before = [_passage(hit) for turn in history for hit in turn.used]
-    if [_passage(hit) for hit in used[: len(before)]] != before:
+    earlier = [_passage(hit) for turn in history for hit in turn.used]
+    if [_passage(hit) for hit in used[: len(earlier)]] != earlier:
         return used, 1
-    return used[len(before) :], len(before) + 1
+    return used[len(earlier) :], len(earlier) + 1
 
 
 def _passage(hit: Hit) -> UsedPassage:

@@ -1,6 +1,6 @@
-"""Follow-up questions made to stand alone by a language model, or left as they were asked.
+"""Follow-up questions that a language model rewrites so that they stand alone.
 
-What the model says is only ever searched for. It knows nothing of how a conversation is stored.
+The model's text is only used as a query.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from ragkit.answer.markers import without_markers
 from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.answer.question import read
-from ragkit.conversation.telling import tell
+from ragkit.answer.question import read_question
+from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelError
 from ragkit.text.analyse import analyse
 from ragkit.types import Turn
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragkit.answer.templates import Templates
     from ragkit.contracts import LanguageModel
 
-MAX_TOKENS: Final = 512  # a question is far shorter: the rest is for a thinking model
+MAX_TOKENS: Final = 512  # more than a question has, for a thinking model
 TIMEOUT_S: Final = 30.0  # arbitrary; the user waits for it
 MAX_CHARS: Final = 300  # arbitrary, or twice the question's length: longer is no question
 
@@ -37,7 +37,7 @@ _QUOTED = re.compile(r"[\"“「'](.+)[\"”」']", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """What to search for, and how it was made, for the trace."""
+    """A query, and how it was made, for the trace."""
 
     text: str
     made: str
@@ -46,7 +46,7 @@ class Standalone:
 def rewrite(
     model: LanguageModel, templates: Templates, question: str, history: Sequence[Turn]
 ) -> Standalone:
-    """Rewrite a question so that it stands alone; where that fails, return it as it is.
+    """Rewrite a question so that it stands alone; where that fails, return it unchanged.
 
     Raises SettingsError for a template that cannot be used.
     """
@@ -55,47 +55,47 @@ def rewrite(
     prompt = templates.render(
         "rewrite",
         prompt_language(question),
-        turns=[_shown(turn) for turn in history],
+        turns=[_turn_values(turn) for turn in history],
         question=neutralise(question),
     )
     try:
-        said = tell(model, prompt, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
+        output = ask_model(model, prompt, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
     except ModelError as error:
         return Standalone(question, f"as asked: it could not be rewritten: {error}")
-    rewritten = _plain(said)
+    rewritten = _plain(output)
     fault = _fault(rewritten, question, history)
     if fault:
         return Standalone(question, f"as asked: the model's rewriting {fault}")
-    same = rewritten.casefold() == question.strip().casefold()
-    return Standalone(rewritten, STANDS_ALONE if same else "rewritten by the model")
+    is_equal = rewritten.casefold() == question.strip().casefold()
+    return Standalone(rewritten, STANDS_ALONE if is_equal else "rewritten by the model")
 
 
-def _shown(turn: Turn) -> dict[str, str]:
+def _turn_values(turn: Turn) -> dict[str, str]:
     answer = " ".join(without_markers(turn.answer).split())
     return {"question": neutralise(turn.question), "answer": neutralise(answer)}
 
 
-def _plain(said: str) -> str:
-    """Take a label and the quotation marks around the whole off.
+def _plain(output: str) -> str:
+    """Remove a label, and the quotation marks around the text.
 
     >>> _plain('Rewritten question: "How long is it?"')
     'How long is it?'
     """
-    text = _LABEL.sub("", said, count=1) if _LABEL.match(said) else said
+    text = _LABEL.sub("", output, count=1) if _LABEL.match(output) else output
     quoted = _QUOTED.fullmatch(text.strip())
     return (quoted[1] if quoted else text).strip()
 
 
 def _fault(rewritten: str, question: str, history: Sequence[Turn]) -> str:
-    """Say what is absurd about a rewriting; "" when nothing is."""
+    """Say what is wrong with a rewriting; "" for nothing."""
     if len(rewritten) > max(MAX_CHARS, 2 * len(question)):
         return f"has {len(rewritten)} characters"
     if len(rewritten.splitlines()) != 1:
         return "is more than one line"
-    said = read(rewritten).content
-    known = set(analyse(question))
+    terms = read_question(rewritten).content
+    conversation_terms = set(analyse(question))
     for turn in history:
-        known.update(analyse(turn.question), analyse(turn.answer))
-    if said and not said & known:
+        conversation_terms.update(analyse(turn.question), analyse(turn.answer))
+    if terms and not terms & conversation_terms:
         return "shares no word with the conversation"
     return ""

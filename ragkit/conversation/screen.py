@@ -1,4 +1,4 @@
-"""A conversation's turns in a terminal. It knows nothing of where they come from."""
+"""Print a conversation's turns in a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
     """Print questions and answers, each answer's sources in one line below it."""
     if not turns:
         typer.echo(say("Nothing has been asked yet."))
-    for number, turn in enumerate(turns, 1):  # an ordinal is left out where a turn was replaced
+    for number, turn in enumerate(turns, 1):  # ordinals have gaps where a turn was replaced
         typer.echo(f"{number}. {printable(turn.question)}")
         if turn.query != turn.question:
             note = labels(turn.question)["searched for"].format(query=turn.query)
@@ -37,7 +37,7 @@ def print_turns(turns: Sequence[StoredTurn]) -> None:
 
 
 def print_sources(turn: StoredTurn) -> None:
-    """Print what an answer cites, whole, with each document's address and number."""
+    """Print an answer's citations in full, with each document's address and number."""
     words = labels(turn.question)
     if not turn.citations:
         typer.echo(words["no sources"])

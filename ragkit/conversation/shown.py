@@ -1,7 +1,4 @@
-"""The passages that a conversation's turns were shown, fetched again as far as they were shown.
-
-It knows nothing of prompts.
-"""
+"""Fetch the passages of a conversation's turns again, as wide as they were shown."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 _ANY: Final = Every(())
 
 
-def shown(
+def fetch_passages(
     store: Store,
     collection: str,
     used: Sequence[UsedPassage],
@@ -31,21 +28,23 @@ def shown(
 ) -> Mapping[int, Hit]:
     """Map chunks to passages: those that were used, and those of the chunks that were cited.
 
-    A passage that was widened beyond its chunk is so again. Those of documents that were replaced
-    or deleted meanwhile are gone: kept as old versions, they are not what is asked about. So are
-    those of documents that `where`, the filter of what is asked now, is not true of.
+    A passage that was widened beyond its chunk is widened again. Passages of documents that have
+    been replaced or deleted are absent: the question is about the current versions. So are those of
+    documents that `where`, the question's filter, is not true of.
     """
     chunks = sorted({passage.chunk for passage in used}.union(cited))
     if not chunks:
         return {}
     with store.snapshot() as reader:
-        there = reader.allowed(collection, chunks, where or _ANY)
-        hits = {hit.chunk: hit for hit in reader.hits(there)}
+        allowed = reader.allowed(collection, chunks, where or _ANY)
+        hits = {hit.chunk: hit for hit in reader.hits(allowed)}
         spans = {chunk: Span(hit.start, hit.end) for chunk, hit in hits.items()}
-        for one in used:
-            if one.chunk in hits and hits[one.chunk].version == one.version:
-                span = spans[one.chunk]
-                spans[one.chunk] = Span(min(span.start, one.start), max(span.end, one.end))
+        for passage in used:
+            if passage.chunk in hits and hits[passage.chunk].version == passage.version:
+                span = spans[passage.chunk]
+                spans[passage.chunk] = Span(
+                    min(span.start, passage.start), max(span.end, passage.end)
+                )
         wide = [hit for hit in hits.values() if spans[hit.chunk] != Span(hit.start, hit.end)]
         texts = reader.excerpts([(hit.document, spans[hit.chunk]) for hit in wide])
     for hit, text in zip(wide, texts, strict=True):

@@ -1,7 +1,4 @@
-"""One short text asked of a language model, within a time and whole, or not at all.
-
-It knows nothing of what the text is for.
-"""
+"""Ask a language model for one short text: complete and in time, or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from ragkit.contracts import LanguageModel
 
 
-def tell(
+def ask_model(
     model: LanguageModel,
     prompt: str,
     *,
@@ -26,7 +23,7 @@ def tell(
     timeout_s: float,
     json_schema: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a model's whole text, stripped and without its reasoning; `tally` notes its cost.
+    """Return a model's complete text, stripped and without its reasoning; `tally` notes its cost.
 
     Raises ModelServerError, also when the text takes too long, is cut off, or is empty.
     """
@@ -36,13 +33,13 @@ def tell(
 
     def stop() -> None:
         late.set()
-        with suppress(ValueError):  # a plain generator at work: it is left at its next piece
+        with suppress(ValueError):  # a running plain generator ends at its next piece
             stream.close()
 
     timer = threading.Timer(timeout_s, stop)
     timer.daemon = True
     timer.start()
-    said: list[str] = []
+    pieces_of_text: list[str] = []
     finish: Finish | None = None
     try:
         with closing(stream) as pieces:
@@ -50,13 +47,13 @@ def tell(
                 if late.is_set():
                     break
                 if isinstance(piece, str):
-                    said.append(piece)
+                    pieces_of_text.append(piece)
                 elif isinstance(piece, Finish):
                     finish = piece
                     note(piece.usage)
     finally:
         timer.cancel()
-    text = "".join(said).strip()
+    text = "".join(pieces_of_text).strip()
     if late.is_set():
         raise ModelServerError(f"model {model.name!r} took longer than {timeout_s:g} s")
     if finish is None or finish.reason == "length":

@@ -1,7 +1,7 @@
-"""Words that name nothing by themselves: "how long does it last" asks about something left out.
+"""Words that name nothing by themselves: "how long does it last" leaves its subject out.
 
-Lists by hand, of everyday words in both languages. A word that is missing counts as a name, so
-that a question with it is searched for as it stands.
+The lists are made by hand, of everyday words in both languages. A word that is missing counts as a
+name, so that a question with it is searched for as it stands.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK_CHARACTER, analyse
 
 _ENGLISH: Final = """
@@ -51,33 +51,33 @@ _UNITS: Final = (
     "小时|小時|分钟|分鐘|工作日|星期|公里|公斤|平米|钱|錢|元|块|塊|天|日|月|年|周|週|点|點|号|號|次|个|個|位|名|人"
     "|倍|米|度|岁|歲|折|成|份|张|張|台|层|層|楼|樓|件|条|條|种|種|遍|趟|晚|夜"
 )
-# 钱 and 人 alone can be asked about, while 多少钱 and 每人 ask about something else.
+# 钱 and 人 alone can be a subject; 多少钱 and 每人 ask about another one.
 _COUNTED: Final = re.compile(
     rf"(?:几|幾|多少)(?:{_UNITS})*|(?:[哪每]一?|一|两|兩|半|多)(?:{_UNITS})+"
 )
 _WORDS: Final = re.compile("|".join(sorted(_CHINESE.split(), key=lambda word: -len(word))))
 
 
-def names(question: str) -> float:
-    """Count the words of a question that say what it is about; two characters of Chinese are one.
+def count_naming_words(question: str) -> float:
+    """Count the words of a question that name its subject; two characters of Chinese are one.
 
-    >>> names("How long?"), names("How long is the lease?")
+    >>> count_naming_words("How long?"), count_naming_words("How long is the lease?")
     (0, 1)
-    >>> names("保存多长时间？"), names("租金多少？")
+    >>> count_naming_words("保存多长时间？"), count_naming_words("租金多少？")
     (0.0, 0.5)
     """
     if not has_cjk(question):
         return len(naming_terms(question))
-    rest = _without_vague(question)
-    latin = [term for term in analyse(rest) if not has_cjk(term)]
-    return len(latin) + len(CJK_CHARACTER.findall(rest)) / 2
+    remainder = _without_vague(question)
+    latin = [term for term in analyse(remainder) if not has_cjk(term)]
+    return len(latin) + len(CJK_CHARACTER.findall(remainder)) / 2
 
 
 def naming_terms(question: str) -> frozenset[str]:
-    """List the analyser's terms of the words that say what a question is about."""
+    """List the analyser's terms of the words that name a question's subject."""
     if has_cjk(question):
         return frozenset(analyse(_without_vague(question)))
-    return read(question).content - _vague()
+    return read_question(question).content - _vague()
 
 
 def _without_vague(question: str) -> str:

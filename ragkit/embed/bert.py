@@ -1,9 +1,8 @@
-"""The BERT encoder, straight in torch: token ids in, sentence vectors out.
+"""The BERT encoder in plain torch: token ids in, sentence vectors out.
 
-Most small embedding models (MiniLM, BGE, E5, GTE, and the XLM-R ones) are this one architecture.
-Running it here spares the five seconds that importing transformers takes, which is what a user
-of the command line would wait for. It knows nothing of text, tokenizers or batching; any other
-architecture is sentence-transformers' business.
+Most small embedding models (MiniLM, BGE, E5, GTE, and the XLM-R ones) have this architecture.
+Running it here saves the five seconds that importing transformers takes, for which a user of the
+command line would wait. sentence-transformers runs any other architecture.
 """
 
 from __future__ import annotations
@@ -75,26 +74,28 @@ class BertEncoder:
         hidden = self._norm("embeddings.LayerNorm.", hidden)
         attention = None if mask is None else mask[:, None, None, :]
         for layer in range(self.shape.layers):
-            kept = last if layer == self.shape.layers - 1 else None
-            hidden = self._layer(f"encoder.layer.{layer}.", hidden, attention, kept)
+            positions = last if layer == self.shape.layers - 1 else None
+            hidden = self._layer(f"encoder.layer.{layer}.", hidden, attention, positions)
         return hidden
 
     def _layer(
-        self, name: str, hidden: Tensor, attention: Tensor | None, kept: int | None
+        self, name: str, hidden: Tensor, attention: Tensor | None, positions: int | None
     ) -> Tensor:
         triple = self.linear(name + JOINED, hidden)  # (b, s, 3 d)
         query, key, value = split_heads(triple, self.shape.heads)
-        mixed = attend(query[:, :, :kept], key, value, attention)
+        mixed = attend(query[:, :, :positions], key, value, attention)
         hidden = self._norm(
             f"{name}attention.output.LayerNorm.",
-            hidden[:, :kept] + self.linear(f"{name}attention.output.dense.", mixed),
+            hidden[:, :positions] + self.linear(f"{name}attention.output.dense.", mixed),
         )
         wide = self.linear(f"{name}intermediate.dense.", hidden, "gelu")
         return self._norm(
             f"{name}output.LayerNorm.", hidden + self.linear(f"{name}output.dense.", wide)
         )
 
-    def linear(self, name: str, hidden: Tensor, then: Literal["none", "gelu"] = "none") -> Tensor:
+    def linear(
+        self, name: str, hidden: Tensor, activation: Literal["none", "gelu"] = "none"
+    ) -> Tensor:
         """Multiply by a matrix, add its bias, and apply GELU where asked to."""
         import torch
         from torch.nn.functional import gelu, linear
@@ -102,10 +103,10 @@ class BertEncoder:
         weight, bias = self.weights[name + "weight"], self.weights[name + "bias"]
         if weight.is_mkldnn:  # see `_arrange`
             product = torch.ops.mkldnn._linear_pointwise
-            found: Tensor = product(hidden, weight, bias, then, [], "none")
-            return found
-        found = linear(hidden, weight, bias)
-        return gelu(found) if then == "gelu" else found
+            output: Tensor = product(hidden, weight, bias, activation, [], "none")
+            return output
+        output = linear(hidden, weight, bias)
+        return gelu(output) if activation == "gelu" else output
 
     def _norm(self, name: str, hidden: Tensor) -> Tensor:
         from torch.nn.functional import layer_norm
@@ -254,10 +255,10 @@ def _pooling(folder: Path) -> Pooling | None:
     if modules[0]["path"]:
         return None
     config = read_json(folder / modules[1]["path"] / "config.json")
-    wanted = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
-    if wanted == {"pooling_mode_mean_tokens"}:
+    modes = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
+    if modes == {"pooling_mode_mean_tokens"}:
         return "mean"
-    return "cls" if wanted == {"pooling_mode_cls_token"} else None
+    return "cls" if modes == {"pooling_mode_cls_token"} else None
 
 
 def _names(layers: int) -> set[str]:
@@ -275,5 +276,5 @@ def mean_pool(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """Average the tokens' states, (b, s, d) to (b, d) in float32."""
     if mask is None:
         return hidden.float().mean(1)
-    kept = mask[:, :, None].float()  # (b, s, 1)
-    return (hidden.float() * kept).sum(1) / kept.sum(1)
+    weights = mask[:, :, None].float()  # (b, s, 1)
+    return (hidden.float() * weights).sum(1) / weights.sum(1)

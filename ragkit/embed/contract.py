@@ -1,7 +1,4 @@
-"""An embedder that takes tokens: what was tokenised once to be cut is not tokenised again.
-
-It knows nothing of who makes the tokens' rows.
-"""
+"""The contract of an embedder that takes token ids, so that a text is tokenised only once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where a model's files are: in an installed package, a folder, the hub's cache or the hub.
-
-It knows nothing of what the files mean.
-"""
+"""Find a model's files: in an installed package, a folder, the hub's cache or the hub."""
 
 from __future__ import annotations
 

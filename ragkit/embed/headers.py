@@ -1,7 +1,4 @@
-"""The line of title and headings that is embedded before each passage, within its share.
-
-It knows nothing of which collections want one.
-"""
+"""The line of title and headings that is embedded before each passage, within its share."""
 
 from __future__ import annotations
 
@@ -34,12 +31,12 @@ class Headers:
     def of(self, title: str, headings: Sequence[str]) -> str:
         """Return the header of a passage, with the line's end; "" for none."""
         key = (title, *headings)
-        found = self._kept.get(key)
-        if found is None:
+        line = self._kept.get(key)
+        if line is None:
             limit = self.max_tokens
             tokens = self._embedder.token_spans
-            found = header(title, headings, lambda line: len(tokens(line)) <= limit)
-            self._kept[key] = found
+            line = header(title, headings, lambda line: len(tokens(line)) <= limit)
+            self._kept[key] = line
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return line

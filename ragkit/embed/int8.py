@@ -58,7 +58,9 @@ class MeasuredEncoder(BertEncoder):
 
     ranges: dict[str, Tensor] = field(default_factory=dict)
 
-    def linear(self, name: str, hidden: Tensor, then: Literal["none", "gelu"] = "none") -> Tensor:
+    def linear(
+        self, name: str, hidden: Tensor, activation: Literal["none", "gelu"] = "none"
+    ) -> Tensor:
         """Note the input's range, and multiply."""
         import torch
 
@@ -68,7 +70,7 @@ class MeasuredEncoder(BertEncoder):
             low = torch.minimum(low, self.ranges[name][0])
             high = torch.maximum(high, self.ranges[name][1])
         self.ranges[name] = torch.stack([low, high])
-        return BertEncoder.linear(self, name, hidden, then)
+        return BertEncoder.linear(self, name, hidden, activation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,8 @@ class _Quantizer:
         names = [f"encoder.layer.{number}." for number in range(shape.layers)]
         following = [f"{name}{JOINED}" for name in names[1:]]
         layers = [
-            self.layer(name, then) for name, then in zip(names, [*following, None], strict=True)
+            self.layer(name, activation)
+            for name, activation in zip(names, [*following, None], strict=True)
         ]
         norm = self.norm("embeddings.LayerNorm.", f"{names[0]}{JOINED}")
         tables = {name: weights[name] for name in weights if name.startswith("embeddings.")}
@@ -339,11 +342,11 @@ class _Quantizer:
         ranges = self.ranges[name + _NARROW].clone()
         widest = ranges[1].topk(_WIDEST).indices
         ranges[:, widest] = 0
-        rest = weight.clone()
-        rest[:, widest] = 0
+        remainder = weight.clone()
+        remainder[:, widest] = 0
         wide_weight, wide_bias = self.pair(name + _WIDE)
         out = Widest(wide_weight[widest], wide_bias[widest], weight[:, widest].T.contiguous())
-        return Product.of(rest, bias, Scale.of(ranges)), out
+        return Product.of(remainder, bias, Scale.of(ranges)), out
 
 
 def quantize(plain: BertEncoder, ranges: Mapping[str, Tensor]) -> Int8Encoder:

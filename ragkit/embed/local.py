@@ -1,7 +1,4 @@
-"""The embedder that runs on this machine: batches by token budget over one loaded model.
-
-It knows nothing of documents, chunks or databases.
-"""
+"""The embedder that runs on this machine: batches by token budget over one loaded model."""
 
 from __future__ import annotations
 
@@ -225,13 +222,13 @@ def _load(
         encoder = load_pipeline(files.folder, device, dtype)
     elif (matrix := load_projection(files.folder, device)) is not None:
         encoder = ProjectedEncoder(encoder, matrix)
-    own = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
-    if dimension is not None and dimension > own:
+    available = run(encoder, [tokens.cut_ids("a")], device, tokens.frame).shape[1]
+    if dimension is not None and dimension > available:
         raise ModelError(
-            f"embedding model {files.name} has {own} dimensions where the first {dimension} are"
-            f" asked for: set RAGKIT_EMBED_DIMENSION to at most {own}, or not at all"
+            f"embedding model {files.name} has {available} dimensions where the first {dimension}"
+            f" are asked for: set RAGKIT_EMBED_DIMENSION to at most {available}, or not at all"
         )
-    space = _space(files, dimension or own)
+    space = _space(files, dimension or available)
     return _Loaded(
         space=space,
         tokens=tokens,

@@ -86,9 +86,9 @@ def model_card(model: str, folder: Path | None = None) -> ModelCard:
     >>> model_card("intfloat/multilingual-e5-small").query_prefix
     'query: '
     """
-    known = _CARDS.get(model.rstrip("/").rpartition("/")[2].casefold())
-    if known is not None:
-        return known
+    card = _CARDS.get(model.rstrip("/").rpartition("/")[2].casefold())
+    if card is not None:
+        return card
     file = folder / "config_sentence_transformers.json" if folder else None
     prompts = (read_json(file).get("prompts") if file else None) or {}
     return ModelCard(

@@ -117,11 +117,11 @@ class Model:
 
     def _layer(self, layer: int) -> Iterator[tuple[str, torch.Tensor]]:
         for part, name in _PARTS.items():
-            ours, theirs = f"encoder.layer.{layer}.{name}", f"l{layer}.{part}"
+            ours, stored = f"encoder.layer.{layer}.{name}", f"l{layer}.{part}"
             columns = self.shape.wide if part == "fo" else self.shape.width
             is_vector = name.endswith("LayerNorm")
-            weight = f"{theirs}.w"
-            yield f"{ours}.bias", self._vector(f"{theirs}.b")
+            weight = f"{stored}.w"
+            yield f"{ours}.bias", self._vector(f"{stored}.b")
             yield (
                 f"{ours}.weight",
                 self._vector(weight) if is_vector else self._matrix(weight, columns),

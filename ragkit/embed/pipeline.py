@@ -39,7 +39,7 @@ def load_pipeline(folder: Path, device: str, dtype: torch.dtype) -> PipelineEnco
     return PipelineEncoder(loaded.to(dtype).eval())
 
 
-def load_offline(kind: Any, folder: Path, device: str, what: str, instead: str) -> Any:
+def load_offline(kind: Any, folder: Path, device: str, purpose: str, instead: str) -> Any:
     """Load a folder as one of sentence-transformers' kinds of model.
 
     Without network, remote code or pickled weights. Raises ModelError, which calls the folder
@@ -57,7 +57,7 @@ def load_offline(kind: Any, folder: Path, device: str, what: str, instead: str) 
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ModelError(
-            f"{what} folder {folder} cannot be loaded ({reason}): name another {instead}"
+            f"{purpose} folder {folder} cannot be loaded ({reason}): name another {instead}"
         ) from error
 
 

@@ -1,10 +1,10 @@
-"""Which number format a model's weights take on this machine.
+"""Choose the number format of a model's weights on this machine.
 
 Half precision is a gain only where the processor multiplies it natively; elsewhere it is many
 times slower than float32. Measured on two cores of an AMD EPYC with avx512_bf16 and MiniLM, its
 weights laid out as oneDNN reads them (`ragkit.embed.bert`): beside other programs passages 1.6 to
 2.2 times faster in bfloat16, one query 10.1 ms down to 4.5 ms, cosine to float32 0.9999. With AMX,
-before that layout, the gain was 4 to 5 times. It knows nothing of models.
+before that layout, the gain was 4 to 5 times.
 """
 
 from __future__ import annotations

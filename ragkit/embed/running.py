@@ -1,7 +1,4 @@
-"""One pass of a network over a batch of token ids, padded; and over one query, in one thread.
-
-It knows nothing of texts, models' files or how a batch came together.
-"""
+"""One pass of a network over a batch of token ids, padded; and over one query, in one thread."""
 
 from __future__ import annotations
 
@@ -29,11 +26,11 @@ def run(
     import numpy as np
     import torch
 
-    before, behind = frame
-    framed = np.array([len(before) + len(row) + len(behind) for row in rows])
+    prefix, suffix = frame
+    framed = np.array([len(prefix) + len(row) + len(suffix) for row in rows])
     mask = np.arange(framed.max()) < framed[:, None]  # (b, s)
     ids = np.zeros(mask.shape, np.int64)
-    ids[mask] = np.concatenate([part for row in rows for part in (before, row, behind)])
+    ids[mask] = np.concatenate([part for row in rows for part in (prefix, row, suffix)])
     padded = int(framed.min()) < mask.shape[1]
     with torch.inference_mode():
         real = torch.from_numpy(mask).to(device) if padded else None

@@ -1,4 +1,4 @@
-"""Which characters a small vocabulary leaves out, and the name of its tokenizer's file."""
+"""The characters that a small vocabulary leaves out, and the name of its tokenizer's file."""
 
 from __future__ import annotations
 

@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 class Tokenizers:
     """A tokenizer, and the one of all scripts where that is another, loaded at its first use."""
 
-    def __init__(self, small: Tokenizer, whole: Callable[[], Tokenizer] | None = None) -> None:
+    def __init__(
+        self, small: Tokenizer, load_complete: Callable[[], Tokenizer] | None = None
+    ) -> None:
         self.small = small
-        self._load_whole = whole
+        self._load_whole = load_complete
 
     @cached_property
-    def whole(self) -> Tokenizer:
+    def complete(self) -> Tokenizer:
         """Load the tokenizer of all scripts. Raises ModelError."""
         return self._load_whole() if self._load_whole else self.small
 
     def of(self, texts: Iterable[str]) -> Tokenizer:
         """Return the smallest tokenizer that these texts can be tokenised with."""
         if "whole" in self.__dict__ or any(OTHER_SCRIPTS.search(text) for text in texts):
-            return self.whole
+            return self.complete
         return self.small
 
 
@@ -63,8 +65,8 @@ def _load(folder: Path, name: str) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # a document that says "[SEP]" means the word
     if read_json(folder / "sentence_bert_config.json").get("do_lower_case"):
-        before: list[Any] = [Lowercase()]
+        normalizers: list[Any] = [Lowercase()]
         if tokenizer.normalizer is not None:
-            before.append(tokenizer.normalizer)
-        tokenizer.normalizer = NormalizerSequence(before)
+            normalizers.append(tokenizer.normalizer)
+        tokenizer.normalizer = NormalizerSequence(normalizers)
     return tokenizer

@@ -97,7 +97,7 @@ class Tokens:
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer of all scripts."""
-        return self.tokenizers.whole
+        return self.tokenizers.complete
 
     def spans(self, text: str) -> TokenSpans:
         """Return the tokens of a text of any length, without special tokens.
@@ -200,13 +200,13 @@ def _limit(folder: Path) -> int:
     if places and config.get("model_type") in ("roberta", "xlm-roberta"):
         places -= config.get("pad_token_id", 1) + 1  # they count positions from there
     tokenizer = read_json(folder / "tokenizer_config.json").get("model_max_length")
-    known = [int(limit) for limit in (places, tokenizer) if limit]
-    if not known:
+    limits = [int(limit) for limit in (places, tokenizer) if limit]
+    if not limits:
         raise ModelError(
             f"model folder {folder} does not say how many tokens it takes: "
             "add max_seq_length to its sentence_bert_config.json"
         )
-    return min(known)
+    return min(limits)
 
 
 def _storable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Documents in languages that the embedding model of their collection does not read.
+"""Find documents in languages that their collection's embedding model does not read.
 
 Only their words are searched with any sense. Where the notice is shown is not known here.
 """
@@ -115,14 +115,14 @@ def languages_read(model: str) -> str:
 
 
 def _english(of: Unread) -> str:
-    (first, count), *others = of.documents.items()
+    (first, count), *counts = of.documents.items()
     parts = [f"{count:,} {'document' if count == 1 else 'documents'} in {NAMES[first]}"]
-    parts += [f"{more:,} in {NAMES[name]}" for name, more in others]
+    parts += [f"{number:,} in {NAMES[name]}" for name, number in counts]
     verb = "is" if sum(of.documents.values()) == 1 else "are"
-    what = "these languages" if others else NAMES[first]
+    languages = "these languages" if counts else NAMES[first]
     return (
         f"{' and '.join(parts)} {verb} found by words only:"
-        f" the embedding model {of.model} does not read {what}."
+        f" the embedding model {of.model} does not read {languages}."
     )
 
 

@@ -1,7 +1,6 @@
-"""Embedding passages of any length: as they are, or by windows where the model reads less.
+"""Embed passages of any length: directly, or by windows where the model reads less.
 
-Ingestion and embedding again both do it here, so that the same passage has the same vector.
-It knows nothing of documents or of the database.
+Ingestion and re-embedding share this code, so that the same passage has the same vector.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def embed_rows(
         [row] if len(of_one) == 1 else [np.concatenate((prefix, part)) for part in of_one]
         for row, of_one in zip(rows, terms, strict=True)
     ]
-    found = embedder.embed_ids([part for of_one in parts for part in of_one])
-    return _pooled(found, terms, long)
+    vectors = embedder.embed_ids([part for of_one in parts for part in of_one])
+    return _pooled(vectors, terms, long)
 
 
 def embed_texts(
@@ -57,18 +56,18 @@ def embed_texts(
     if long == "refuse":
         return embedder.embed_passages(texts), 0
     cut = [_text_windows(embedder, text) for text in texts]
-    found = embedder.embed_passages([part for of_one in cut for part, _ in of_one])
-    return _pooled(found, [[terms for _, terms in of_one] for of_one in cut], long)
+    vectors = embedder.embed_passages([part for of_one in cut for part, _ in of_one])
+    return _pooled(vectors, [[terms for _, terms in of_one] for of_one in cut], long)
 
 
-def _pooled(found: Vectors, terms: Sequence[Sequence[Terms]], how: Pooling) -> tuple[Vectors, int]:
+def _pooled(parts: Vectors, terms: Sequence[Sequence[Terms]], how: Pooling) -> tuple[Vectors, int]:
     """Pool the windows of each passage, whose terms are given; `found` has them all in order."""
     import numpy as np
 
-    vectors = np.empty((len(terms), found.shape[1]), np.float32)
+    vectors = np.empty((len(terms), parts.shape[1]), np.float32)
     first = 0
     for n, of_one in enumerate(terms):
-        rows = found[first : first + len(of_one)]
+        rows = parts[first : first + len(of_one)]
         first += len(of_one)
         if len(of_one) == 1:
             vectors[n] = rows[0]

@@ -12,7 +12,7 @@ length 1 again:
   passage and df in its windows: what every window has, as function words and marks are, is none.
   Terms are token ids.
 
-The numbers 8, 32 and 2 are arbitrary. It knows nothing of texts or models.
+The numbers 8, 32 and 2 are arbitrary.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def weigh(terms: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
 
     n = len(terms)
     places = 1 - np.arange(n) / (2 * max(1, n - 1))
-    found, counts = np.unique(np.concatenate(terms), return_counts=True)
-    has = np.array([np.isin(found, of_one) for of_one in terms])  # (n, terms)
+    numbers, counts = np.unique(np.concatenate(terms), return_counts=True)
+    has = np.array([np.isin(numbers, of_one) for of_one in terms])  # (n, terms)
     scores = counts * np.log(n / has.sum(axis=0))
     top = np.argsort(-scores, kind="stable")[:TOP_TERMS]
     top = top[scores[top] > 0]

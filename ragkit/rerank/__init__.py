@@ -1,1 +1,1 @@
-"""Rerankers: what scores passages against a query more exactly than a search does."""
+"""Rerankers: score passages against a query more exactly than a search does."""

@@ -1,7 +1,7 @@
-"""BERT's sequence classifier with one label, straight in torch: pairs of texts in, scores out.
+"""BERT's sequence classifier with one label, in plain torch: pairs of texts in, scores out.
 
-The cross-encoders of MiniLM's, BERT's and XLM-R's families are this one architecture; any other
-is sentence-transformers' business. It knows nothing of retrieval.
+The cross-encoders of MiniLM's, BERT's and XLM-R's families have this architecture;
+sentence-transformers runs any other.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class PairScorer:
     def _pairs(self, query: str, passage: Encoding) -> Iterator[Encoding]:
         """Put the query before each part of a passage, with the model's special tokens."""
         tokenizer, limit = self.tokens.tokenizer, self.tokens.limit
-        (asked,) = self._encoded([query[: limit * 100]])
-        asked.truncate(limit // 2)
-        passage.truncate(limit - tokenizer.num_special_tokens_to_add(True) - len(asked))
+        (query_ids,) = self._encoded([query[: limit * 100]])
+        query_ids.truncate(limit // 2)
+        passage.truncate(limit - tokenizer.num_special_tokens_to_add(True) - len(query_ids))
         for part in (passage, *passage.overflowing):
-            yield tokenizer.post_process(asked, part)
+            yield tokenizer.post_process(query_ids, part)
 
     def _run(self, rows: Sequence[Encoding]) -> Tensor:
         """Pad a batch on the right and score it; padding is masked, so its id is any."""
@@ -129,7 +129,7 @@ def load_classifier(
     if sigmoid is None or shape is None or typed is None or _is_special(folder):
         return None
     stored = stored_weights(folder, device) or {}
-    prefix = next((one for one, names in _HEADS.items() if set(names) <= stored.keys()), None)
+    prefix = next((head for head, names in _HEADS.items() if set(names) <= stored.keys()), None)
     if prefix is None:
         return None
     inner = {name.removeprefix(prefix): weight for name, weight in stored.items()}
@@ -150,9 +150,9 @@ def _is_sigmoid(config: Mapping[str, Any]) -> bool | None:
 
 def _is_special(folder: Path) -> bool:
     """Tell whether there is more to it than a network: modules after it, or a prompt."""
-    more = read_json(folder / "config_sentence_transformers.json")
+    modules = read_json(folder / "config_sentence_transformers.json")
     return len(read_json(folder / "modules.json") or [0]) != 1 or bool(
-        more.get("default_prompt_name")
+        modules.get("default_prompt_name")
     )
 
 

@@ -1,6 +1,6 @@
 """Reranking without a model of its own: the embedding model's cosines, passage by passage.
 
-It stands where no cross-encoder is configured. It knows nothing of a store.
+It stands where no cross-encoder is configured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The cross-encoder that runs on this machine: one network reads query and passage together.
-
-It knows nothing of documents or databases.
-"""
+"""The cross-encoder that runs on this machine: one network reads query and passage together."""
 
 from __future__ import annotations
 
@@ -73,10 +70,10 @@ def _load(files: ModelFiles, device: str | None, batch_tokens: int | None) -> Sc
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch_dtype(device)
     budget = batch_tokens or batch_budget(device)
-    found = load_classifier(files.folder, device, dtype)
-    if found is None:
+    loaded = load_classifier(files.folder, device, dtype)
+    if loaded is None:
         return load_library_scorer(files.folder, tokens, device, dtype, budget)
-    classifier, typed = found
+    classifier, typed = loaded
     return PairScorer(classifier, tokens, typed, device, budget)
 
 

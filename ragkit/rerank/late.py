@@ -72,18 +72,18 @@ class _Loaded:
         """Score passages against a query; their token vectors live for one batch only."""
         stated = getattr(self.network[0], "document_length", None)
         room = max(1, min(stated or self.tokens.limit, self.tokens.limit) - _SPARE)
-        asked = self.network.encode_query([query], show_progress_bar=False)
+        query_vectors = self.network.encode_query([query], show_progress_bar=False)
 
         def score(pieces: list[str]) -> Sequence[float]:
             encoded = self.network.encode_document(
                 pieces, batch_size=len(pieces), show_progress_bar=False
             )
-            found: list[float] = self.network.similarity(asked, encoded)[0].tolist()
-            return found
+            scores: list[float] = self.network.similarity(query_vectors, encoded)[0].tolist()
+            return scores
 
         budget = batch_budget(self.network.device.type)
         return score_in_parts(
-            passages, self.tokens, score, room=room, beside=1, batch_tokens=budget
+            passages, self.tokens, score, room=room, query_tokens=1, batch_tokens=budget
         )
 
 

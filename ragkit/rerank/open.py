@@ -1,4 +1,4 @@
-"""The reranker that the settings name. It loads nothing."""
+"""Open the reranker that the settings name, without loading it."""
 
 from __future__ import annotations
 

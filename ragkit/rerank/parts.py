@@ -1,7 +1,6 @@
-"""A passage longer than a model reads: the parts it is scored in, and the best part's score.
+"""Score a passage that is longer than the model's limit in parts, and take the best part's score.
 
-Dai and Callan 2019 (arXiv:1905.09217) call it MaxP. It knows no model, only how many tokens one
-is given at a time.
+Dai and Callan 2019 (arXiv:1905.09217) call it MaxP.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def score_in_parts(
     score: Callable[[list[str]], Sequence[float]],
     *,
     room: int,
-    beside: int,
+    query_tokens: int,
     batch_tokens: int,
 ) -> list[float]:
     """Score passages by their best parts of `room` tokens, in batches of a token budget by length.
@@ -42,12 +41,12 @@ def score_in_parts(
     """
     cut = [parts(text, tokens.spans(text), room) for text in passages]
     pieces = [part for of_one in cut for part in of_one]
-    lengths = [beside + len(tokens.spans(piece)) for piece in pieces]
+    lengths = [query_tokens + len(tokens.spans(piece)) for piece in pieces]
     scores = [0.0] * len(pieces)
     for batch in batches(lengths, batch_tokens):
         check_cancelled()
-        found = score([pieces[index] for index in batch])
-        for index, value in zip(batch, found, strict=True):
+        values = score([pieces[index] for index in batch])
+        for index, value in zip(batch, values, strict=True):
             scores[index] = float(value)
     return best(scores, [len(of_one) for of_one in cut])
 

@@ -28,19 +28,24 @@ class LibraryScorer:
     def __call__(self, query: str, passages: Sequence[str]) -> list[float]:
         limit = min(self.model.max_seq_length or self.tokens.limit, self.tokens.limit)
         spans = self.tokens.spans(query)
-        asked = query if len(spans) <= limit // 2 else query[: spans[limit // 2].start]
-        beside = self._length(asked)
-        room = max(1, limit - beside - _SPARE)
+        shortened = query if len(spans) <= limit // 2 else query[: spans[limit // 2].start]
+        query_tokens = self._length(shortened)
+        room = max(1, limit - query_tokens - _SPARE)
 
         def score(pieces: list[str]) -> Sequence[float]:
-            pairs = [(asked, piece) for piece in pieces]
-            found: Sequence[float] = self.model.predict(
+            pairs = [(shortened, piece) for piece in pieces]
+            scores: Sequence[float] = self.model.predict(
                 pairs, batch_size=len(pairs), show_progress_bar=False
             )
-            return found
+            return scores
 
         return score_in_parts(
-            passages, self.tokens, score, room=room, beside=beside, batch_tokens=self.batch_tokens
+            passages,
+            self.tokens,
+            score,
+            room=room,
+            query_tokens=query_tokens,
+            batch_tokens=self.batch_tokens,
         )
 
     def _length(self, query: str) -> int:

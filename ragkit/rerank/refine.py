@@ -1,7 +1,4 @@
-"""What a reranker does to a search's hits: a new order, and an end where a cut-off is fitted.
-
-It knows nothing of how passages were found, or how a cut-off was fitted.
-"""
+"""Refine a search's hits with a reranker: a new order, and a cut-off where one is fitted."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 text-embeddings-inference takes {"query", "texts"} and answers [{"index", "score"}]; vLLM, Jina's,
 Cohere's and ragkit's own API take {"query", "documents"} and answer {"results": [{"index",
-"relevance_score"}]}. Which one a server has is asked of it. It knows nothing of models.
+"relevance_score"}]}. Which one a server has is asked of it.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ class ServerReranker:
             client = httpx.Client(timeout=timeout, headers=headers, transport=self._transport)
             unkept.callback(client.close)
             # Asked without the lock: behind a server that hangs, callers would wait in a queue.
-            url, form = self._found(client)
+            url, form = self._detect(client)
             with self._lock:
                 if self._ready is None:
                     self._ready = (client, url, form)
                     unkept.pop_all()
 
-    def _found(self, client: httpx.Client) -> tuple[str, Form]:
+    def _detect(self, client: httpx.Client) -> tuple[str, Form]:
         """Try the addresses and forms in turn. Raises ModelServerError: the first one's answer."""
         first: ModelServerError | None = None
         for url, form in _addresses(self._url):
@@ -134,7 +134,7 @@ class ServerReranker:
         import httpx
 
         content = json.dumps(body).encode()
-        for again in (False, True):
+        for retried in (False, True):
             try:
                 return self._answer(client, url, content)
             except httpx.TimeoutException as error:
@@ -142,7 +142,7 @@ class ServerReranker:
                     f"did not answer within {self._timeout_s:g} s: see its load"
                 ) from error
             except httpx.TransportError as error:
-                if again:
+                if retried:
                     raise self._error(
                         f"cannot be reached ({_line(str(error))}): start it, or correct"
                         " RAGKIT_RERANKER"
@@ -179,8 +179,8 @@ class ServerReranker:
             return str(self._error(f"denies access ({status}): set RAGKIT_RERANKER_API_KEY"))
         return str(self._error(f"rejects the request ({status}; {words}): see its log"))
 
-    def _error(self, said: str) -> ModelServerError:
-        return ModelServerError(f"reranker {self._shown} {said}")
+    def _error(self, problem: str) -> ModelServerError:
+        return ModelServerError(f"reranker {self._shown} {problem}")
 
 
 class _RefusedError(ModelServerError):
@@ -206,9 +206,9 @@ def _addresses(url: str) -> Iterator[tuple[str, Form]]:
         urls = [f"{url}/rerank"]
     else:
         urls = [f"{url}/rerank", f"{url}/v1/rerank"]
-    for one in urls:
-        yield one, "documents"
-        yield one, "texts"
+    for address in urls:
+        yield address, "documents"
+        yield address, "texts"
 
 
 def _body(form: Form, model: str | None, query: str, passages: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The k best chunks that a filter and a query's demands allow: k whenever there are k.
-
-It knows nothing of how chunks are ranked.
-"""
+"""Find the k best chunks that meet a filter and a query's demands: k whenever there are k."""
 
 from __future__ import annotations
 
@@ -18,68 +15,68 @@ if TYPE_CHECKING:
     from ragkit.contracts import Reader
     from ragkit.filters import Filter
     from ragkit.postings import Postings
-    from ragkit.retrieve.words.demands import Permission
+    from ragkit.retrieve.words.demands import DemandFilter
 
-    Masks = list[NDArray[np.bool_]]  # for each segment which of its chunks may be found
+    Masks = list[NDArray[np.bool_]]  # for each segment, which of its chunks may be returned
     Ranked = list[tuple[int, float]]
-    Chosen = Callable[[Sequence[int]], Sequence[int]]
+    Select = Callable[[Sequence[int]], Sequence[int]]
 
-_FIRST = 4  # candidates checked at first for each one wanted; arbitrary
-_MORE = 1.5  # and beyond what should be needed, judged by the ones before; arbitrary
+_CANDIDATES_PER_HIT = 4  # checked at first; arbitrary
+_MARGIN = 1.5  # over the number that the last round's share of hits calls for; arbitrary
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """`ranked` yields as many of the best chunks as are asked for, among those of the masks."""
+class ConstrainedSearch:
+    """Search within the masks and the filter: `ranked(n, masks)` lists the n best chunks."""
 
     reader: Reader
     collection: str
     where: Filter | None
     postings: Postings
-    permission: Permission
+    demands: DemandFilter
     ranked: Callable[[int, Masks | None], Ranked]
 
     def best(self, k: int) -> Ranked:
         """Return the k best allowed chunks."""
-        masks, allowed = self.permission.masks, self._checks()
-        if not allowed:
+        masks, checks = self.demands.masks, self._checks()
+        if not checks:
             return self.ranked(k, masks)
-        number, listed = _FIRST * k, self.where is None
-        known: dict[int, bool] = {}
+        number, listed = _CANDIDATES_PER_HIT * k, self.where is None
+        permitted: dict[int, bool] = {}
         while True:
             candidates = self.ranked(number, masks)
-            fresh = [chunk for chunk, _ in candidates if chunk not in known]
-            left: Sequence[int] = fresh
-            for check in allowed:
-                left = check(left) if left else left
-            known |= dict.fromkeys(fresh, False) | dict.fromkeys(left, True)
-            found = [pair for pair in candidates if known[pair[0]]][:k]
-            if len(found) == k or len(candidates) < number:
-                return found
-            share = (len(found) + 1) / (len(candidates) + 1)
-            number = max(2 * number, int(_MORE * k / share))
+            unchecked = [chunk for chunk, _ in candidates if chunk not in permitted]
+            passed: Sequence[int] = unchecked
+            for check in checks:
+                passed = check(passed) if passed else passed
+            permitted |= dict.fromkeys(unchecked, False) | dict.fromkeys(passed, True)
+            hits = [pair for pair in candidates if permitted[pair[0]]][:k]
+            if len(hits) == k or len(candidates) < number:
+                return hits
+            share = (len(hits) + 1) / (len(candidates) + 1)
+            number = max(2 * number, int(_MARGIN * k / share))
             if not listed and number > share * self.postings.chunks:
-                # What the filter leaves is less than would have to be checked.
+                # Fewer chunks pass the filter than would have to be checked.
                 masks, listed = self._within(masks), True
 
-    def _checks(self) -> list[Chosen]:
-        found: list[Chosen] = []
-        if not self.permission.by_postings:
-            found.append(self.permission.confirmed)
+    def _checks(self) -> list[Select]:
+        checks: list[Select] = []
+        if not self.demands.by_postings:
+            checks.append(self.demands.select_by_text)
         if self.where is not None:
             where = self.where
-            found.append(lambda some: self.reader.allowed(self.collection, some, where))
-        return found
+            checks.append(lambda chunks: self.reader.allowed(self.collection, chunks, where))
+        return checks
 
     def _within(self, masks: Masks | None) -> Masks:
-        """Narrow masks to what the filter leaves."""
+        """Narrow masks to the chunks of documents that the filter is true of."""
         import numpy as np
 
         assert self.where is not None
         matching = np.array(self.reader.matching(self.collection, self.where), np.int64)
-        found = []
-        for number, segment in enumerate(self.postings.segments):
+        narrowed = []
+        for n, segment in enumerate(self.postings.segments):
             mask = np.zeros(len(segment.ids), np.bool_)
             mask[places_of(segment, matching)[1]] = True
-            found.append(mask if masks is None else mask & masks[number])
-        return found
+            narrowed.append(mask if masks is None else mask & masks[n])
+        return narrowed

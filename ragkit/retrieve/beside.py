@@ -1,4 +1,4 @@
-"""Two pieces of work side by side, one in a thread of its own. It knows nothing of searching."""
+"""Run work in a second thread beside the caller's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def beside(work: Callable[[], T]) -> Iterator[Future[T]]:
-    """Run a piece of work in a thread of its own, in this context, until it has ended.
-
-    The thread is gone when the block is left, however it is.
-    """
+def run_beside(work: Callable[[], T]) -> Iterator[Future[T]]:
+    """Run work in a thread and in this context; leave the block only when the work has ended."""
     with ThreadPoolExecutor(1, "ragkit-beside") as thread:
         yield thread.submit(copy_context().run, work)

@@ -1,7 +1,4 @@
-"""What both legs know of one wording's candidates, and how that becomes one ranking.
-
-It knows nothing of models, stores or texts.
-"""
+"""The candidates of one wording with both legs' scores, and their fusion."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, weighed
+from ragkit.retrieve.fusion.calibrated import Background, Fused, dense_weight, fuse_with_weight
 from ragkit.retrieve.fusion.reciprocal import reciprocal_rank
 
 Ranking = Sequence[tuple[int, float]]
@@ -17,11 +14,11 @@ Ranking = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Both legs' exact scores of every candidate, and what they say besides.
+    """Both legs' exact scores of every candidate, and what weighs the legs.
 
     `coverage` is the best BM25 score's share of the query's idf mass, `readable` the share of the
-    query that the embedding model was made for. `trusted`: the model was made for all languages,
-    and is heard whatever the words say.
+    query that the embedding model was made for. With `trusted`, for a model of all languages, the
+    dense leg counts whatever the lexical one says.
     """
 
     dense: Mapping[int, float]
@@ -31,15 +28,15 @@ class Candidates:
     readable: float
     trusted: bool = False
 
-    def fused(self) -> list[Fused]:
+    def fuse(self) -> list[Fused]:
         """Return all candidates, best first."""
-        return weighed(self.dense, self.lexical, self.background, self.weight)
+        return fuse_with_weight(self.dense, self.lexical, self.background, self.weight)
 
     def notes(self) -> dict[str, float | str]:
-        """Say by what numbers they were fused, for the trace."""
+        """Return the numbers of the fusion, for the trace."""
         return {
             "method": "calibrated",
-            "candidates": len(self._all),
+            "candidates": len(self._chunks),
             "dense_weight": self.weight,
             "readable": self.readable,
             "background_mean": self.background.mean,
@@ -59,14 +56,14 @@ class Candidates:
         )
 
     @property
-    def _all(self) -> set[int]:
+    def _chunks(self) -> set[int]:
         return self.dense.keys() | self.lexical.keys()
 
 
-def by_rank(lists: Sequence[Sequence[Fused]]) -> list[Fused]:
-    """Fuse several wordings' rankings; a chunk keeps its legs' scores of the first that has it."""
-    first = {one.chunk: one for ranked in reversed(lists) for one in ranked}
-    ranks = [[one.chunk for one in ranked] for ranked in lists]
+def fuse_wordings(rankings: Sequence[Sequence[Fused]]) -> list[Fused]:
+    """Fuse several wordings' rankings; a chunk has the legs' scores of the first that lists it."""
+    first = {fused.chunk: fused for ranking in reversed(rankings) for fused in ranking}
+    ranks = [[fused.chunk for fused in ranking] for ranking in rankings]
     return [
         Fused(chunk, score, first[chunk].dense, first[chunk].lexical)
         for chunk, score in reciprocal_rank(ranks)

@@ -1,7 +1,6 @@
-"""The filter that a language model makes of a question: what it may say, and reading what it said.
+"""Filters that a language model makes of a question: the schema that bounds it, and its reading.
 
-It bounds a model to the fields and values that a collection's documents have. It knows nothing of
-prompts and of how a model is asked.
+A model may compare only fields and values that the collection's documents have.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragkit.errors import QueryError
 from ragkit.filters import METADATA
-from ragkit.retrieve.infer import Tree, is_dated, when
+from ragkit.retrieve.infer import Tree, compare_years, is_dated
 
 if TYPE_CHECKING:
     from ragkit.types import Fields
 
 MAX_CONDITIONS: Final = 4
-MAX_VALUES: Final = 20  # shown of a field, and allowed by name
+MAX_VALUES: Final = 20  # of a field in the prompt and the schema
 MAX_VALUE_CHARS: Final = 80
 
 
-def shown(fields: Fields) -> list[dict[str, str]]:
-    """Describe to a model each field that it may compare; what stands in it is from documents."""
+def describe_fields(fields: Fields) -> list[dict[str, str]]:
+    """Describe each field that a model may compare; names and values come from documents."""
     return [
         {
             "name": name,
@@ -35,8 +34,8 @@ def shown(fields: Fields) -> list[dict[str, str]]:
     ]
 
 
-def schema(fields: Fields) -> dict[str, Any]:
-    """Bind a model to the fields that there are and, where they are few, to their values."""
+def conditions_schema(fields: Fields) -> dict[str, Any]:
+    """Return the JSON schema of the fields and, where they are few, of their values."""
     kinds = [
         {
             "type": "object",
@@ -59,25 +58,25 @@ def schema(fields: Fields) -> dict[str, Any]:
     }
 
 
-def read(said: str, fields: Fields) -> Tree | None:
-    """Read a model's conditions, whether or not a schema bound it. Raises QueryError."""
+def read_conditions(reply: str, fields: Fields) -> Tree | None:
+    """Read a model's conditions from its reply, with or without a schema. Raises QueryError."""
     try:
-        conditions = json.loads(said[said.find("{") : said.rfind("}") + 1])["conditions"]
+        conditions = json.loads(reply[reply.find("{") : reply.rfind("}") + 1])["conditions"]
     except (ValueError, KeyError, TypeError):
         conditions = None
     if not isinstance(conditions, list):
-        raise QueryError(f"the model's filter is none: {said[:60]!r}")
-    parts = [part for one in conditions[:MAX_CONDITIONS] for part in _part(one, fields)]
+        raise QueryError(f"the model's filter has no list of conditions: {reply[:60]!r}")
+    parts = [part for condition in conditions[:MAX_CONDITIONS] for part in _part(condition, fields)]
     return {"and": parts} if len(parts) > 1 else parts[0] if parts else None
 
 
 def _part(condition: object, fields: Fields) -> list[Tree]:
-    among, keys = _allowed(fields), fields.keys
+    allowed, keys = _allowed(fields), fields.keys
     if not isinstance(condition, dict):
-        raise QueryError(f"the model's condition is none: {str(condition)[:60]!r}")
+        raise QueryError(f"the model's condition is no object: {str(condition)[:60]!r}")
     name, op, value = str(condition.get("field")), condition.get("op"), condition.get("value")
-    if name not in among or not isinstance(value, str | int) or not str(value).strip():
-        raise QueryError(f"the model's condition compares what is not there: {name[:60]!r}")
+    if name not in allowed or not isinstance(value, str | int) or not str(value).strip():
+        raise QueryError(f"the model's condition names no field of the documents: {name[:60]!r}")
     value, key = str(value).strip(), name.removeprefix(METADATA)
     if name in {"title", "uri"}:
         return [{"contains": {name: value}}]
@@ -87,26 +86,26 @@ def _part(condition: object, fields: Fields) -> list[Tree]:
             raise QueryError(f"the model's condition has no year: {value!r}")
         first = int(year[0]) if op in {"eq", "gte"} else None
         last = int(year[0]) if op in {"eq", "lte"} else None
-        return when(key, keys.get(key), first, last)
-    values = among[name]
+        return compare_years(key, keys.get(key), first, last)
+    values = allowed[name]
     if values is not None and value not in values:
-        raise QueryError(f"the model's condition names a value that is not there: {value[:60]!r}")
+        raise QueryError(f"the model's condition names no value of the documents: {value[:60]!r}")
     return [{"eq": {name: value}}]
 
 
 def _allowed(fields: Fields) -> dict[str, Sequence[str] | None]:
-    """Map each field that a model may compare to the values there are; None: any text."""
-    found: dict[str, Sequence[str] | None] = {"title": None, "uri": None}
-    for name, there in (("language", fields.languages), ("media_type", fields.media_types)):
-        if len(there) > 1:  # one that all documents have says nothing
-            found[name] = there[:MAX_VALUES]
+    """Map each field that a model may compare to its values; None stands for any text."""
+    allowed: dict[str, Sequence[str] | None] = {"title": None, "uri": None}
+    for name, present in (("language", fields.languages), ("media_type", fields.media_types)):
+        if len(present) > 1:  # a value that all documents share selects nothing
+            allowed[name] = present[:MAX_VALUES]
     for key, declared in fields.keys.items():
         values = fields.values.get(key, ())
         if is_dated(key, declared):
-            found[METADATA + key] = None
+            allowed[METADATA + key] = None
         elif values:
-            found[METADATA + key] = values[:MAX_VALUES] if len(values) <= MAX_VALUES else None
-    return found
+            allowed[METADATA + key] = values[:MAX_VALUES] if len(values) <= MAX_VALUES else None
+    return allowed
 
 
 def _operators(name: str, fields: Fields) -> list[str]:

@@ -1,7 +1,4 @@
-"""Less of the same: hits unlike each other, and not too many of one document.
-
-It knows nothing of how hits were found or scored.
-"""
+"""Diversity: hits unlike each other, and a limit for each document."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ if TYPE_CHECKING:
 class Diversify:
     """Reorder hits by maximal marginal relevance over their stored vectors.
 
-    Next comes the hit of highest (1 - weight) relevance - weight max cosine with those before
-    (Carbonell and Goldstein 1998, doi:10.1145/290941.291025), relevance being the hit's score
-    scaled to 0..1 over the hits. A hit without a vector is like no other. Scores stay. The vectors
-    are those that the collection is searched by now: no model is loaded for them, and a search by
-    words alone is diversified as well.
+    Each place goes to the hit of highest (1 - weight) relevance - weight max cosine with the hits
+    already placed (Carbonell and Goldstein 1998, doi:10.1145/290941.291025), relevance being the
+    hit's score scaled to 0..1 over the hits. A hit without a vector counts as unlike all others.
+    Scores stay. The vectors are those of the collection's active space: no model is loaded, and a
+    search by words alone is diversified as well.
     """
 
     name = "diversify"
@@ -46,10 +43,10 @@ class Diversify:
         if space is None:
             return hits
         with self._store.snapshot() as reader:
-            found = reader.vectors(space, [hit.chunk for hit in hits])
+            vectors = reader.vectors(space, [hit.chunk for hit in hits])
         order = marginal_relevance(
             _relevance([hit.score for hit in hits]),
-            _cosines([hit.chunk for hit in hits], found),
+            _cosines([hit.chunk for hit in hits], vectors),
             weight=self._weight,
         )
         return [hits[place] for place in order]
@@ -63,33 +60,37 @@ class PerDocument:
     name: str = "per document"
 
     def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return the hits that are left, in their order."""
-        seen: Counter[int] = Counter()
-        kept: list[Hit] = []
+        """Return the retained hits, in their order."""
+        counts: Counter[int] = Counter()
+        retained: list[Hit] = []
         for hit in hits:
-            seen[hit.document] += 1
-            if seen[hit.document] <= self.most:
-                kept.append(hit)
-        return kept
+            counts[hit.document] += 1
+            if counts[hit.document] <= self.most:
+                retained.append(hit)
+        return retained
 
 
 def marginal_relevance(relevance: Floats, cosines: Floats, *, weight: float) -> list[int]:
     """Return places in order of maximal marginal relevance; of equals the earlier comes first.
 
-    `relevance` (n,) and `cosines` (n, n); `weight` 0 goes by relevance alone, 1 by novelty alone
-    after the first, which is always the most relevant.
+    `relevance` has shape (n,), `cosines` (n, n). With `weight` 0 relevance alone counts, with 1
+    novelty alone, after the first place, which always goes to the most relevant.
     """
     import numpy as np
 
-    left = list(range(len(relevance)))
+    remaining = list(range(len(relevance)))
     order: list[int] = []
     likeness = np.zeros(len(relevance))
-    while left:
-        gains = (1 - weight) * relevance[left] - weight * likeness[left] if order else relevance
-        place = left[int(np.argmax(gains))]
+    while remaining:
+        gains = (
+            (1 - weight) * relevance[remaining] - weight * likeness[remaining]
+            if order
+            else relevance
+        )
+        place = remaining[int(np.argmax(gains))]
         likeness = np.maximum(likeness, cosines[place]) if order else cosines[place]
         order.append(place)
-        left.remove(place)
+        remaining.remove(place)
     return order
 
 
@@ -102,15 +103,15 @@ def _relevance(scores: Sequence[float]) -> Floats:
     return scaled
 
 
-def _cosines(chunks: Sequence[int], found: Mapping[int, Vectors]) -> Floats:
+def _cosines(chunks: Sequence[int], vectors: Mapping[int, Vectors]) -> Floats:
     """Return the cosines (n, n) of chunks, 0 where either has no vector."""
     import numpy as np
 
-    dimension = len(next(iter(found.values()))) if found else 1
+    dimension = len(next(iter(vectors.values()))) if vectors else 1
     table = np.zeros((len(chunks), dimension))
     for place, chunk in enumerate(chunks):
-        if chunk in found:
-            vector = np.asarray(found[chunk], dtype=np.float64)
+        if chunk in vectors:
+            vector = np.asarray(vectors[chunk], dtype=np.float64)
             table[place] = vector / (np.linalg.norm(vector) or 1.0)
     cosines: Floats = table @ table.T
     return cosines

@@ -1,7 +1,4 @@
-"""Passages that say the same, word for word, shown once.
-
-It compares texts alone: it knows nothing of documents, scores or stores.
-"""
+"""Collapse hits whose texts are the same, word for word."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from ragkit.types import Copy, Hit
 
 
 class Collapse:
-    """Keep the best of the hits with the same text, and name the others in its `duplicates`.
+    """Keep the best of the hits with the same text, and list the others in its `duplicates`.
 
-    Texts are the same when they differ in nothing but white space, case and width. Fulfils
+    Texts are the same when they differ only in white space, case and width. Fulfils
     `contracts.Refinement`.
     """
 
@@ -24,27 +21,27 @@ class Collapse:
     def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
         """Return the hits that differ, in their order; a hit is never a duplicate of itself."""
         best: dict[str, Hit] = {}
-        others: dict[str, list[Copy]] = {}
+        copies: dict[str, list[Copy]] = {}
         for hit in hits:
-            key = folded(hit.text)
+            key = fold_text(hit.text)
             if key in best:
-                others.setdefault(key, []).append(_place(hit))
+                copies.setdefault(key, []).append(_copy_of(hit))
             else:
                 best[key] = hit
         return [
-            replace(hit, duplicates=(*hit.duplicates, *others[key])) if key in others else hit
+            replace(hit, duplicates=(*hit.duplicates, *copies[key])) if key in copies else hit
             for key, hit in best.items()
         ]
 
 
-def _place(hit: Hit) -> Copy:
+def _copy_of(hit: Hit) -> Copy:
     return Copy(hit.document, hit.chunk, hit.uri, hit.title, hit.page, hit.start, hit.end)
 
 
-def folded(text: str) -> str:
-    """Write a text as it is compared: NFKC, case folded, white space made single.
+def fold_text(text: str) -> str:
+    """Return a text's form for comparison: NFKC, case folded, white space made single.
 
-    >>> folded("Ｌeave:  28\\nDAYS")
+    >>> fold_text("Ｌeave:  28\\nDAYS")
     'leave: 28 days'
     """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

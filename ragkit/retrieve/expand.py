@@ -1,7 +1,6 @@
-"""What is shown around a hit: its neighbours, its section, or what the section stands in.
+"""Widen a hit by the text around it: its neighbours, its section, or the parent section.
 
-It reads stored text and where chunks lie in it; it knows nothing of scores or of how hits were
-found. A hit keeps its chunk and its score: only the stretch of text that it shows grows.
+A hit keeps its chunk and its score; only its stretch of text grows.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ REACH: Final = 64  # chunks on each side; arbitrary: far more than a prompt hold
 class Widen:
     """Show more of a hit's document around it, up to `max_tokens` tokens of the embedder.
 
-    "neighbours" are the chunks before and after; "section" those that stand under the hit's own
-    headings, with the subsections; "parent" those under the heading one level up, where there is
-    none the whole document. What is too large is shown as far as it fits, from the hit outwards.
-    Hits that then overlap become one, in the place and with the chunk of the best. A hit whose
-    document has changed since it was found stays as it is. Fulfils `contracts.Refinement`.
+    "neighbours" are the chunks on both sides; "section" those under the hit's own headings, with
+    the subsections; "parent" those under the heading one level up, or the whole document where
+    there is none. A stretch that is too large is cut to the budget, from the hit outwards. Hits
+    that then overlap become one, in the place and with the chunk of the best. A hit whose document
+    has changed since the search stays as it is. Fulfils `contracts.Refinement`.
     """
 
     name = "expand"
@@ -39,105 +38,121 @@ class Widen:
         self._max_tokens = max_tokens
 
     def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Widen each hit; the text is the stored text from the first to the last chunk."""
+        """Widen each hit; its text becomes the stored text from the first to the last chunk."""
         if not hits:
             return []
         with self._store.snapshot() as reader:
-            now = {(hit.chunk, hit.version) for hit in reader.hits([hit.chunk for hit in hits])}
-            kept = [hit.chunk for hit in hits if (hit.chunk, hit.version) in now]
-            around = reader.around(kept, REACH)
-            shown = _joined(self._widened(hit, around) for hit in hits)
-            wider = [one for one in shown if one.chunks]
-            places = [(one.hit.document, Span(one.start, one.end)) for one in wider]
+            current = {(hit.chunk, hit.version) for hit in reader.hits([hit.chunk for hit in hits])}
+            unchanged = [hit.chunk for hit in hits if (hit.chunk, hit.version) in current]
+            around = reader.around(unchanged, REACH)
+            stretches = _merge_overlapping(self._widened(hit, around) for hit in hits)
+            widened = [stretch for stretch in stretches if stretch.chunks]
+            places = [
+                (stretch.hit.document, Span(stretch.start, stretch.end)) for stretch in widened
+            ]
             texts = iter(reader.excerpts(places))
-        return [_shown(one, next(texts)) if one.chunks else one.hit for one in shown]
+        return [
+            _write_stretch(stretch, next(texts)) if stretch.chunks else stretch.hit
+            for stretch in stretches
+        ]
 
-    def _widened(self, hit: Hit, around: Mapping[int, Sequence[Chunk]]) -> _Wide:
+    def _widened(self, hit: Hit, around: Mapping[int, Sequence[Chunk]]) -> _Stretch:
         chunks = around.get(hit.chunk, ())
-        own = next(
+        place = next(
             (n for n, c in enumerate(chunks) if (c.start, c.end) == (hit.start, hit.end)), -1
         )
-        if own < 0:
-            return _Wide(hit, hit.start, hit.end, ())
-        taken = self._taken(chunks, own)
-        return _Wide(hit, min(c.start for c in taken), max(c.end for c in taken), taken)
+        if place < 0:
+            return _Stretch(hit, hit.start, hit.end, ())
+        chosen = self._grow(chunks, place)
+        return _Stretch(hit, min(c.start for c in chosen), max(c.end for c in chosen), chosen)
 
-    def _taken(self, chunks: Sequence[Chunk], own: int) -> tuple[Chunk, ...]:
-        """Grow from a chunk to both sides in turn, while what comes next belongs to it and fits."""
-        first = last = own
-        left = self._max_tokens - chunks[own].tokens
-        after, before = True, True
-        while after or before:
-            if after:
-                after = last + 1 < len(chunks) and self._fits(chunks, own, last + 1, left)
-                if after:
+    def _grow(self, chunks: Sequence[Chunk], place: int) -> tuple[Chunk, ...]:
+        """Grow from a chunk to both sides in turn, while the next chunk belongs to it and fits."""
+        first = last = place
+        budget = self._max_tokens - chunks[place].tokens
+        forward, backward = True, True
+        while forward or backward:
+            if forward:
+                forward = last + 1 < len(chunks) and self._fits(chunks, place, last + 1, budget)
+                if forward:
                     last += 1
-                    left -= chunks[last].tokens
-            if before:
-                before = first > 0 and self._fits(chunks, own, first - 1, left)
-                if before:
+                    budget -= chunks[last].tokens
+            if backward:
+                backward = first > 0 and self._fits(chunks, place, first - 1, budget)
+                if backward:
                     first -= 1
-                    left -= chunks[first].tokens
+                    budget -= chunks[first].tokens
         return tuple(chunks[first : last + 1])
 
-    def _fits(self, chunks: Sequence[Chunk], own: int, other: int, left: int) -> bool:
-        if chunks[other].tokens > left:
+    def _fits(self, chunks: Sequence[Chunk], place: int, candidate: int, budget: int) -> bool:
+        if chunks[candidate].tokens > budget:
             return False
-        path, its = chunks[own].headings, chunks[other].headings
+        section, path = chunks[place].headings, chunks[candidate].headings
         if self._kind == "section":
-            return its[: len(path)] == path if path else its == path
+            return path[: len(section)] == section if section else path == section
         if self._kind == "parent":
-            return its[: len(path) - 1] == path[:-1] if path else True
+            return path[: len(section) - 1] == section[:-1] if section else True
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class _Wide:
-    """A hit and the stretch to show of its document; no chunks: the hit as it is."""
+class _Stretch:
+    """A hit and its stretch of the document; without chunks the hit stays as it is."""
 
     hit: Hit
     start: int
     end: int
     chunks: tuple[Chunk, ...]
 
-    def overlaps(self, other: _Wide) -> bool:
-        same = (self.hit.document, self.hit.version) == (other.hit.document, other.hit.version)
-        return same and self.start < other.end and other.start < self.end
-
-
-def _joined(wides: Iterable[_Wide]) -> list[_Wide]:
-    """Make one of those that overlap, in the place of the best."""
-    kept: list[_Wide] = []
-    for wide in wides:
-        over = [one for one in kept if one.chunks and wide.chunks and one.overlaps(wide)]
-        if not over:
-            kept.append(wide)
-            continue
-        parts = [*over, wide]
-        also = tuple(copy for one in parts for copy in one.hit.duplicates)
-        best = _Wide(
-            replace(over[0].hit, duplicates=also),
-            min(one.start for one in parts),
-            max(one.end for one in parts),
-            tuple(chunk for one in parts for chunk in one.chunks),
+    def overlaps(self, other: _Stretch) -> bool:
+        same_version = (self.hit.document, self.hit.version) == (
+            other.hit.document,
+            other.hit.version,
         )
-        kept = [best if one is over[0] else one for one in kept if one not in over[1:]]
-    return kept
+        return same_version and self.start < other.end and other.start < self.end
 
 
-def _shown(wide: _Wide, text: str) -> Hit:
-    """Write the stretch into the hit, with its first page and the headings that all of it has."""
-    first = min(wide.chunks, key=lambda chunk: chunk.start)
+def _merge_overlapping(stretches: Iterable[_Stretch]) -> list[_Stretch]:
+    """Merge stretches that overlap, in the place of the best."""
+    merged: list[_Stretch] = []
+    for stretch in stretches:
+        overlapping = [
+            part for part in merged if part.chunks and stretch.chunks and part.overlaps(stretch)
+        ]
+        if not overlapping:
+            merged.append(stretch)
+            continue
+        parts = [*overlapping, stretch]
+        duplicates = tuple(copy for part in parts for copy in part.hit.duplicates)
+        union = _Stretch(
+            replace(overlapping[0].hit, duplicates=duplicates),
+            min(part.start for part in parts),
+            max(part.end for part in parts),
+            tuple(chunk for part in parts for chunk in part.chunks),
+        )
+        merged = [
+            union if part is overlapping[0] else part
+            for part in merged
+            if part not in overlapping[1:]
+        ]
+    return merged
+
+
+def _write_stretch(stretch: _Stretch, text: str) -> Hit:
+    """Return the hit with its stretch, the first page and the headings that all its chunks
+    share.
+    """
+    first = min(stretch.chunks, key=lambda chunk: chunk.start)
     return replace(
-        wide.hit,
+        stretch.hit,
         page=first.page,
-        start=wide.start,
-        end=wide.end,
+        start=stretch.start,
+        end=stretch.end,
         text=text,
-        headings=_common([chunk.headings for chunk in wide.chunks]),
+        headings=_common_path([chunk.headings for chunk in stretch.chunks]),
     )
 
 
-def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     levels = zip(*paths, strict=False)
     return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))

@@ -1,7 +1,7 @@
-"""What a question says of the documents it means, by rules for English and Chinese.
+"""Infer a filter from a question, by rules for English and Chinese.
 
-It makes a filter of file types, languages, years, titles and declared keys that a question names
-as those of documents, and of nothing else. It knows nothing of stores or language models.
+The filter compares file types, languages, years, titles and declared keys where the question
+names them as properties of documents.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Tree = Mapping[str, Any]
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
-# What people call a kind of file, and the media types that are one.
+# Everyday names of file types, with their media types.
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     r"pdf": ("application/pdf",),
     r"word|docx": (f"{_OFFICE}.wordprocessingml.document",),
@@ -30,9 +30,9 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     r"html": ("text/html",),
     r"json": ("application/json", "application/x-ndjson"),
 }
-_SURE: Final = r"(?:pdf|docx|pptx|xlsx|csv)s?"  # "in the word" may mean something else
-_WITHIN: Final = r"(?:in|from|within|inside|among|across)"
-_THESE: Final = r"(?:the|a|an|any|all|our|my|this|that|these|those)"
+_UNAMBIGUOUS: Final = r"(?:pdf|docx|pptx|xlsx|csv)s?"  # "in the word" need not mean a file
+_IN: Final = r"(?:in|from|within|inside|among|across)"
+_DETERMINER: Final = r"(?:the|a|an|any|all|our|my|this|that|these|those)"
 _CJK_FILES: Final = r"(?:文件|文档|文檔|表格|幻灯片|演示文稿)"
 _LANGUAGES: Final = {
     "en": r"english|英文|英语|英語",
@@ -52,15 +52,15 @@ _CJK_PAPERS: Final = (
 )
 _CJK_IN: Final = r"(?:里|裡|裏|中|内|內|上)"
 _YEAR: Final = r"((?:19|20)\d\d)"
-_MADE: Final = r"(?:published|written|issued|dated|released|made)"
-# What stands before or after a year, and the operators on that year and the next that it means.
-_TIMES: Final = (
+_WRITTEN: Final = r"(?:published|written|issued|dated|released|made)"
+# Phrases around a year, and how the document's year compares with it.
+_YEAR_PHRASES: Final = (
     (rf"{_PAPERS} between {_YEAR} and {_YEAR}\b", "between"),
-    (rf"(?:{_PAPERS}|{_MADE}) (?:since|from) {_YEAR} on(?:wards)?\b", "since"),
-    (rf"(?:{_PAPERS}|{_MADE}) since {_YEAR}\b", "since"),
-    (rf"(?:{_PAPERS}|{_MADE}) after {_YEAR}\b", "after"),
-    (rf"(?:{_PAPERS}|{_MADE}) before {_YEAR}\b", "before"),
-    (rf"(?:{_PAPERS}|{_MADE}) (?:of|in|from) {_YEAR}\b", "in"),
+    (rf"(?:{_PAPERS}|{_WRITTEN}) (?:since|from) {_YEAR} on(?:wards)?\b", "since"),
+    (rf"(?:{_PAPERS}|{_WRITTEN}) since {_YEAR}\b", "since"),
+    (rf"(?:{_PAPERS}|{_WRITTEN}) after {_YEAR}\b", "after"),
+    (rf"(?:{_PAPERS}|{_WRITTEN}) before {_YEAR}\b", "before"),
+    (rf"(?:{_PAPERS}|{_WRITTEN}) (?:of|in|from) {_YEAR}\b", "in"),
     (
         rf"\bfrom (?:the year )?{_YEAR}\b(?!\s*(?:to|until|till|through|on|onwards|and|[-–—])\b)",
         "in",
@@ -73,7 +73,7 @@ _TIMES: Final = (
     (rf"{_YEAR}\s*年(?:的|度的?{_CJK_PAPERS}|{_CJK_PAPERS})", "in"),
 )
 _FILE_NAME: Final = r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|pptx|xlsx|csv|md|html?|txt)"
-_NAMED: Final = (
+_TITLE_PHRASES: Final = (
     r"\b(?:in|from|per|by|according to) (?:the )?[\"“]([^\"”\n]{2,100})[\"”]",
     rf"\b(?:in|from|per|by|according to) (?:the )?({_FILE_NAME})\b",
     r"《([^《》\n]{2,100})》",
@@ -84,10 +84,10 @@ _DATED: Final = re.compile(
 )
 
 
-def inferred(question: str, fields: Fields) -> Tree | None:
-    """Make a filter of what a question says of documents; None when it says nothing of them.
+def infer_filter(question: str, fields: Fields) -> Tree | None:
+    """Make a filter of what a question says about documents; None when it says nothing.
 
-    `fields` are what the collection's documents have: nothing else is compared with.
+    `fields` are those of the collection's documents: nothing else is compared.
     """
     question = question[:MAX_CHARS]
     parts = [
@@ -101,14 +101,16 @@ def inferred(question: str, fields: Fields) -> Tree | None:
 
 
 def is_dated(key: str, declared: str | None) -> bool:
-    """Guess whether a metadata key holds the time a document is of."""
+    """Guess whether a metadata key holds a document's date."""
     return declared == "date" or bool(_DATED.search(key))
 
 
-def when(key: str, declared: str | None, first: int | None, last: int | None) -> list[Tree]:
-    """Compare a dated key with years, both included; None: no limit.
+def compare_years(
+    key: str, declared: str | None, first: int | None, last: int | None
+) -> list[Tree]:
+    """Compare a dated key with the years from `first` to `last`; None: no limit.
 
-    A key declared as a number holds years, any other texts that begin with one.
+    A key declared as a number holds years; others hold text that begins with a year.
     """
     field = METADATA + key
     bounds: list[Tree] = []
@@ -125,63 +127,65 @@ def _edge(year: int, declared: str | None) -> int | str:
     return f"{year}-01-01" if declared == "date" else str(year)
 
 
-def _kinds(question: str, there: Sequence[str]) -> Iterator[Tree]:
-    wanted: list[str] = []
-    for names, types in _KINDS.items():
-        said = (
-            rf"\b{_WITHIN} (?:{_THESE} )?(?:{names}) {_FILES}\b",
-            rf"\b{_WITHIN} {_THESE} (?={_SURE})(?:{names})s?\b(?! format)",
-            rf"(?:{names})\s*{_CJK_FILES}{_CJK_IN}|(?={_SURE})(?:{names})\s*{_CJK_IN}",
+def _kinds(question: str, present: Sequence[str]) -> Iterator[Tree]:
+    selected: list[str] = []
+    for names, media_types in _KINDS.items():
+        patterns = (
+            rf"\b{_IN} (?:{_DETERMINER} )?(?:{names}) {_FILES}\b",
+            rf"\b{_IN} {_DETERMINER} (?={_UNAMBIGUOUS})(?:{names})s?\b(?! format)",
+            rf"(?:{names})\s*{_CJK_FILES}{_CJK_IN}|(?={_UNAMBIGUOUS})(?:{names})\s*{_CJK_IN}",
         )
-        if any(re.search(pattern, question, re.IGNORECASE) for pattern in said):
-            wanted += [one for one in types if one in there]
-    if wanted:
-        yield {"in": {"media_type": wanted}}
+        if any(re.search(pattern, question, re.IGNORECASE) for pattern in patterns):
+            selected += [kind for kind in media_types if kind in present]
+    if selected:
+        yield {"in": {"media_type": selected}}
 
 
-def _languages(question: str, there: Sequence[str]) -> Iterator[Tree]:
+def _languages(question: str, present: Sequence[str]) -> Iterator[Tree]:
     for code, names in _LANGUAGES.items():
-        said = rf"\b(?:{names}) {_PAPERS}\b|(?:{names})的?{_CJK_PAPERS}"
-        if code in there and re.search(said, question, re.IGNORECASE):
+        phrase = rf"\b(?:{names}) {_PAPERS}\b|(?:{names})的?{_CJK_PAPERS}"
+        if code in present and re.search(phrase, question, re.IGNORECASE):
             yield {"eq": {"language": code}}
             return
 
 
 def _years(question: str, keys: Mapping[str, str | None]) -> Iterator[Tree]:
-    for pattern, meaning in _TIMES:
-        found = re.search(pattern, question, re.IGNORECASE)
-        if found is None:
+    for pattern, meaning in _YEAR_PHRASES:
+        match = re.search(pattern, question, re.IGNORECASE)
+        if match is None:
             continue
-        years = [int(year) for year in found.groups()]
+        years = [int(year) for year in match.groups()]
         first = {"before": None, "after": years[0] + 1}.get(meaning, years[0])
         last = {"before": years[0] - 1, "since": None, "after": None}.get(meaning, years[-1])
         dated = [(key, declared) for key, declared in keys.items() if is_dated(key, declared)]
-        ways: list[Tree] = [{"and": when(key, declared, first, last)} for key, declared in dated]
-        if first == last:  # a name says one year
-            ways += [{"contains": {field: str(first)}} for field in ("title", "uri")]
-        if ways:
-            yield {"or": ways}
+        alternatives: list[Tree] = [
+            {"and": compare_years(key, declared, first, last)} for key, declared in dated
+        ]
+        if first == last:  # a title or file name may hold the year
+            alternatives += [{"contains": {field: str(first)}} for field in ("title", "uri")]
+        if alternatives:
+            yield {"or": alternatives}
         return
 
 
 def _names(question: str) -> Iterator[Tree]:
-    for pattern in _NAMED:
-        found = re.search(pattern, question, re.IGNORECASE)
-        if found is not None:
-            name = found[1].strip()
+    for pattern in _TITLE_PHRASES:
+        match = re.search(pattern, question, re.IGNORECASE)
+        if match is not None:
+            name = match[1].strip()
             yield {"or": [{"contains": {"title": name}}, {"contains": {"uri": name}}]}
             return
 
 
 def _values(question: str, values: Mapping[str, Sequence[str]]) -> Iterator[Tree]:
-    """Look for a declared key beside one of the values that documents have of it."""
+    """Look for a declared key next to one of its values."""
     question = fold_variants(question)
-    for key, known in values.items():
-        for value in sorted(known, key=len, reverse=True):
+    for key, present in values.items():
+        for value in sorted(present, key=len, reverse=True):
             k, v = (re.escape(fold_variants(text)) for text in (key, value))
-            said = (
+            phrase = (
                 rf"(?<!\w){k}\s*(?:is|=|:|：|是|为|為)?\s*{v}(?!\w)|(?<!\w){v}(?:'s)?\s+{k}(?!\w)"
             )
-            if re.search(said, question, re.IGNORECASE):
+            if re.search(phrase, question, re.IGNORECASE):
                 yield {"eq": {METADATA + key: value}}
                 break

@@ -1,7 +1,4 @@
-"""One search of one collection: both legs, of one moment, with its trace.
-
-It composes an embedder, a store's snapshot and the two legs; it knows nothing of databases.
-"""
+"""One search of one collection: both legs of one moment, with a trace."""
 
 from __future__ import annotations
 
@@ -14,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from ragkit.embed.models import model_card, reads_all
 from ragkit.errors import ModelError
-from ragkit.retrieve.beside import beside
-from ragkit.retrieve.candidates import Candidates, Ranking, by_rank
-from ragkit.retrieve.fusion.calibrated import Fused, background
+from ragkit.retrieve.beside import run_beside
+from ragkit.retrieve.candidates import Candidates, Ranking, fuse_wordings
+from ragkit.retrieve.fusion.calibrated import Fused, estimate_background
 from ragkit.retrieve.words import marks
-from ragkit.retrieve.words.lexical import LexicalFound, lexical
-from ragkit.types import Found, Hit, Stage
+from ragkit.retrieve.words.lexical import LexicalHits, search_words
+from ragkit.types import Hit, SearchResult, Stage
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Reader, Vectors
     from ragkit.retrieve.search import HybridRetriever
 
-MAX_K = 1000  # arbitrary: what a screen, a prompt or a reranker can do with
+MAX_K = 1000  # arbitrary: more than a screen, a prompt or a reranker takes
 
 # Candidates of a hybrid search, each then scored exactly by both legs. nDCG@10 on Cranfield in
 # chunks is 0.421, 0.423, 0.425, 0.424 with 100, 200, 300, 500 dense ones, mostly because more of
@@ -34,16 +31,18 @@ MAX_K = 1000  # arbitrary: what a screen, a prompt or a reranker can do with
 # take 9 ms of the server, 100 take 2 and 10 take 1.
 DENSE_CANDIDATES = 100
 DENSE_CANDIDATES_OF_FEW = 300
-FEW_CHUNKS = 12_000  # below, comparing them all is cheaper than walking an index to the 300th
+FEW_CHUNKS = 12_000  # below, comparing all is cheaper than walking an index to the 300th
 LEXICAL_CANDIDATES = 100
-VARIANT_DEPTH = 100  # of each wording's hits, fused by rank: what the legs themselves look at
+VARIANT_DEPTH = 100  # hits of each wording that are fused by rank, as many as from a leg
 
 
 class Search:
     """One search: its wordings, how deep each is searched, and the stages so far."""
 
-    def __init__(self, asked: HybridRetriever, texts: Sequence[str], passage: str, k: int) -> None:
-        self._asked = asked
+    def __init__(
+        self, retriever: HybridRetriever, texts: Sequence[str], passage: str, k: int
+    ) -> None:
+        self._retriever = retriever
         self._texts = texts
         self._passage = passage
         self._k = k
@@ -51,117 +50,123 @@ class Search:
         self._dense_depth = self._depth
         self._lexical_depth = max(LEXICAL_CANDIDATES, self._depth)
         self._trace = _Trace()
-        self._vectors: Mapping[str, Vectors] = {}  # of the wordings, as soon as they are known
+        self._vectors: Mapping[str, Vectors] = {}  # of the wordings, once they are embedded
 
     def reads_any(self) -> bool:
-        """Tell whether the dense leg is asked: hybrid search spares it what its model cannot read.
+        """Tell whether the embedding model reads any wording.
 
-        What it found there would be noise after the last chunk that has a word of the query.
+        Hybrid search leaves the dense leg out otherwise: its hits would be noise behind the last
+        chunk with a word of the query.
         """
-        return any(self._asked.embedder.reads(text) > 0 for text in self._texts)
+        return any(self._retriever.embedder.reads(text) > 0 for text in self._texts)
 
-    def by_words(self) -> Found:
-        with self._asked.store.snapshot() as reader:
+    def by_words(self) -> SearchResult:
+        with self._retriever.store.snapshot() as reader:
             words = self._words(reader)
-            self._say(words)
-            best = [found.best[: self._depth] for found in words.found]
-            return self._fetched(reader, [[Fused(c, s, None, s) for c, s in one] for one in best])
+            self._trace_words(words)
+            rankings = [hits.best[: self._depth] for hits in words.hits]
+            return self._fetched(reader, [[Fused(c, s, None, s) for c, s in r] for r in rankings])
 
-    def by_words_for_want_of_meaning(self) -> Found:
-        """Say that the model reads nothing of what is asked, and search by words."""
+    def by_words_unread(self) -> SearchResult:
+        """Search by words, and note that the model reads none of the query."""
         self._trace.step("embed", notes={"left out": "the embedding model reads none of the query"})
         return self.by_words()
 
-    def by_meaning(self) -> Found:
+    def by_meaning(self) -> SearchResult:
         vectors = self._embedded(self._texts)
-        with self._asked.store.snapshot() as reader:
-            lists = []
+        with self._retriever.store.snapshot() as reader:
+            rankings = []
             for n, text in enumerate(self._texts):
                 near = self._nearest(reader, vectors[text], self._depth)
-                if marks.read(text).demands:
+                if marks.read_marks(text).demands:
                     words = self._lexical(reader, text, MAX_K)
                     near = self._permitted(reader, text, vectors[text], near, words, MAX_K)
                 self._trace.step(_nth("dense", n), near[: self._depth])
-                lists.append([Fused(c, s, s, None) for c, s in near[: self._depth]])
-            return self._fetched(reader, lists)
+                rankings.append([Fused(c, s, s, None) for c, s in near[: self._depth]])
+            return self._fetched(reader, rankings)
 
-    def by_both(self) -> Found:
-        """Let the words be found while the query is embedded.
+    def by_both(self) -> SearchResult:
+        """Search for the words while the query is embedded.
 
-        What a query demands by marks is checked in the passages' text: then all is one snapshot's.
+        Marks of a query are checked in the passages' text, so that all of it needs one snapshot
+        then.
         """
-        self._asked.embedder.load()
-        read = [text for text in self._texts if self._asked.embedder.reads(text) > 0]
-        if any(marks.read(text).demands for text in self._texts):
-            self._embedded(read)
-            with self._asked.store.snapshot() as reader:
+        self._retriever.embedder.load()
+        readable = [text for text in self._texts if self._retriever.embedder.reads(text) > 0]
+        if any(marks.read_marks(text).demands for text in self._texts):
+            self._embedded(readable)
+            with self._retriever.store.snapshot() as reader:
                 return self._with_meaning(reader, None)
-        with ExitStack() as held:
-            with beside(partial(self._words_first, held)) as running:
-                self._embedded(read)
-                its, words = running.result()
-            reader = its or held.enter_context(self._asked.store.snapshot())
+        with ExitStack() as snapshot:
+            with run_beside(partial(self._words_first, snapshot)) as running:
+                self._embedded(readable)
+                open_reader, words = running.result()
+            reader = open_reader or snapshot.enter_context(self._retriever.store.snapshot())
             return self._with_meaning(reader, words)
 
-    def _words_first(self, held: ExitStack) -> tuple[Reader | None, _Words | None]:
-        """Find the words, and have their snapshot held if the query is embedded by then.
+    def _words_first(self, snapshot: ExitStack) -> tuple[Reader | None, _Words | None]:
+        """Search for the words, and keep their snapshot open if the query is embedded by then.
 
-        If not, it ends: none is open while a model computes. An extension's index scores in an
-        open snapshot alone, so it is not asked before.
+        Otherwise the snapshot ends: none is open while a model computes. An extension's index
+        scores only in an open snapshot, so it is not searched before.
         """
-        with ExitStack() as own:
-            reader = own.enter_context(self._asked.store.snapshot())
-            collection = self._asked.collection
+        with ExitStack() as opened:
+            reader = opened.enter_context(self._retriever.store.snapshot())
+            collection = self._retriever.collection
             if not self._vectors and reader.lexical_index(collection) != "ragkit":
                 return None, None
             words = self._words(reader)
             if self._vectors:
-                held.push(own.pop_all())
+                snapshot.push(opened.pop_all())
                 return reader, words
             return None, replace(words, moment=reader.moment(collection))
 
-    def _with_meaning(self, reader: Reader, words: _Words | None) -> Found:
-        """Search among the vectors, fuse with what the words found, and fetch.
+    def _with_meaning(self, reader: Reader, words: _Words | None) -> SearchResult:
+        """Search among the vectors, fuse with the words' hits, and fetch.
 
-        The words are searched for here where they were not yet, and again where they were found in
-        another snapshot and do not hold in this one.
+        The words are searched for here if they were not yet, and once more if the database has
+        changed since their snapshot.
         """
         if words is None:
             words = self._words(reader)
         if words.moment is None:
             self._trace.skip()
-        near = self._near(reader, words.found[0].chunks)
-        if words.moment is not None and words.moment != reader.moment(self._asked.collection):
-            words = replace(self._words(reader), again=True)
+        near = self._near(reader, words.hits[0].chunks)
+        if words.moment is not None and words.moment != reader.moment(self._retriever.collection):
+            words = replace(self._words(reader), repeated=True)
         return self._fetched(reader, self._fused(reader, near, words))
 
     def _embedded(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
-        """Embed wordings, the first as the passage that may stand for it."""
-        embedder = self._asked.embedder
+        """Embed wordings; the passage, if there is one, takes the place of the first."""
+        embedder = self._retriever.embedder
         embedder.load()
-        stands_for = {self._texts[0]: self._passage}
-        meant = {text: stands_for.get(text) or marks.read(text).text for text in texts}
-        vectors = {text: embedder.embed_query(meant[text]) for text in texts}
+        passages = {self._texts[0]: self._passage}
+        inputs = {text: passages.get(text) or marks.read_marks(text).text for text in texts}
+        vectors = {text: embedder.embed_query(inputs[text]) for text in texts}
         for vector in vectors.values():
             _check_vector(embedder, vector)
         self._trace.step("embed", notes={"model": embedder.space.model})
-        self._vectors = vectors  # last: the words' thread goes on when it sees them
+        self._vectors = vectors  # assigned last: the words' thread goes on when it sees them
         return vectors
 
     def _near(self, reader: Reader, chunks: int) -> Mapping[str, Ranking]:
-        """Find what lies nearest to each wording that the model reads, of about so many chunks."""
+        """Find the nearest chunks to each wording that the model reads, of about `chunks`
+        chunks.
+        """
         candidates = DENSE_CANDIDATES_OF_FEW if chunks <= FEW_CHUNKS else DENSE_CANDIDATES
         self._dense_depth = max(candidates, self._depth)
-        found = {}
+        rankings = {}
         for n, text in enumerate(self._texts):
             if text in self._vectors:
-                found[text] = self._nearest(reader, self._vectors[text], self._dense_depth)
-                self._trace.step(_nth("dense", n), found[text])
-        return found
+                rankings[text] = self._nearest(reader, self._vectors[text], self._dense_depth)
+                self._trace.step(_nth("dense", n), rankings[text])
+        return rankings
 
     def _nearest(self, reader: Reader, vector: Vectors, k: int) -> Ranking:
-        asked = self._asked
-        return reader.nearest(asked.collection, asked.embedder.space, vector, k, asked.where)
+        retriever = self._retriever
+        return reader.nearest(
+            retriever.collection, retriever.embedder.space, vector, k, retriever.where
+        )
 
     def _permitted(
         self,
@@ -169,106 +174,111 @@ class Search:
         text: str,
         vector: Vectors,
         near: Ranking,
-        words: LexicalFound,
-        asked: int,
+        words: LexicalHits,
+        limit: int,
     ) -> Ranking:
-        """Keep what the query's marks allow, of ever more, until it is enough or there is no more.
+        """Keep what the query's marks allow, going deeper until there is enough or no more.
 
-        Where words are demanded and fewer passages have them than were `asked` for, those are all.
+        Where words are required and fewer passages than `limit` have them, those are all.
         """
-        known = [chunk for chunk, _ in words.best]
-        if len(known) < asked and any(one.wanted for one in marks.read(text).demands):
-            cosines = reader.similarities(self._asked.embedder.space, vector, known)
+        demanded = [chunk for chunk, _ in words.best]
+        if len(demanded) < limit and any(
+            demand.required for demand in marks.read_marks(text).demands
+        ):
+            cosines = reader.similarities(self._retriever.embedder.space, vector, demanded)
             return sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))
         depth = len(near)
         while True:
-            allowed = set(words.permits([chunk for chunk, _ in near]))
+            allowed = set(words.select([chunk for chunk, _ in near]))
             if len(allowed) >= self._depth or len(near) < depth or not near:
                 return [pair for pair in near if pair[0] in allowed]
             depth *= 4
             near = self._nearest(reader, vector, depth)
 
-    def _lexical(self, reader: Reader, text: str, k: int) -> LexicalFound:
-        asked = self._asked
-        where = (reader, asked.collection, text, k, asked.where)
-        return lexical(*where, beside_a_model=asked.mode == "hybrid")
+    def _lexical(self, reader: Reader, text: str, k: int) -> LexicalHits:
+        retriever = self._retriever
+        arguments = (reader, retriever.collection, text, k, retriever.where)
+        return search_words(*arguments, beside_a_model=retriever.mode == "hybrid")
 
     def _words(self, reader: Reader) -> _Words:
         began = perf_counter()
-        found = [self._lexical(reader, text, self._lexical_depth) for text in self._texts]
-        return _Words(found, perf_counter() - began)
+        hits = [self._lexical(reader, text, self._lexical_depth) for text in self._texts]
+        return _Words(hits, perf_counter() - began)
 
-    def _say(self, words: _Words) -> None:
-        for n, found in enumerate(words.found):
-            notes: dict[str, float | str] = {"chunks": found.chunks, "coverage": found.coverage}
-            if words.again:
-                notes["again"] = "what was found beside the embedding no longer holds"
-            seconds = words.seconds / len(words.found)
-            self._trace.add(Stage(_nth("lexical", n), seconds, tuple(found.best), notes))
+    def _trace_words(self, words: _Words) -> None:
+        for n, hits in enumerate(words.hits):
+            notes: dict[str, float | str] = {"chunks": hits.chunks, "coverage": hits.coverage}
+            if words.repeated:
+                notes["again"] = "the collection changed while the query was embedded"
+            seconds = words.seconds / len(words.hits)
+            self._trace.add(Stage(_nth("lexical", n), seconds, tuple(hits.best), notes))
 
     def _fused(
         self, reader: Reader, near: Mapping[str, Ranking], words: _Words
     ) -> list[list[Fused]]:
         """Fuse both legs of each wording."""
-        self._say(words)
-        lists = []
-        for n, (text, found) in enumerate(zip(self._texts, words.found, strict=True)):
-            legs = self._scored(reader, text, found, near.get(text, ()))
-            lists.append(legs.fused())
-            ranked = [(one.chunk, one.score) for one in lists[-1]]
+        self._trace_words(words)
+        rankings = []
+        for n, (text, hits) in enumerate(zip(self._texts, words.hits, strict=True)):
+            legs = self._scored(reader, text, hits, near.get(text, ()))
+            rankings.append(legs.fuse())
+            ranked = [(fused.chunk, fused.score) for fused in rankings[-1]]
             self._trace.step(_nth("fuse", n), ranked, legs.notes())
-        return lists
+        return rankings
 
-    def _scored(self, reader: Reader, text: str, words: LexicalFound, near: Ranking) -> Candidates:
+    def _scored(self, reader: Reader, text: str, words: LexicalHits, near: Ranking) -> Candidates:
         """Score every candidate of either leg exactly by both."""
         vector = self._vectors.get(text)
-        sample, chunks = near, len(near)  # fewer than asked for are all that there are
+        sample, chunks = near, len(near)  # fewer than requested: these are all
         if vector is not None and len(near) == self._dense_depth:
             chunks = words.chunks
-            if self._asked.where is not None:  # how many it leaves is not known
-                space = self._asked.embedder.space
-                sample = reader.nearest(self._asked.collection, space, vector, self._dense_depth)
-        unrelated = background([cosine for _, cosine in sample], chunks)
+            if self._retriever.where is not None:  # how many chunks pass the filter is not known
+                space = self._retriever.embedder.space
+                sample = reader.nearest(
+                    self._retriever.collection, space, vector, self._dense_depth
+                )
+        unrelated = estimate_background([cosine for _, cosine in sample], chunks)
         if words.constrained and vector is not None:
             near = self._permitted(reader, text, vector, near, words, self._lexical_depth)
         dense = dict(near)
-        beyond = [chunk for chunk, _ in words.best if chunk not in dense]
-        if beyond and vector is not None:
-            dense |= reader.similarities(self._asked.embedder.space, vector, beyond)
+        unscored = [chunk for chunk, _ in words.best if chunk not in dense]
+        if unscored and vector is not None:
+            dense |= reader.similarities(self._retriever.embedder.space, vector, unscored)
         return Candidates(
             dense=dense,
             lexical=words.scores(list(dense.keys() | dict(words.best).keys())),
             background=unrelated,
             coverage=words.coverage,
-            readable=self._asked.embedder.reads(text),
-            trusted=vector is not None and reads_all(model_card(self._asked.embedder.space.model)),
+            readable=self._retriever.embedder.reads(text),
+            trusted=vector is not None
+            and reads_all(model_card(self._retriever.embedder.space.model)),
         )
 
-    def _fetched(self, reader: Reader, lists: Sequence[Sequence[Fused]]) -> Found:
+    def _fetched(self, reader: Reader, rankings: Sequence[Sequence[Fused]]) -> SearchResult:
         """Fuse the wordings' rankings, where there are several, and fetch the k best."""
-        ranked = lists[0]
-        if len(lists) > 1:
-            ranked = by_rank([one[: self._depth] for one in lists])
-            self._trace.step("variants", [(one.chunk, one.score) for one in ranked])
+        ranked = rankings[0]
+        if len(rankings) > 1:
+            ranked = fuse_wordings([ranking[: self._depth] for ranking in rankings])
+            self._trace.step("variants", [(fused.chunk, fused.score) for fused in ranked])
         best = ranked[: self._k]
-        hits = {hit.chunk: hit for hit in reader.hits([fused.chunk for fused in best])}
-        found = [_with_scores(hits[fused.chunk], fused) for fused in best if fused.chunk in hits]
-        self._trace.step("fetch", [(hit.chunk, hit.score) for hit in found])
-        return Found(tuple(found), tuple(self._trace.stages))
+        stored = {hit.chunk: hit for hit in reader.hits([fused.chunk for fused in best])}
+        hits = [_with_scores(stored[f.chunk], f) for f in best if f.chunk in stored]
+        self._trace.step("fetch", [(hit.chunk, hit.score) for hit in hits])
+        return SearchResult(tuple(hits), tuple(self._trace.stages))
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the words of each wording found, and in how long; `moment`: of another snapshot's."""
+    """The words' hits by wording and their time; `moment` where another snapshot gave them."""
 
-    found: Sequence[LexicalFound]
+    hits: Sequence[LexicalHits]
     seconds: float
     moment: object = None
-    again: bool = False
+    repeated: bool = False
 
 
 class _Trace:
-    """The stages so far; a step's seconds are those since the last, less what ran beside."""
+    """The stages so far; a step lasts from the last one, without stages that are added."""
 
     def __init__(self) -> None:
         self.stages: list[Stage] = []
@@ -284,7 +294,7 @@ class _Trace:
         self.add(Stage(name, now - self._last, tuple(ranked), notes or {}))
 
     def skip(self) -> None:
-        """Leave the time since the last step out: it is told of elsewhere."""
+        """Leave the time since the last step out: another stage counts it."""
         self._last = perf_counter()
 
     def add(self, stage: Stage) -> None:
@@ -293,7 +303,7 @@ class _Trace:
 
 
 def _check_vector(embedder: Embedder, vector: Vectors) -> None:
-    """Refuse a vector that would be compared with nothing, or with everything alike."""
+    """Refuse a vector that is of another shape or not finite."""
     import numpy as np
 
     space = embedder.space

@@ -1,8 +1,4 @@
-"""Small chunks are searched, their parents shown: a hit's parent stands in its place.
-
-It reads stored text and knows nothing of scores. What stretch is a chunk's parent was decided when
-its document was split.
-"""
+"""Replace small chunks by their parents: the larger stretches that splitting gave them."""
 
 from __future__ import annotations
 
@@ -21,8 +17,8 @@ REACH: Final = 64  # chunks on each side whose headings and page are looked at; 
 class Parents:
     """Show the parent of each hit that has one; hits of one parent become one, the best of them.
 
-    A hit keeps its chunk and its score, and has no parent any more. One whose document has changed
-    since it was found stays as it is. Fulfils `contracts.Refinement`.
+    A hit keeps its chunk and its score, and has no parent any more. A hit whose document has
+    changed since the search stays as it is. Fulfils `contracts.Refinement`.
     """
 
     name = "parents"
@@ -31,53 +27,55 @@ class Parents:
         self._store = store
 
     def refine(self, query: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Widen each hit to its parent's stretch of the stored text, less the lead over it."""
-        small = [hit for hit in hits if hit.parent is not None]
-        if not small:
+        """Widen each hit to its parent's stretch of the stored text, without the lead above it."""
+        children = [hit for hit in hits if hit.parent is not None]
+        if not children:
             return list(hits)
         with self._store.snapshot() as reader:
-            now = {(hit.chunk, hit.version) for hit in reader.hits([hit.chunk for hit in small])}
-            shown = {
-                hit.chunk: wide
-                for hit, wide in zip(small, _widened(reader, small), strict=True)
-                if (hit.chunk, hit.version) in now
+            current = {
+                (hit.chunk, hit.version) for hit in reader.hits([hit.chunk for hit in children])
             }
-        return _joined([shown.get(hit.chunk, hit) for hit in hits])
+            widened = {
+                hit.chunk: wide
+                for hit, wide in zip(children, _widen(reader, children), strict=True)
+                if (hit.chunk, hit.version) in current
+            }
+        return _merge_parents([widened.get(hit.chunk, hit) for hit in hits])
 
 
-def _widened(reader: Reader, small: Sequence[Hit]) -> list[Hit]:
-    """Write parents into hits, with the page and the headings of the first chunk in each."""
-    spans = [hit.parent for hit in small if hit.parent is not None]
-    places = [(hit.document, span) for hit, span in zip(small, spans, strict=True)]
+def _widen(reader: Reader, children: Sequence[Hit]) -> list[Hit]:
+    """Return hits as their parents, with the page and headings of the first chunk in each."""
+    spans = [hit.parent for hit in children if hit.parent is not None]
+    places = [(hit.document, span) for hit, span in zip(children, spans, strict=True)]
     texts = reader.excerpts(places)
-    around = reader.around([hit.chunk for hit in small], REACH)
+    around = reader.around([hit.chunk for hit in children], REACH)
     wide: list[Hit] = []
-    for hit, span, text in zip(small, spans, texts, strict=True):
+    for hit, span, text in zip(children, spans, texts, strict=True):
         first = next((c for c in around.get(hit.chunk, ()) if c.start >= span.start), None)
         page = hit.page if first is None else first.page
-        headings = hit.headings if first is None else _common(first.headings, hit.headings)
-        shown = replace(hit, start=span.start, end=span.end, text=text, lead="", parent=None)
-        wide.append(replace(shown, page=page, headings=headings))
+        headings = hit.headings if first is None else _common_path(first.headings, hit.headings)
+        parent = replace(hit, start=span.start, end=span.end, text=text, lead="", parent=None)
+        wide.append(replace(parent, page=page, headings=headings))
     return wide
 
 
-def _joined(hits: Sequence[Hit]) -> list[Hit]:
-    """Keep the first of those that show the same stretch, with what the others left out."""
+def _merge_parents(hits: Sequence[Hit]) -> list[Hit]:
+    """Keep the first hit of each stretch, with the duplicates of the others."""
     first: dict[tuple[int, int, Span], int] = {}
-    kept: list[Hit] = []
+    merged: list[Hit] = []
     for hit in hits:
         key = (hit.document, hit.version, Span(hit.start, hit.end))
-        at = first.setdefault(key, len(kept))
-        if at == len(kept):
-            kept.append(hit)
+        at = first.setdefault(key, len(merged))
+        if at == len(merged):
+            merged.append(hit)
         else:
-            best = kept[at]
-            kept[at] = replace(best, duplicates=(*best.duplicates, *hit.duplicates))
-    return kept
+            best = merged[at]
+            merged[at] = replace(best, duplicates=(*best.duplicates, *hit.duplicates))
+    return merged
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    return one[:same]
+def _common_path(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    length = 0
+    while length < min(len(first), len(second)) and first[length] == second[length]:
+        length += 1
+    return first[:length]

@@ -1,5 +1,6 @@
-"""Where chunks stand for a query, exactly: by meaning among all vectors, by words among all that
-have one. For explaining a search; it costs a look at every chunk, and no index has a say in it.
+"""Exact ranks of chunks for a query: by meaning among all vectors, by words among all hits.
+
+For explaining a search: it compares every chunk and uses no index.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragkit.filters import Every
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader, Vectors
@@ -21,15 +22,17 @@ BATCH = 10_000  # chunks of one statement
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The best of some chunks: its score, its rank from 1, and of how many chunks with a score."""
+    """The best of some chunks: its score, its rank from 1, and the number of chunks with a
+    score.
+    """
 
     chunk: int
     score: float
     rank: int
-    among: int
+    total: int
 
 
-def by_meaning(
+def rank_by_meaning(
     reader: Reader,
     collection: str,
     space: EmbeddingSpace,
@@ -38,31 +41,31 @@ def by_meaning(
     where: Filter | None = None,
 ) -> Rank | None:
     """Rank the best of these chunks by cosine; None when none has a vector in the space."""
-    own = reader.similarities(space, vector, chunks)
-    if not own:
+    scores = reader.similarities(space, vector, chunks)
+    if not scores:
         return None
-    best = max(own, key=lambda chunk: (own[chunk], -chunk))
-    every = reader.matching(collection, Every(()) if where is None else where)
-    better = among = 0
-    for first in range(0, len(every), BATCH):
-        cosines = reader.similarities(space, vector, every[first : first + BATCH])
-        better += sum(cosine > own[best] for cosine in cosines.values())
-        among += len(cosines)
-    return Rank(best, own[best], better + 1, among)
+    best = max(scores, key=lambda chunk: (scores[chunk], -chunk))
+    matching = reader.matching(collection, Every(()) if where is None else where)
+    better = total = 0
+    for first in range(0, len(matching), BATCH):
+        cosines = reader.similarities(space, vector, matching[first : first + BATCH])
+        better += sum(cosine > scores[best] for cosine in cosines.values())
+        total += len(cosines)
+    return Rank(best, scores[best], better + 1, total)
 
 
-def by_words(
+def rank_by_words(
     reader: Reader,
     collection: str,
     query: str,
     chunks: Sequence[int],
     where: Filter | None = None,
 ) -> Rank | None:
-    """Rank the best of these chunks by BM25, None when none has a word of the query."""
-    every = len(reader.matching(collection, Every(()) if where is None else where))
-    found = lexical(reader, collection, query, max(every, 1), where)
-    own = set(chunks)
-    for rank, (chunk, score) in enumerate(found.best, start=1):
-        if chunk in own:
-            return Rank(chunk, score, rank, len(found.best))
+    """Rank the best of these chunks by BM25; None when none has a word of the query."""
+    total = len(reader.matching(collection, Every(()) if where is None else where))
+    hits = search_words(reader, collection, query, max(total, 1), where)
+    requested = set(chunks)
+    for rank, (chunk, score) in enumerate(hits.best, start=1):
+        if chunk in requested:
+            return Rank(chunk, score, rank, len(hits.best))
     return None

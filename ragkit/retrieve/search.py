@@ -1,7 +1,4 @@
-"""Search of one collection: by meaning, by words, or by both fused.
-
-It says what is searched for and how; how that is done is `legs`'.
-"""
+"""Search one collection by meaning, by words, or by both fused."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from ragkit.errors import QueryError, SnapshotLostError
 from ragkit.retrieve.legs import MAX_K, Search
 from ragkit.text.analyse import analyse
-from ragkit.types import Found, Hit, Mode, Query
+from ragkit.types import Hit, Mode, Query, SearchResult
 
 if TYPE_CHECKING:
     from ragkit.contracts import Embedder, Store
@@ -38,7 +35,7 @@ class HybridRetriever:
         self.where = where
 
     def search(self, query: str, *, k: int) -> Sequence[Hit]:
-        """Return at most k hits, best first, with the scores of the legs that found each.
+        """Return at most k hits, best first, with each leg's score.
 
         A hit's score is its cosine in dense mode, BM25 in lexical mode, and the fused score in
         hybrid mode. Raises QueryError for a query without a word or of more than 32,000
@@ -46,13 +43,13 @@ class HybridRetriever:
         """
         return list(self.find(Query(query), k=k).hits)
 
-    def find(self, query: Query, *, k: int) -> Found:
+    def find(self, query: Query, *, k: int) -> SearchResult:
         """Search, and return the hits with the steps that led to them.
 
         Each of the query's variants is searched as well, and all are fused by reciprocal rank.
-        Everything is of one moment: what is written meanwhile is in no part of it, or in all.
+        The search sees one moment: a concurrent write counts in all of its parts or in none.
         """
-        check(query.text, k)
+        check_query(query.text, k)
         if self.mode not in get_args(Mode):
             raise QueryError(f"there is no mode {self.mode!r}: use hybrid, dense or lexical")
         try:
@@ -60,18 +57,18 @@ class HybridRetriever:
         except SnapshotLostError:
             return self._find(query, k)
 
-    def _find(self, query: Query, k: int) -> Found:
+    def _find(self, query: Query, k: int) -> SearchResult:
         texts = [query.text, *filter(_searchable, query.variants)]
         search = Search(self, tuple(dict.fromkeys(texts)), query.passage, k)
         if self.mode == "dense":
             return search.by_meaning()
         if self.mode == "hybrid":
-            return search.by_both() if search.reads_any() else search.by_words_for_want_of_meaning()
+            return search.by_both() if search.reads_any() else search.by_words_unread()
         return search.by_words()
 
 
-def check(query: str, k: int) -> None:
-    """Raise QueryError for what cannot be searched for."""
+def check_query(query: str, k: int) -> None:
+    """Raise QueryError for a query or a k that cannot be searched with."""
     if not isinstance(query, str):
         raise QueryError(f"the query is {query!r:.40}: ask with a text")
     if not isinstance(k, int) or isinstance(k, bool):

@@ -1,50 +1,45 @@
-"""A search by the model that a collection has, made anew when it has another one meanwhile.
-
-It knows nothing of how a search is composed, or of what is done with the hits.
-"""
+"""Search a collection with its current embedding model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ragkit.errors import NotFoundError, OtherModelError
 
 if TYPE_CHECKING:
     from ragkit.contracts import Store
     from ragkit.retrieve.pipeline import Pipeline
-    from ragkit.types import EmbeddingSpace, Found
-
-MOVES: Final = 20  # of a collection to other models, during one search: arbitrary, few are meant
+    from ragkit.types import EmbeddingSpace, SearchResult
 
 
-def found_now(
+def search_with_current_model(
     retriever: Callable[[bool], Pipeline],
     query: str,
     *,
     k: int,
-    had: Callable[[EmbeddingSpace], bool],
-) -> Found:
-    """Find the k best by `retriever(False)`, which has the collection's model as last seen.
+    had_space: Callable[[EmbeddingSpace], bool],
+) -> SearchResult:
+    """Find the k best with the model that was last seen, or with the current one if it changed.
 
-    When it has another one by now, they are found by `retriever(True)`, which has that one. Raises
-    what a search raises, and so OtherModelError for a model of a space that it never `had`.
+    `retriever(False)` has the collection's model as last seen by this process, `retriever(True)`
+    the one of now. Raises what a search raises, and so OtherModelError for a model of a space that
+    the collection never had, or when the collection changes its model once more in the meantime.
     """
-    for attempt in range(MOVES):
-        pipeline = retriever(attempt > 0)  # what it raises is no move, and is not tried again
-        try:
-            return pipeline.find(query, k=k)
-        except OtherModelError:
-            # Which space it has now would not do: it may have been moved to and fro.
-            if not had(pipeline.retriever.embedder.space):
-                raise
+    pipeline = retriever(False)
+    try:
+        return pipeline.find(query, k=k)
+    except OtherModelError:
+        # A switch may have come between this process's last look and the search's snapshot. The
+        # past spaces count, not the current one: the collection may have been switched back.
+        if not had_space(pipeline.retriever.embedder.space):
+            raise
     return retriever(True).find(query, k=k)
 
 
-def refuse_empty(store: Store, collection: str) -> None:
-    """Raise NotFoundError when nothing can be found: that is no answer to a query."""
-    own = (one for one in store.collections() if one.name == collection)
-    if not any(found.documents for found in own):
+def refuse_empty_collection(store: Store, collection: str) -> None:
+    """Raise NotFoundError when a collection has no documents, as no query can find any."""
+    if not any(row.documents for row in store.collections() if row.name == collection):
         raise NotFoundError(
             f"Collection {collection!r} has no documents: take some in with `ragkit ingest"
             f" PATH --collection {collection}`, or name another one."

@@ -213,7 +213,7 @@ def content(cursor: Cursor[Any], *, searched: bool = True) -> Content:
 
 def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
     """Search for sampled passages by their words, and by their vectors in every space."""
-    from ragkit.retrieve.words.lexical import lexical
+    from ragkit.retrieve.words.lexical import search_words
     from ragkit.store import documents, vectors
     from ragkit.store.reader import PostgresReader
     from ragkit.types import EmbeddingSpace
@@ -223,7 +223,7 @@ def _searches(cursor: Cursor[Any]) -> Iterator[tuple[str, list[int]]]:
     for tenant, collection, chunk, text in cursor.execute(_SAMPLE, (SAMPLED,)).fetchall():
         reader = PostgresReader(cursor, tenant)
         name = f"{tenant}/{collection}/{chunk}"
-        best = lexical(reader, collection, text, FOUND).best
+        best = search_words(reader, collection, text, FOUND).best
         yield f"{name} by words", [found for found, _ in best]
         owner = documents.collection_id(cursor, tenant, collection)
         for number, space in spaces:

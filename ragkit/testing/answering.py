@@ -1,4 +1,4 @@
-"""A reranker, a retriever and a generator that go by shared terms alone."""
+"""A reranker, a retriever and a generator that compare texts by shared terms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,8 +31,8 @@ class FakeRetriever:
         if not analyse(query):
             raise QueryError(f"The query {query!r} has no words: ask with at least one.")
         scored = [replace(hit, score=_overlap(query, hit.text)) for hit in self._hits]
-        found = sorted((hit for hit in scored if hit.score > 0), key=lambda hit: -hit.score)
-        return found[:k]
+        ranked = sorted((hit for hit in scored if hit.score > 0), key=lambda hit: -hit.score)
+        return ranked[:k]
 
 
 class FakeGenerator:
@@ -58,7 +58,7 @@ class FakeGenerator:
         yield Draft(f"{quote} [1]", (cited,), used=tuple(passages))
 
 
-def _overlap(left: str, right: str) -> float:
+def _overlap(first: str, second: str) -> float:
     """Return the Jaccard index of two texts' terms, 0 when neither has any."""
-    a, b = set(analyse(left)), set(analyse(right))
+    a, b = set(analyse(first)), set(analyse(second))
     return len(a & b) / len(a | b) if a | b else 0.0

@@ -1,4 +1,4 @@
-"""A handful of documents to test with, and what turns texts into documents, hits and stores."""
+"""A few documents for tests, and functions that make documents, hits and stores of texts."""
 
 from __future__ import annotations
 
@@ -62,27 +62,29 @@ def fill(
     embedder.load()
     store.create_collection(collection)
     stored: list[Document] = []
-    for new in documents:
-        vectors = embedder.embed_passages([new.text[c.start : c.end] for c in new.chunks])
-        stored.append(store.put_document(collection, new, embedder.space, vectors))
+    for document in documents:
+        vectors = embedder.embed_passages([document.text[c.start : c.end] for c in document.chunks])
+        stored.append(store.put_document(collection, document, embedder.space, vectors))
     return stored
 
 
 def passages(documents: Sequence[NewDocument] = CORPUS) -> list[Hit]:
     """Make a hit of every chunk, as a store would that numbers documents and chunks from 1."""
-    places = [(n, new, chunk) for n, new in enumerate(documents, 1) for chunk in new.chunks]
+    places = [
+        (n, source, chunk) for n, source in enumerate(documents, 1) for chunk in source.chunks
+    ]
     return [
         Hit(
             document=document,
             chunk=number,
-            uri=new.uri,
-            title=new.title,
+            uri=source.uri,
+            title=source.title,
             page=chunk.page,
             start=chunk.start,
             end=chunk.end,
-            text=new.text[chunk.start : chunk.end],
+            text=source.text[chunk.start : chunk.end],
             score=0.0,
             headings=chunk.headings,
         )
-        for number, (document, new, chunk) in enumerate(places, 1)
+        for number, (document, source, chunk) in enumerate(places, 1)
     ]

@@ -1,4 +1,4 @@
-"""A language model that says what a script tells it to, word by word."""
+"""A language model that returns a scripted text, word by word."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,17 +33,17 @@ class FakeLanguageModel:
         self, messages: Sequence[Message], decoding: Decoding | None = None
     ) -> Iterator[str | Reasoning | Finish]:
         self.asked.append((tuple(messages), decoding))
-        wanted = decoding or Decoding()
+        requested = decoding or Decoding()
         text = self._script if isinstance(self._script, str) else self._script(messages)
-        for stop in wanted.stop:
+        for stop in requested.stop:
             text = text.partition(stop)[0]
         tokens = _tokens(text)
-        said = tokens[: wanted.max_tokens]
+        output = tokens[: requested.max_tokens]
         prompt = sum(self.count_tokens([message.content for message in messages]))
         if self._reasoning:
             yield Reasoning(self._reasoning)
-        yield from said
-        yield Finish("stop" if said == tokens else "length", Usage(prompt, len(said)))
+        yield from output
+        yield Finish("stop" if output == tokens else "length", Usage(prompt, len(output)))
 
     def context_tokens(self) -> int | None:
         return self._context_tokens

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class _Stored:
     document: Document
-    new: NewDocument
+    source: NewDocument
     space: EmbeddingSpace
     vectors: Vectors
     chunks: tuple[int, ...]  # ids, in the order of new.chunks
@@ -76,18 +76,18 @@ class FakeStore:
         with self._lock:
             state = self._state
             if name not in state.collections:
-                known = {**state.collections, name: next(self._ids)}
-                self._state = replace(state, collections=known)
-        return next(found for found in self.collections() if found.name == name)
+                collections = {**state.collections, name: next(self._ids)}
+                self._state = replace(state, collections=collections)
+        return next(collection for collection in self.collections() if collection.name == name)
 
     def collections(self) -> Sequence[Collection]:
         state = self._state
-        found = []
+        listed = []
         for name, number in sorted(state.collections.items()):
             inside = state.within(name)
             chunks = sum(len(stored.chunks) for stored in inside)
-            found.append(Collection(number, name, documents=len(inside), chunks=chunks))
-        return found
+            listed.append(Collection(number, name, documents=len(inside), chunks=chunks))
+        return listed
 
     def delete_collection(self, name: str) -> None:
         with self._lock:
@@ -106,22 +106,22 @@ class FakeStore:
         with self._lock:
             inside = self._state.within(collection)
             _require(self._state, collection, space)
-            before = next((s for s in inside if s.document.uri == document.uri), None)
-            old = None if before is None else before.document
-            now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            previous = next((s for s in inside if s.document.uri == document.uri), None)
+            replaced = None if previous is None else previous.document
+            time = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
             result = Document(
-                id=next(self._ids) if old is None else old.id,
+                id=next(self._ids) if replaced is None else replaced.id,
                 uri=document.uri,
                 title=document.title,
                 collection=collection,
                 language=document.language,
-                version=1 if old is None else old.version + 1,
+                version=1 if replaced is None else replaced.version + 1,
                 chunks=len(document.chunks),
                 chars=len(document.text),
             )
             chunks = tuple(next(self._ids) for _ in document.chunks)
-            created = now if before is None else before.created_at
-            stored = _Stored(result, document, space, vectors.copy(), chunks, created, now)
+            created = time if previous is None else previous.created_at
+            stored = _Stored(result, document, space, vectors.copy(), chunks, created, time)
             self._state = replace(self._state, stored={**self._state.stored, result.id: stored})
         return result
 
@@ -132,26 +132,26 @@ class FakeStore:
         with self._lock:
             if document not in {stored.document.id for stored in self._state.within(collection)}:
                 raise NotFoundError(f"There is no document {document} in {collection!r}.")
-            left = {n: stored for n, stored in self._state.stored.items() if n != document}
-            self._state = replace(self._state, stored=left)
+            remaining = {n: stored for n, stored in self._state.stored.items() if n != document}
+            self._state = replace(self._state, stored=remaining)
 
     def documents(self, collection: str) -> Sequence[Document]:
-        found = [stored.document for stored in self._state.within(collection)]
-        return sorted(found, key=lambda document: document.uri)
+        documents = [stored.document for stored in self._state.within(collection)]
+        return sorted(documents, key=lambda document: document.uri)
 
     def document(self, document: int) -> Document:
         return self._state.find(document).document
 
     def text(self, document: int) -> str:
-        return self._state.find(document).new.text
+        return self._state.find(document).source.text
 
     def pages(self, document: int) -> Sequence[Page]:
-        return self._state.find(document).new.pages
+        return self._state.find(document).source.pages
 
     def known(
         self, collection: str, uris: Sequence[str] | None = None
     ) -> Mapping[str, tuple[str, str]]:
-        news = [stored.new for stored in self._state.within(collection)]
+        news = [stored.source for stored in self._state.within(collection)]
         return {
             new.uri: (new.content_hash, new.fingerprint)
             for new in news
@@ -184,24 +184,24 @@ class FakeReader:
         _require(self._state, collection, space)
         if where is not None:
             _check(self._state, collection, where)
-        found = [
+        ranking = [
             (chunk, float(row @ vector))
             for stored in self._state.within(collection)
             if stored.space == space and (where is None or matches(where, _fields(stored)))
             for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
         ]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+        return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def similarities(
         self, space: EmbeddingSpace, vector: Vectors, chunks: Sequence[int]
     ) -> Mapping[int, float]:
-        wanted = set(chunks)
+        requested = set(chunks)
         return {
             chunk: float(row @ vector)
             for stored in self._state.stored.values()
             if stored.space == space
             for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
-            if chunk in wanted
+            if chunk in requested
         }
 
     def matching(self, collection: str, where: Filter) -> Sequence[int]:
@@ -214,17 +214,17 @@ class FakeReader:
         )
 
     def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
-        left = set(self.matching(collection, where))
-        return [chunk for chunk in chunks if chunk in left]
+        matching = set(self.matching(collection, where))
+        return [chunk for chunk in chunks if chunk in matching]
 
     def vectors(self, space: EmbeddingSpace, chunks: Sequence[int]) -> Mapping[int, Vectors]:
-        wanted = set(chunks)
+        requested = set(chunks)
         return {
             chunk: row
             for stored in self._state.stored.values()
             if stored.space == space
             for chunk, row in zip(stored.chunks, stored.vectors, strict=True)
-            if chunk in wanted
+            if chunk in requested
         }
 
     def postings(self, collection: str, terms: Sequence[str]) -> Postings:
@@ -236,14 +236,14 @@ class FakeReader:
             np.array(sorted(chunks), np.int64),
             np.array([len(chunks[number]) for number in sorted(chunks)], np.int32),
         )
-        found = {}
+        entries = {}
         for term in set(terms):
             places = np.array([n for n, of_chunk in enumerate(counts) if of_chunk[term]], np.int32)
             if len(places):
                 frequencies = np.array([counts[place][term] for place in places], np.uint32)
-                one = Posting.of(places, frequencies, segment.lengths)
-                found[term] = Term(len(places), (one,))
-        return Postings(len(chunks), int(segment.lengths.sum()), (segment,), found)
+                posting = Posting.of(places, frequencies, segment.lengths)
+                entries[term] = Term(len(places), (posting,))
+        return Postings(len(chunks), int(segment.lengths.sum()), (segment,), entries)
 
     def analyser(self, collection: str) -> str:
         self._state.within(collection)
@@ -262,21 +262,21 @@ class FakeReader:
         raise NotImplementedError("the fake's words are indexed by ragkit alone")
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
-        terms = {term for some in self._terms(collection).values() for term in some}
+        terms = {term for counts in self._terms(collection).values() for term in counts}
         return sorted(t for t in terms if len(t) <= 2 and character in {t[0], t[-1]})
 
     def _terms(self, collection: str) -> dict[int, list[str]]:
         return {
-            number: analyse(words_of(stored.new.text, chunk))
+            number: analyse(words_of(stored.source.text, chunk))
             for stored in self._state.within(collection)
-            for number, chunk in zip(stored.chunks, stored.new.chunks, strict=True)
+            for number, chunk in zip(stored.chunks, stored.source.chunks, strict=True)
         }
 
     def hits(self, chunks: Sequence[int]) -> Sequence[Hit]:
         place = {
             number: (stored, chunk)
             for stored in self._state.stored.values()
-            for number, chunk in zip(stored.chunks, stored.new.chunks, strict=True)
+            for number, chunk in zip(stored.chunks, stored.source.chunks, strict=True)
         }
         return [
             Hit(
@@ -287,12 +287,12 @@ class FakeReader:
                 page=chunk.page,
                 start=chunk.start,
                 end=chunk.end,
-                text=stored.new.text[chunk.start : chunk.end],
+                text=stored.source.text[chunk.start : chunk.end],
                 score=0.0,
                 headings=chunk.headings,
                 version=stored.document.version,
-                metadata=dict(stored.new.metadata),
-                lead=_cut(stored.new.text, chunk.lead),
+                metadata=dict(stored.source.metadata),
+                lead=_cut(stored.source.text, chunk.lead),
                 parent=chunk.parent,
             )
             for number, (stored, chunk) in ((n, place[n]) for n in chunks if n in place)
@@ -300,7 +300,7 @@ class FakeReader:
 
     def around(self, chunks: Sequence[int], reach: int) -> Mapping[int, Sequence[Chunk]]:
         return {
-            number: stored.new.chunks[max(0, at - reach) : at + reach + 1]
+            number: stored.source.chunks[max(0, at - reach) : at + reach + 1]
             for stored in self._state.stored.values()
             for at, number in enumerate(stored.chunks)
             if number in set(chunks)
@@ -309,19 +309,19 @@ class FakeReader:
     def excerpts(self, places: Sequence[tuple[int, Span]]) -> Sequence[str]:
         stored = self._state.stored
         return [
-            stored[number].new.text[span.start : span.end] if number in stored else ""
+            stored[number].source.text[span.start : span.end] if number in stored else ""
             for number, span in places
         ]
 
     def fields(self, collection: str) -> Fields:
-        news = [stored.new for stored in self._state.within(collection)]
-        every = [texts_of(new.metadata) for new in news]
-        keys = sorted({name.removeprefix(METADATA) for one in every for name in one})
+        news = [stored.source for stored in self._state.within(collection)]
+        every = [texts_of(source.metadata) for source in news]
+        keys = sorted({name.removeprefix(METADATA) for texts in every for name in texts})
         return Fields(
-            languages=_commonest([new.language for new in news]),
-            media_types=_commonest([new.media_type for new in news]),
+            languages=_commonest([source.language for source in news]),
+            media_types=_commonest([source.media_type for source in news]),
             keys=dict.fromkeys(keys),
-            values={k: _commonest([one.get(METADATA + k, "") for one in every]) for k in keys},
+            values={k: _commonest([texts.get(METADATA + k, "") for texts in every]) for k in keys},
         )
 
 
@@ -330,13 +330,13 @@ def _cut(text: str, span: Span | None) -> str:
 
 
 def _active_space(state: _State, collection: str) -> EmbeddingSpace | None:
-    return next((one.space for one in state.within(collection) if one.chunks), None)
+    return next((stored.space for stored in state.within(collection) if stored.chunks), None)
 
 
 def _require(state: _State, collection: str, space: EmbeddingSpace) -> None:
-    known = _active_space(state, collection)
-    if known not in (None, space):
-        raise OtherModelError(f"{collection!r} is embedded with {known}, not with {space}.")
+    active = _active_space(state, collection)
+    if active not in (None, space):
+        raise OtherModelError(f"{collection!r} is embedded with {active}, not with {space}.")
 
 
 def _commonest(values: Sequence[str]) -> tuple[str, ...]:
@@ -344,25 +344,25 @@ def _commonest(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fields(stored: _Stored) -> Mapping[str, str | int]:
-    document, new = stored.document, stored.new
+    document, source = stored.document, stored.source
     return {
         "document": document.id,
         "version": document.version,
-        "uri": new.uri,
-        "title": new.title,
-        "language": new.language,
-        "media_type": new.media_type,
+        "uri": source.uri,
+        "title": source.title,
+        "language": source.language,
+        "media_type": source.media_type,
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
-        **texts_of(new.metadata),
+        **texts_of(source.metadata),
     }
 
 
 def _check(state: _State, collection: str, where: Filter) -> None:
     """Raise QueryError for a field that no document of the collection has."""
     inside = state.within(collection)
-    keys = {key for stored in inside for key in stored.new.metadata}
-    for one in comparisons(where):
-        key = key_of(one.field)
+    keys = {key for stored in inside for key in stored.source.metadata}
+    for comparison in comparisons(where):
+        key = key_of(comparison.field)
         if inside and key is not None and key not in keys:
-            raise unknown(one.field, keys)
+            raise unknown(comparison.field, keys)

@@ -2,8 +2,8 @@
 
 Words of alphabetic scripts are case-folded, ASCII ones stemmed as English; runs of Chinese,
 Japanese and Korean characters become overlapping pairs (a lone character stays itself), which
-needs no dictionary and no segmenter. Traditional characters count as simplified ones. It knows
-nothing of stop words: idf weighs them down.
+needs no dictionary and no segmenter. Traditional characters count as simplified ones. There are no
+stop words: idf gives them little weight.
 """
 
 import re
@@ -72,11 +72,11 @@ def split(
         return list(map(word, _WORD.findall(text)))
     text = fold(text)
     terms: list[str] = []
-    for found in _TERM.findall(text):
-        if CJK_CHARACTER.match(found):
-            terms.extend(run(found))
+    for match in _TERM.findall(text):
+        if CJK_CHARACTER.match(match):
+            terms.extend(run(match))
         else:
-            terms.append(word(found[:MAX_TERM_CHARS]))
+            terms.append(word(match[:MAX_TERM_CHARS]))
     return terms
 
 
@@ -90,14 +90,14 @@ def units(
     >>> units("合同。A股 wings", stem_english)
     ['合', '同', 'a', '股', 'wing']
     """
-    found: list[str] = []
+    listed: list[str] = []
     for match in _TERM.finditer(fold(nfkc(text).casefold())):
-        one = match.group()
-        if CJK_CHARACTER.match(one):
-            found += ["", *one] if found and CJK_CHARACTER.match(found[-1]) else one
+        parts = match.group()
+        if CJK_CHARACTER.match(parts):
+            listed += ["", *parts] if listed and CJK_CHARACTER.match(listed[-1]) else parts
         else:
-            found.append(word(one[:MAX_TERM_CHARS]))
-    return found
+            listed.append(word(parts[:MAX_TERM_CHARS]))
+    return listed
 
 
 def pairs(run: str) -> Sequence[str]:
@@ -105,7 +105,7 @@ def pairs(run: str) -> Sequence[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def in_pairs(run: str, known: Collection[str]) -> list[bool]:
+def in_pairs(run: str, terms: Collection[str]) -> list[bool]:
     """Tell of each character of a CJK run whether a pair with one of its neighbours is known.
 
     What is known are terms, which have no traditional characters.
@@ -114,8 +114,11 @@ def in_pairs(run: str, known: Collection[str]) -> list[bool]:
     [False, True, True]
     """
     run = fold_variants(run)
-    held = [run[i : i + 2] in known for i in range(len(run) - 1)]
-    return [before or after for before, after in zip([False, *held], [*held, False], strict=True)]
+    held = [run[i : i + 2] in terms for i in range(len(run) - 1)]
+    return [
+        left_pair or right_pair
+        for left_pair, right_pair in zip([False, *held], [*held, False], strict=True)
+    ]
 
 
 @lru_cache(maxsize=1 << 17)

@@ -1,7 +1,4 @@
-"""Questions in one language that are asked of documents in another: how many, and what to say.
-
-It knows nothing of how either was found, nor of what a search makes of it.
-"""
+"""Count questions in another language than the documents, and say so."""
 
 from __future__ import annotations
 
@@ -31,15 +28,15 @@ def languages_of(texts: Sequence[str]) -> list[str]:
     >>> languages_of(["Who sells honey?", "The mill is the oldest of the valley.", "谁卖蜂蜜？"])
     ['en', 'en', 'zh']
     """
-    told = [language(text) for text in texts]
-    together = language(" ".join(text for text, name in zip(texts, told, strict=True) if not name))
-    known = Counter(name for name in told if name and name not in {"zh", "ja", "ko"})
-    fallback = together or (known.most_common(1)[0][0] if known else "")
-    return [name or fallback for name in told]
+    names = [language(text) for text in texts]
+    together = language(" ".join(text for text, name in zip(texts, names, strict=True) if not name))
+    counts = Counter(name for name in names if name and name not in {"zh", "ja", "ko"})
+    fallback = together or (counts.most_common(1)[0][0] if counts else "")
+    return [name or fallback for name in names]
 
 
 def crossing_note(
-    asked: Sequence[Asked],
+    questions: Sequence[Asked],
     documents: Sequence[str],
     *,
     model: str,
@@ -52,18 +49,20 @@ def crossing_note(
     `model` is the embedding model, "" where words alone are searched; `reads` says whether it was
     trained for a language, None where that is not known.
     """
-    pairs = _pairs(asked)
-    if pairs.total() < LEAST * len(asked) or not pairs:
+    pairs = _pairs(questions)
+    if pairs.total() < LEAST * len(questions) or not pairs:
         return ""
     parts = [
-        f"{count} in {_named(of)} of documents in {_named(there)}"
-        for (of, there), count in sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))
+        f"{count} in {_named(of)} of documents in {_named(language_there)}"
+        for (of, language_there), count in sorted(
+            pairs.items(), key=lambda pair: (-pair[1], pair[0])
+        )
     ]
     names = sorted({name for pair in pairs for name in pair})
     held = ", ".join(f"{documents.count(name):,} in {_named(name)}" for name in names)
     return (
-        f"{pairs.total():,} of {len(asked):,} questions are asked in another language than that of"
-        f" the documents: {', '.join(parts)} (the collection has {held})."
+        f"{pairs.total():,} of {len(questions):,} questions are asked in another language than that"
+        f" of the documents: {', '.join(parts)} (the collection has {held})."
         f" {_of_model(model, [reads(name) for name in names])}"
         " A low score may show no more than that."
     )
@@ -73,16 +72,16 @@ def _named(language: str) -> str:
     return NAMES.get(language, language)
 
 
-def _pairs(asked: Sequence[Asked]) -> Counter[tuple[str, str]]:
-    told = languages_of([question.text for question in asked])
+def _pairs(questions: Sequence[Asked]) -> Counter[tuple[str, str]]:
+    names = languages_of([question.text for question in questions])
     return Counter(
-        (name, there)
-        for question, name in zip(asked, told, strict=True)
-        if name and (there := _other(name, question.documents))
+        (name, other_language)
+        for question, name in zip(questions, names, strict=True)
+        if name and (other_language := _other_language(name, question.documents))
     )
 
 
-def _other(name: str, documents: Sequence[str]) -> str:
+def _other_language(name: str, documents: Sequence[str]) -> str:
     """Return the commonest language of documents, none of which is in the one of this name."""
     counts = Counter(documents)
     if name in counts or 2 * counts.pop("", 0) >= len(documents):

@@ -1,7 +1,4 @@
-"""The headings that a place in a passage stands under, and how they are shown beside a title.
-
-It knows nothing of answers, and of formats only where a line that begins with # is a comment.
-"""
+"""The headings that a place in a passage stands under, and how they are shown beside a title."""
 
 from __future__ import annotations
 
@@ -62,5 +59,5 @@ def heading_path(title: str, headings: Sequence[str]) -> str:
     >>> heading_path("Leave", ["Leave", "Parents", "Fathers"])
     'Parents > Fathers'
     """
-    own = headings[1:] if headings and headings[0].casefold() == title.casefold() else headings
-    return " > ".join(own)
+    path = headings[1:] if headings and headings[0].casefold() == title.casefold() else headings
+    return " > ".join(path)

@@ -26,4 +26,4 @@ def is_clean(text: str) -> bool:
         text.encode()  # looking for one character after the other is 10 times as quick as for all
     except UnicodeEncodeError:  # a surrogate
         return False
-    return not any(one in text for one in _CHANGED)
+    return not any(character in text for character in _CHANGED)

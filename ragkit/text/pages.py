@@ -1,4 +1,4 @@
-"""On which page an offset lies, and what lies on a page."""
+"""Find the page of an offset, and the text of a page."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ def page_at(pages: Sequence[Page], offset: int) -> int | None:
     >>> page_at([Page(0, 1), Page(90, 2)], 95)
     2
     """
-    before = bisect_right(pages, offset, key=lambda page: page.start)
-    return pages[before - 1].number if before else None
+    index = bisect_right(pages, offset, key=lambda page: page.start)
+    return pages[index - 1].number if index else None
 
 
 def page_span(pages: Sequence[Page], number: int, chars: int) -> Span:

@@ -1,6 +1,6 @@
-"""A passage as it is embedded and indexed: its text, and what stands over it.
+"""The text of a passage that is embedded and indexed: the passage, and the headings over it.
 
-It knows nothing of where passages come from; offsets and quotations count in the stored text alone.
+Offsets and quotations count in the stored text alone.
 """
 
 from bisect import bisect_left
@@ -44,8 +44,8 @@ def header(title: str, headings: Sequence[str], fits: Callable[[str], bool]) -> 
         return ""
     last = parts[-1]
     shorter = [[parts[0], _LEFT_OUT, *parts[n:]] for n in range(2, len(parts))]
-    for kept in ([parts, *shorter] if len(parts) > 1 else []) + [[last]]:
-        line = " > ".join(kept) + "\n"
+    for choice in ([parts, *shorter] if len(parts) > 1 else []) + [[last]]:
+        line = " > ".join(choice) + "\n"
         if fits(line):
             return line
     # The longest beginning that fits: the first length that does not, less one.
@@ -55,14 +55,14 @@ def header(title: str, headings: Sequence[str], fits: Callable[[str], bool]) -> 
 
 def _parts(names: Sequence[str]) -> Iterator[str]:
     """Tidy names up; one that repeats the one before it, as a title does a heading, is dropped."""
-    before = ""
+    previous = ""
     for name in names:
         tidy = " ".join(name[: 2 * _PART_CHARS].split())
         if len(tidy) > _PART_CHARS:
             tidy = tidy[:_PART_CHARS].rstrip() + _LEFT_OUT
-        if tidy and tidy.casefold() != before.casefold():
+        if tidy and tidy.casefold() != previous.casefold():
             yield tidy
-            before = tidy
+            previous = tidy
 
 
 def _cut(name: str, chars: int) -> str:

@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     text = _TAG.sub(lambda tag: " " if tag[0][:3].lower() == "<br" else "", text)
     text = _CLOSING_HASHES.sub("", _LINE_MARK.sub("", text))
     text = _STRONG.sub("", text)
-    text = _EMPHASIS.sub(lambda found: found[1] or found[2], text)
+    text = _EMPHASIS.sub(lambda match: match[1] or match[2], text)
     text = _CODE.sub("", text)
     text = _ESCAPED.sub(r"\1", text)
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)

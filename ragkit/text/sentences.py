@@ -1,7 +1,6 @@
 """Where sentences begin and end, in English and Chinese.
 
-Works on offsets only, so that a sentence can always be quoted exactly. It knows nothing of
-tokens, chunks or documents.
+Works on offsets only, so that a sentence can always be quoted exactly.
 """
 
 import re
@@ -45,9 +44,9 @@ def sentences(text: str) -> list[Span]:
     spans: list[Span] = []
     for start, end in pairwise([0, *_cuts(text), len(text)]):
         piece = text[start:end]
-        rest = piece.lstrip()
-        if rest:
-            spans.append(Span(end - len(rest), start + len(piece.rstrip())))
+        stripped = piece.lstrip()
+        if stripped:
+            spans.append(Span(end - len(stripped), start + len(piece.rstrip())))
     return spans
 
 
@@ -57,14 +56,14 @@ def starts(text: str) -> list[int]:
     >>> starts(" Dr. No came. 他来了。他走了。 ")
     [1, 14, 18]
     """
-    found: list[int] = []
+    offsets: list[int] = []
     for start, end in pairwise([0, *_cuts(text), len(text)]):
         first = start
         while first < end and text[first].isspace():
             first += 1
         if first < end:
-            found.append(first)
-    return found
+            offsets.append(first)
+    return offsets
 
 
 def _cuts(text: str) -> Iterator[int]:

@@ -1,7 +1,7 @@
-"""The terms of many texts as numbers: most words of a text were seen before.
+"""The terms of many texts as numbers, cached by word, as most words occur again.
 
 A text falls into words at white space and ASCII punctuation; what terms the analyser makes of a
-word is looked up, and only new words go through it. It knows nothing of any one analyser.
+word is looked up, and only new words go through it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # No term has one of these in it, nor does what stands on one side of it change the terms on the
 # other, whatever the normal form.
-_BETWEEN: Final = bytes(one for one in range(128) if not chr(one).isalnum())
+_BETWEEN: Final = bytes(code for code in range(128) if not chr(code).isalnum())
 _APART: Final = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 # Bytes of UTF-8 in a character, on the average, beyond which too few words are set apart by these,
 # or come again: Chinese has 3, Russian 1.8, French 1.04.
@@ -52,10 +52,10 @@ class Terms:
         """
         import numpy as np
 
-        known = Numbers[str]()
+        numbering = Numbers[str]()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        numbers = known.of(chain.from_iterable(texts), int(lengths.sum()))
-        return cls(known.new, numbers, lengths)
+        numbers = numbering.of(chain.from_iterable(texts), int(lengths.sum()))
+        return cls(numbering.new, numbers, lengths)
 
     def __iter__(self) -> Iterator[list[str]]:
         first = 0
@@ -64,10 +64,10 @@ class Terms:
             yield list(map(self.names.__getitem__, of_text))
             first += length
 
-    def only(self, kept: NDArray[np.bool_]) -> Terms:
+    def only(self, mask: NDArray[np.bool_]) -> Terms:
         """Return those of the texts that are to be kept."""
-        numbers = self.numbers[kept.repeat(self.lengths)]
-        return replace(self, numbers=numbers, lengths=self.lengths[kept])
+        numbers = self.numbers[mask.repeat(self.lengths)]
+        return replace(self, numbers=numbers, lengths=self.lengths[mask])
 
 
 class WordTerms:
@@ -82,20 +82,20 @@ class WordTerms:
         """Return the texts' terms, as the analyser makes them."""
         import numpy as np
 
-        words = list(map(self._apart, texts))
+        words = list(map(self._split, texts))
         sizes = np.fromiter(map(len, words), np.int64, len(words))
         with self._lock:
             if len(self._words) > MAX_WORDS or self._bytes > MAX_BYTES or self._words.new:
                 self._clear()  # `new` is left over where an error broke in
-            asked = self._words.of(chain.from_iterable(words), int(sizes.sum()))
+            word_numbers = self._words.of(chain.from_iterable(words), int(sizes.sum()))
             if self._words.new:
                 self._learn(self._words.new)
-            counts, numbers = self._known(asked)
+            counts, numbers = self._terms_of(word_numbers)
             names = self._terms.new
         ends = np.append(0, counts.cumsum(dtype=np.int64))[sizes.cumsum()]
         return Terms(names, numbers, np.diff(ends, prepend=0))
 
-    def _known(self, words: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _terms_of(self, words: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return how many terms words have, and these.
 
         Both are copies: what is kept cannot grow while anybody looks at it.
@@ -107,7 +107,7 @@ class WordTerms:
         counts = firsts[words + 1] - first
         return counts, np.frombuffer(self._numbers, np.int32)[ranges(first, counts)]
 
-    def _apart(self, text: str) -> Sequence[bytes | str]:
+    def _split(self, text: str) -> Sequence[bytes | str]:
         """Take a text apart into words, or at once into terms where that is not worth while."""
         data = text.encode("utf-8", "surrogatepass")
         if len(data) > _MOST_BYTES * len(text):
@@ -116,13 +116,15 @@ class WordTerms:
 
     def _learn(self, words: list[bytes | str]) -> None:
         """Make terms of words; one that is no bytes is a term already."""
-        made = [
-            self._analyse(one.decode("utf-8", "surrogatepass")) if isinstance(one, bytes) else [one]
-            for one in words
+        analysed = [
+            self._analyse(word.decode("utf-8", "surrogatepass"))
+            if isinstance(word, bytes)
+            else [word]
+            for word in words
         ]
-        for terms in made:
+        for terms in analysed:
             self._firsts.append(self._firsts[-1] + len(terms))
-        self._numbers.extend(map(self._terms.__getitem__, chain.from_iterable(made)))
+        self._numbers.extend(map(self._terms.__getitem__, chain.from_iterable(analysed)))
         self._bytes += sum(map(len, words))
         self._words.new = []
 

@@ -1,7 +1,6 @@
-"""Why a document was found for a question, or where on the way it was lost, and what helps.
+"""Explain why a document answers a question, or which stage loses it, and what helps.
 
-It walks the very search that would be made, and asks both legs besides how they rank the document
-exactly. It changes nothing.
+It repeats the search, and ranks the document exactly in both legs. It changes nothing.
 """
 
 from ragkit.why.steps import Step, Why

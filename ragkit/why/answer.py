@@ -1,6 +1,6 @@
-"""What became of a document that was found: refused before, left out of the prompt, or cited.
+"""The stages after a search that found the document: gate, prompt, citations.
 
-It generates the answer as `ask` would, and reads from the draft what was shown and what is cited.
+It generates the answer as `ask` would, and reads the draft's passages and citations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ragkit.why.steps import Step
 if TYPE_CHECKING:
     from ragkit.answer.gate import Decision
     from ragkit.types import Draft, Hit, Mode
-    from ragkit.why.seen import Seen
+    from ragkit.why.seen import ExplainedSearch
 
     Judge = Callable[[str, Sequence[Hit], Mode], Decision]
     Draw = Callable[[Decision, str, Sequence[Hit]], Draft]
@@ -24,18 +24,18 @@ class Budgeted(Protocol):
     """A generator whose passages have to fit into a prompt."""
 
     def costs(self, passages: Sequence[Hit]) -> tuple[int, Sequence[int]]:
-        """Return how many tokens passages may take in all, and how many each takes."""
+        """Return the tokens that passages may take in all, and the tokens of each."""
         ...
 
 
-def answered(
-    seen: Seen,
+def answer_steps(
+    explained: ExplainedSearch,
     generator: object,
     judge: Judge,
     draft: Draw | None,
 ) -> Iterator[Step]:
     """Yield the stages after a search that found the document."""
-    decision = judge(seen.question, seen.found.hits, seen.mode)
+    decision = judge(explained.question, explained.result.hits, explained.mode)
     if decision.reason:
         remedy = (
             "Fit the cut-off with `ragkit eval calibrate`, or ask with a refusal threshold of 0."
@@ -46,36 +46,39 @@ def answered(
     yield Step("gate", True, f"what was found may be answered from, by {how}")
     if draft is None:
         return
-    made = draft(decision, seen.question, seen.found.hits)
-    yield _packed(seen, generator, made)
-    yield _cited(seen, made)
+    written = draft(decision, explained.question, explained.result.hits)
+    yield _packed(explained, generator, written)
+    yield _cited(explained, written)
 
 
-def _packed(seen: Seen, generator: object, made: Draft) -> Step:
-    """Tell whether a passage of the document was shown to whatever wrote the answer."""
-    used = [hit for hit in made.used if hit.chunk in seen.own]
-    numbers: dict[str, float | str] = {"shown": len(made.used), "found": len(seen.found.hits)}
-    costs = f"{len(made.used)} of {len(seen.found.hits)} passages were shown"
+def _packed(explained: ExplainedSearch, generator: object, written: Draft) -> Step:
+    """Tell whether a passage of the document was in the prompt."""
+    used = [hit for hit in written.used if hit.chunk in explained.chunk_set]
+    numbers: dict[str, float | str] = {
+        "shown": len(written.used),
+        "found": len(explained.result.hits),
+    }
+    costs = f"{len(written.used)} of {len(explained.result.hits)} passages were shown"
     if isinstance(generator, Budgeted):
-        budget, each = generator.costs(seen.shown)
-        numbers |= {"budget": budget, "tokens": each[0]}
-        costs += f"; it takes {each[0]:,} tokens, all may take {budget:,}"
-    if used or not made.used:  # a refusal may show nothing, and says why itself
+        budget, costs_of = generator.costs(explained.hits)
+        numbers |= {"budget": budget, "tokens": costs_of[0]}
+        costs += f"; it takes {costs_of[0]:,} tokens, all may take {budget:,}"
+    if used or not written.used:  # a refusal may show nothing, and says why itself
         return Step("budget", True, costs, numbers)
     remedy = "Raise RAGKIT_LLM_BUDGET_TOKENS, show less around each, or ask for fewer passages."
     return Step("budget", False, f"not shown: {costs}", numbers, remedy)
 
 
-def _cited(seen: Seen, made: Draft) -> Step:
-    if made.refused:
+def _cited(explained: ExplainedSearch, written: Draft) -> Step:
+    if written.refused:
         remedy = "Read the reason: the passages were shown, and were not thought to answer."
-        return Step("answer", False, f"the answer is a refusal: {made.reason}", remedy=remedy)
-    documents = {hit.document for hit in seen.shown}
-    cited = [citation for citation in made.citations if citation.document in documents]
-    numbers: dict[str, float | str] = {"citations": len(made.citations), "of it": len(cited)}
+        return Step("answer", False, f"the answer is a refusal: {written.reason}", remedy=remedy)
+    documents = {hit.document for hit in explained.hits}
+    cited = [citation for citation in written.citations if citation.document in documents]
+    numbers: dict[str, float | str] = {"citations": len(written.citations), "of it": len(cited)}
     if cited:
         marks = ", ".join(f"[{citation.n}]" for citation in cited)
         return Step("answer", True, f"cited as {marks}", numbers)
-    says = f"shown, but none of the {len(made.citations)} citations is of it"
+    says = f"shown, but none of the {len(written.citations)} citations is of it"
     remedy = "The answer rests on other passages: ask for what stands in this one."
     return Step("answer", False, says, numbers, remedy)

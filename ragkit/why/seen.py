@@ -1,7 +1,4 @@
-"""One search, seen from one document: its chunks, the stages, and where the chunks stood at each.
-
-It makes the search; what the stages mean is said elsewhere in this package.
-"""
+"""A search with regard to one document: its chunks, the stages, and its rank at each."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ragkit.filters import Comparison, Every
-from ragkit.retrieve.words.marks import preferred
+from ragkit.retrieve.words.marks import read_preferences
 
 if TYPE_CHECKING:
     from ragkit.filters import Filter
@@ -21,11 +18,11 @@ DROPPED: Final = "filter dropped"
 Ranked = Sequence[tuple[int, float]]
 
 
-class Seen:
-    """A search for a question, seen from one document; making one makes the search.
+class ExplainedSearch:
+    """A search for a question with regard to one document; the constructor searches.
 
-    `query` is what was made of the question, `where` all that its documents had to fulfil, and
-    `chunks` are the document's.
+    `query` is the planned query, `where` all conditions on its documents, and `chunks` are the
+    document's.
     """
 
     def __init__(
@@ -35,38 +32,38 @@ class Seen:
         self.question, self.k, self.mode = question, k, mode
         self.pipeline = kb.retriever(mode, for_answer=True)
         query = self.pipeline.plan(question)
-        self.query = replace(query, text=preferred(query.text).text)
+        self.query = replace(query, text=read_preferences(query.text).text)
         self.pipeline.plan = lambda _: query  # a language model may say something else next time
         self.legs = self.pipeline.retriever
-        self.found = self.pipeline.find(question, k=k)
-        names = [stage.name for stage in self.found.stages]
+        self.result = self.pipeline.find(question, k=k)
+        names = [stage.name for stage in self.result.stages]
         self.dropped = DROPPED in names
-        # What was searched under a filter that left nothing decided nothing.
-        self.stages = self.found.stages[names.index(DROPPED) if self.dropped else 0 :]
-        heard = (self.legs.where, None if self.dropped else query.where)
-        parts = tuple(where for where in heard if where is not None)
+        # Stages under a filter that matched nothing do not count.
+        self.stages = self.result.stages[names.index(DROPPED) if self.dropped else 0 :]
+        conditions = (self.legs.where, None if self.dropped else query.where)
+        parts = tuple(where for where in conditions if where is not None)
         self.where: Filter | None = Every(parts) if parts else None
         with self.store.snapshot() as reader:
             of_it = Comparison("eq", "document", (document,))
             self.chunks = list(reader.matching(self.collection, of_it))
-        self.own = frozenset(self.chunks)
+        self.chunk_set = frozenset(self.chunks)
 
     @property
-    def shown(self) -> list[Hit]:
+    def hits(self) -> list[Hit]:
         """The hits of the document among those that the search returned."""
-        return [hit for hit in self.found.hits if hit.chunk in self.own]
+        return [hit for hit in self.result.hits if hit.chunk in self.chunk_set]
 
     @property
     def fetched(self) -> Stage:
-        """The stage that hands the search's hits on to be refined."""
+        """The stage that passes the hits on to the refinements."""
         return next(stage for stage in reversed(self.stages) if stage.name == "fetch")
 
     @property
     def refined(self) -> list[Stage]:
-        """The stages after that, without those that show more around a hit."""
-        widening = {one.name for one in self.pipeline.widening}
-        after = self.stages[self.stages.index(self.fetched) + 1 :]
-        return [stage for stage in after if stage.name not in widening]
+        """The stages after `fetched`, without those that widen a hit."""
+        widening = {step.name for step in self.pipeline.widening}
+        following = self.stages[self.stages.index(self.fetched) + 1 :]
+        return [stage for stage in following if stage.name not in widening]
 
     def of_leg(self, name: str) -> list[Stage]:
         """List a leg's stages, one for each wording of the question."""
@@ -74,4 +71,4 @@ class Seen:
 
     def rank(self, ranked: Ranked) -> int | None:
         """Return the rank of the document's best chunk, from 1; None when none is there."""
-        return next((n for n, (chunk, _) in enumerate(ranked, 1) if chunk in self.own), None)
+        return next((n for n, (chunk, _) in enumerate(ranked, 1) if chunk in self.chunk_set), None)

@@ -1,7 +1,4 @@
-"""What an explanation is made of: the stages that a document goes through, and what each says.
-
-It knows nothing of how they are found out.
-"""
+"""The parts of an explanation: the stages that a document passes, each with its finding."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from ragkit.types import Attempt, Document
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stage of the way from a file to a citation: what it says of the document, in numbers too.
+    """A stage between file and citation: its finding about the document, with numbers.
 
-    `kept` is False where the document was lost, None where the stage decides nothing by itself.
+    `kept` is False where the document was lost, None where the stage alone decides nothing.
     """
 
     name: str
@@ -28,9 +25,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The stages that a document went through, up to the one that lost it.
+    """The stages that a document passed, up to the one that lost it.
 
-    `document` is None for one that is not there.
+    `document` is None if it does not exist.
     """
 
     question: str
@@ -40,27 +37,27 @@ class Why:
 
     @property
     def lost(self) -> str:
-        """Name the first stage that lost the document; "" when it was cited, or nothing lost it."""
+        """The first stage that lost the document; "" if none did."""
         return next((step.name for step in self.steps if step.kept is False), "")
 
     @property
     def remedy(self) -> str:
-        """Say what helps; "" when nothing has to."""
+        """The remedy of the stage that lost the document; "" where none is needed."""
         return next((step.remedy for step in self.steps if step.kept is False), "")
 
 
 @runtime_checkable
 class Ledgered(Protocol):
-    """A store that knows what became of files on their way in."""
+    """A store with a ledger of ingestion attempts."""
 
     def attempts(self, collection: str, name: str) -> Sequence[Attempt]:
-        """List the files that a name fits, best first, then latest first."""
+        """List the attempts at files that a name fits, best first, then latest first."""
         ...
 
 
 @runtime_checkable
 class Dated(Protocol):
-    """A reader of what was current at a moment."""
+    """A reader of the versions that were current at a moment."""
 
     def version(self, collection: str, document: int) -> int | None:
         """Return the number of a document's version of the moment; None where there is none."""

@@ -1,7 +1,4 @@
-"""Whether a document is there, and what of it: the stages before any search.
-
-It knows nothing of questions.
-"""
+"""The stages before any search: ingestion, version, parsing, chunking."""
 
 from __future__ import annotations
 
@@ -18,24 +15,29 @@ if TYPE_CHECKING:
     from ragkit.types import Document
 
 
-def taken_in(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
+def ingestion_step(kb: KnowledgeBase, name: str, document: Document | None) -> Step:
     name = name.strip()
     if document is not None:
         says = f"document {document.id}, version {document.version}, of {document.uri}"
         return Step("document", True, says, {"document": document.id, "version": document.version})
     attempts = kb.store.attempts(kb.collection, name) if isinstance(kb.store, Ledgered) else ()
-    for one in attempts[:1]:
-        numbers = {"uri": one.uri, "state": one.state, "stage": one.stage, "reason": one.reason}
-        if one.state == "failed":
+    for attempt in attempts[:1]:
+        numbers = {
+            "uri": attempt.uri,
+            "state": attempt.state,
+            "stage": attempt.stage,
+            "reason": attempt.reason,
+        }
+        if attempt.state == "failed":
             return Step(
-                one.stage or "document",
+                attempt.stage or "document",
                 False,
-                f"{one.uri} could not be taken in: {one.reason}",
+                f"{attempt.uri} could not be taken in: {attempt.reason}",
                 numbers,
-                f"Correct what stands there ({one.reason}), and ingest the file again.",
+                f"Correct what stands there ({attempt.reason}), and ingest the file again.",
             )
-        if one.state in {"queued", "running"}:
-            says = f"{one.uri} has not been taken in yet: its job is {one.state}"
+        if attempt.state in {"queued", "running"}:
+            says = f"{attempt.uri} has not been taken in yet: its job is {attempt.state}"
             remedy = "Wait until it is done, and see that `ragkit worker` or `ragkit ingest` runs."
             return Step("document", False, says, numbers, remedy)
     elsewhere = _elsewhere(kb, name)
@@ -56,17 +58,17 @@ def _elsewhere(kb: KnowledgeBase, name: str) -> str:
     document = numbered(kb.store, name)
     if document is not None:
         return document.collection
-    return next((one.collection for one in fitting_best(kb.store, None, name)), "")
+    return next((row.collection for row in fitting_best(kb.store, None, name)), "")
 
 
 def _near(kb: KnowledgeBase, name: str) -> Sequence[str]:
     if isinstance(kb.store, Naming):
         return kb.store.near(kb.collection, name)
-    return closest(name, (one.uri for one in kb.store.documents(kb.collection)))
+    return closest(name, (row.uri for row in kb.store.documents(kb.collection)))
 
 
-def version(kb: KnowledgeBase, document: Document) -> tuple[Document, Step | None]:
-    """Return the version of a document that is searched, with what there is to say of that."""
+def version_step(kb: KnowledgeBase, document: Document) -> tuple[Document, Step | None]:
+    """Return the version of a document that is searched, and a step where it matters."""
     of_it = Comparison("eq", "document", (document.id,))
     with kb.store.snapshot() as reader:
         if isinstance(reader, Dated):
@@ -74,8 +76,8 @@ def version(kb: KnowledgeBase, document: Document) -> tuple[Document, Step | Non
             says = "it was not current at that time, or its version of then was not kept"
             remedy = f"`ragkit documents versions {document.id}` lists which was current when."
         else:
-            there = not document.chunks or reader.matching(kb.collection, of_it)
-            number = document.id if there else None
+            exists = not document.chunks or reader.matching(kb.collection, of_it)
+            number = document.id if exists else None
             says = f"version {document.version} was replaced: searches of today know nothing of it"
             remedy = "Name the document by its URI, or ask with --as-of a time of this version."
     if number is None:
@@ -83,12 +85,14 @@ def version(kb: KnowledgeBase, document: Document) -> tuple[Document, Step | Non
         return document, Step("version", False, says, numbers, remedy)
     if number == document.id:
         return document, None
-    old = kb.store.document(number)
-    says = f"version {old.version} was current then: document {old.id}"
-    return old, Step("version", True, says, {"document": old.id, "version": old.version})
+    current = kb.store.document(number)
+    says = f"version {current.version} was current then: document {current.id}"
+    return current, Step(
+        "version", True, says, {"document": current.id, "version": current.version}
+    )
 
 
-def parsed(kb: KnowledgeBase, document: Document) -> Step:
+def parse_step(kb: KnowledgeBase, document: Document) -> Step:
     pages = len(kb.store.pages(document.id))
     numbers: dict[str, float | str] = {"chars": document.chars, "pages": pages}
     if document.language:
@@ -102,7 +106,7 @@ def parsed(kb: KnowledgeBase, document: Document) -> Step:
     return Step("parse", False, "no text was found in the file", numbers, remedy)
 
 
-def chunked(document: Document) -> Step:
+def chunk_step(document: Document) -> Step:
     numbers = {"chunks": document.chunks}
     if document.chunks:
         return Step(

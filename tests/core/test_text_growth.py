@@ -14,38 +14,37 @@ from typing import Final, get_args
 import pytest
 
 from ragkit import filter_text
-from ragkit.answer.candidates import candidates
+from ragkit.answer.candidates import list_candidates
 from ragkit.answer.citations import cite
-from ragkit.answer.denial import denials
-from ragkit.answer.evidence import missing_words, most_held
-from ragkit.answer.expected import Kind, expected, holds
+from ragkit.answer.denial import count_denials
+from ragkit.answer.evidence import best_coverage, missing_words
+from ragkit.answer.expected import Kind, expected_kinds, has_answer
 from ragkit.answer.extract import pick
 from ragkit.answer.greeting import is_greeting
-from ragkit.answer.layout import units as layout_units
-from ragkit.answer.links import Cleaning, without_links
+from ragkit.answer.layout import split_units as layout_units
+from ragkit.answer.links import Cleaning, remove_links
 from ragkit.answer.llm import refusal_in
-from ragkit.answer.markers import markers, statements, without_markers
-from ragkit.answer.names import NameSet, names
-from ragkit.answer.numbers import NumberSet, numbers
-from ragkit.answer.numerals import values
+from ragkit.answer.markers import find_markers, split_statements, without_markers
+from ragkit.answer.names import NameSet, find_names
+from ragkit.answer.numbers import NumberSet, find_numbers
+from ragkit.answer.numerals import number_values
 from ragkit.answer.prompt import neutralise, prompt_language
-from ragkit.answer.prose import candidates as prose_candidates
-from ragkit.answer.prose import signals
-from ragkit.answer.question import read as read_question
-from ragkit.answer.quotations import fold, locate, quotations
-from ragkit.answer.reading import read_answer
-from ragkit.answer.stated import Stated
-from ragkit.answer.strays import Sieve, is_json
-from ragkit.answer.support import Evidence, coverage, has_content, misplaced
+from ragkit.answer.prose import choose_candidates as prose_candidates
+from ragkit.answer.prose import claim_signals
+from ragkit.answer.question import read_question
+from ragkit.answer.quotations import find_quotations, fold, locate
+from ragkit.answer.reading import parse_answer
+from ragkit.answer.stated import PreparedSentence
+from ragkit.answer.strays import MarkerFilter, is_json
+from ragkit.answer.support import Evidence, count_misplaced, coverage, has_content
 from ragkit.answer.verify import verify
 from ragkit.conversation.alone import follows_on, may_follow, surely_alone
-from ragkit.conversation.expand import expanded
+from ragkit.conversation.expand import add_words
 from ragkit.embed.find import MINILM, find_model
 from ragkit.embed.tokens import Tokens, load_tokens
 from ragkit.errors import RagkitError
-from ragkit.retrieve.infer import inferred
-from ragkit.retrieve.words.marks import preferred
-from ragkit.retrieve.words.marks import read as read_marks
+from ragkit.retrieve.infer import infer_filter
+from ragkit.retrieve.words.marks import read_marks, read_preferences
 from ragkit.text.analyse import analyse, units
 from ragkit.text.analysers import analyser, analyser_name
 from ragkit.text.language import language
@@ -84,7 +83,7 @@ def cleaned_in_pieces(text: str) -> None:
 
 
 def sieved_in_pieces(text: str) -> None:
-    sieve = Sieve(3)
+    sieve = MarkerFilter(3)
     for first in range(0, len(text), 16):
         sieve.take(text[first : first + 16])
     sieve.end()
@@ -104,9 +103,9 @@ def compared(text: str) -> None:
     for claim, source in ((text, short), (short, text)):
         evidence = [Evidence([source])]
         coverage(claim, evidence)
-        misplaced(claim, evidence)
+        count_misplaced(claim, evidence)
     known = NameSet.of([text])
-    for name in names(text)[:9]:
+    for name in find_names(text)[:9]:
         assert text[name.start : name.end] in known
     NumberSet.of([text])
 
@@ -114,9 +113,9 @@ def compared(text: str) -> None:
 def weighed(text: str) -> None:
     """Read the signals of a claim of the text, and of a short one beside the text."""
     short = "In 1932 King George opened the 12 bridges."
-    for claim, source in ((Stated(text), short), (Stated(short), text)):
+    for claim, source in ((PreparedSentence(text), short), (PreparedSentence(short), text)):
         evidence = [Evidence([source])]
-        signals(claim, evidence, prose_candidates(claim, evidence))
+        claim_signals(claim, evidence, prose_candidates(claim, evidence))
 
 
 def with_evidence(text: str) -> None:
@@ -124,7 +123,7 @@ def with_evidence(text: str) -> None:
     for question, source in ((text, "A short passage."), ("How large is the wing?", text)):
         asked = read_question(question)
         weights = dict.fromkeys(asked.content, 1.0)
-        most_held(asked, [passage(source)], weights)
+        best_coverage(asked, [passage(source)], weights)
         missing_words(asked, [passage(source)], weights)
 
 
@@ -147,46 +146,48 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "terms": lambda text: WordTerms(analyse)([text]),
     "header": lambda text: header(text, [text], lambda line: len(line) < 60),
     "tokens": tokens,
-    "markers": markers,
-    "statements": statements,
+    "markers": find_markers,
+    "statements": split_statements,
     "without_markers": without_markers,
-    "without_links": without_links,
+    "without_links": remove_links,
     "cleaning": cleaned_in_pieces,
     "sieve": sieved_in_pieces,
     "is_json": is_json,
-    "names": names,
-    "numbers": numbers,
-    "quotations": quotations,
+    "names": find_names,
+    "numbers": find_numbers,
+    "quotations": find_quotations,
     "fold": fold,
     "locate": lambda text: (locate(text, fold("The wing.")), locate("The … wing", fold(text))),
-    "read_answer": lambda text: read_answer(text, cite(text, [passage("A source.")])),
+    "read_answer": lambda text: parse_answer(text, cite(text, [passage("A source.")])),
     "cite": lambda text: cite(f"{text} [1]", [passage(text)]),
     "verify": verified,
     "support": compared,
     "prose": weighed,
-    "values": values,
-    "denials": denials,
+    "values": number_values,
+    "denials": count_denials,
     "has_content": has_content,
     "refusal_in": refusal_in,
-    "expected": lambda text: holds(text, expected(text) | frozenset(get_args(Kind)), "Why?"),
+    "expected": lambda text: has_answer(
+        text, expected_kinds(text) | frozenset(get_args(Kind)), "Why?"
+    ),
     "plain": lambda text: (plain(text), list_text(text), row_text(text, ["A"])),
     "head_above": lambda text: head_above(text, len(text)),
     "layout": layout_units,
     "evidence": with_evidence,
     "is_greeting": is_greeting,
-    "preferred": preferred,
-    "candidates": lambda text: candidates([passage(text)]),
+    "preferred": read_preferences,
+    "candidates": lambda text: list_candidates([passage(text)]),
     "pick": lambda text: pick("How large is the wing?", [passage(text)]),
     "read_question": read_question,
     "prompt": lambda text: (neutralise(text), prompt_language(text)),
-    "inferred": lambda text: inferred(text, _FIELDS),
+    "inferred": lambda text: infer_filter(text, _FIELDS),
     "filter_text": filtered,
     "demands": read_marks,
     "follow-ups": lambda text: (
         follows_on(text),
         may_follow(text),
         surely_alone(text),
-        expanded(text, "Who is she?"),
+        add_words(text, "Who is she?"),
     ),
 }
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ragkit.answer.reading import Reading, Sentence, read_answer
+from ragkit.answer.reading import ParsedAnswer as Reading
+from ragkit.answer.reading import Sentence
+from ragkit.answer.reading import parse_answer as parse_text
 from ragkit.answer.strays import is_json
 from ragkit.answer.support import SUPPORTED, Evidence, coverage, has_content
 from ragkit.answer.verify import Verified, verify
@@ -64,7 +66,7 @@ def citation_validity(answer: Mapping[str, Any]) -> CitationValidity:
     if parsed.refused:
         return CitationValidity(0, 0, ())
     verified = _verified(parsed)
-    reading = read_answer(parsed.text, verified.citations)
+    reading = parse_text(parsed.text, verified.citations)
     sentences = () if is_json(parsed.text) else reading.sentences
     source_problems = _source_problems(parsed, verified)
     problems = []
@@ -152,7 +154,7 @@ def _sentence_problems(
     reading: Reading, sentence: Sentence, answer: ParsedAnswer, verified: Verified
 ) -> list[Reason]:
     """List the problems of a sentence with its sources; [] if no source can be compared."""
-    text = reading.said(sentence)
+    text = reading.words_of(sentence)
     if sentence.quoted or not has_content(text):
         return []
     source = _source(sentence, answer, verified)

@@ -5,11 +5,11 @@ They are compared by the core's functions, not by meaning.
 
 from collections.abc import Iterable
 
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
-from ragkit.answer.quotations import locate, quotations
-from ragkit.answer.reading import blanked
-from ragkit.answer.support import Evidence, misplaced
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.quotations import find_quotations, locate
+from ragkit.answer.reading import blank_out
+from ragkit.answer.support import Evidence, count_misplaced
 from ragkit.types import Hit
 
 
@@ -26,12 +26,14 @@ def missing(sentence: str, source: Evidence) -> int:
 
     A number that the source states of something else counts too.
     """
-    quoted = quotations(sentence)
+    quoted = find_quotations(sentence)
     lacking = sum(
         not any(locate(sentence[span.start : span.end], piece) for piece in source.folded)
         for span in quoted
     )
-    unquoted = blanked(sentence, quoted)  # numbers and names in quotations are checked with these
-    lacking += sum(number not in source.numbers for number in numbers(unquoted))
-    lacking += sum(unquoted[name.start : name.end] not in source.names for name in names(unquoted))
-    return lacking + misplaced(sentence, [source])
+    unquoted = blank_out(sentence, quoted)  # numbers and names in quotations are checked with these
+    lacking += sum(number not in source.numbers for number in find_numbers(unquoted))
+    lacking += sum(
+        unquoted[name.start : name.end] not in source.names for name in find_names(unquoted)
+    )
+    return lacking + count_misplaced(sentence, [source])

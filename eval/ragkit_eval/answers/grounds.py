@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragkit.answer.reading import read_answer
-from ragkit.answer.support import coverage, has_content, judge
+from ragkit.answer.reading import parse_answer as parse_text
+from ragkit.answer.support import coverage, has_content, judge_by_words
 from ragkit.types import Span
 from ragkit_eval.answers.evidence import evidence_of, missing
 from ragkit_eval.answers.given import parse_answer
@@ -44,12 +44,12 @@ def groundedness(answer: Mapping[str, Any]) -> Groundedness:
     if parsed.refused:
         return Groundedness(0.0, ())
     source = evidence_of(parsed.passages)
-    reading = read_answer(parsed.text, ())
-    counted = [s for s in reading.sentences if has_content(reading.said(s))]
+    reading = parse_text(parsed.text, ())
+    counted = [s for s in reading.sentences if has_content(reading.words_of(s))]
     unsupported = []
     for sentence in counted:
         lacking = missing(reading.plain[sentence.start : sentence.end], source)
-        if judge(coverage(reading.said(sentence), [source]), lacking) != "supported":
+        if judge_by_words(coverage(reading.words_of(sentence), [source]), lacking) != "supported":
             unsupported.append(Span(sentence.start, sentence.end))
     score = 1 - len(unsupported) / len(counted) if counted else 0.0
     return Groundedness(score, tuple(unsupported))

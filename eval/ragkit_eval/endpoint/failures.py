@@ -107,7 +107,9 @@ def of_status(status: int, headers: Mapping[str, str], body: Any, secret: str | 
         wait_s = retry_after_s(headers.get("Retry-After", ""))
         return Failure(f"failed ({status}{quoted}): see its log", MANY, wait_s)
     if _TOO_LONG.search(words):
-        reason = f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
+        reason = (
+            f"has too short a context for this prompt ({status}{quoted}): serve it with a longer"
+        )
         return Failure(reason, rejected=True, words=words)
     reason = f"rejects the request ({status}{quoted})"
     return Failure(reason, rejected=True, words=words, absent=meaning == "no method")

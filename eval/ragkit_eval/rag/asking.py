@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ragkit.answer.cutoff import signals
 from ragkit.answer.llm import CUT_SHORT
 from ragkit.answer.meaning import Meaning
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.errors import ModelError, QueryError
 from ragkit.render import answer_json, hit_json
 from ragkit.retrieve.words.weights import term_weights
@@ -98,7 +98,7 @@ def _estimate_confidence(kb: KnowledgeBase, question: str, hits: Sequence[Hit]) 
 
     It is comparable between collections.
     """
-    parsed = read(question)
+    parsed = read_question(question)
     weights = term_weights(kb.store, kb.collection, parsed.content)
     signal = signals(parsed, hits, weights, model=Meaning(kb.embedder).model())
     return round(signal.probability, 6)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
-from ragkit.answer.question import has_cjk, read
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.question import has_cjk, read_question
 from ragkit.text.analyse import CJK, analyse
 from ragkit.types import Span
 
@@ -87,7 +87,7 @@ def _find_candidates(text: str) -> Iterator[tuple[Kind, Iterable[Span]]]:
         if subject and not _LOOSE.search(subject[1]):
             yield "term", [Span(*subject.span(1))]
     else:
-        content = read(text).content
+        content = read_question(text).content
         yield (
             "term",
             (s for s in _find_spans(_WORD, text) if content & {*analyse(text[s.start : s.end])}),
@@ -100,7 +100,7 @@ def _find_spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
 
 def _find_numbers(text: str) -> Iterator[Span]:
     """Find numbers that count or measure, with their currency, but no parts of names."""
-    for number in numbers(text):
+    for number in find_numbers(text):
         start, end = number.start, number.end
         head, tail = text[:start], text[end:]
         if re.search(r"[\w#.][-/–]?$", head) and not has_cjk(head[-1:]):
@@ -117,7 +117,7 @@ def _find_names(text: str) -> Iterator[Span]:
     """Find names, joining their words; the first word of a sentence alone is no name."""
     joined: Span | None = None
     opening = _SUBORDINATE.match(text)
-    for span in names(text):
+    for span in find_names(text):
         if opening and span.start < opening.end():
             continue
         if joined is not None and text[joined.end : span.start] == " ":
@@ -136,4 +136,4 @@ def _is_usable(text: str, blank: Blank) -> bool:
         return False
     # Case is ignored only in the answer: for all of CJK the pattern takes 10 ms to compile.
     repetition = re.search(rf"(?<![^\W{CJK}])(?i:{re.escape(answer)})(?![^\W{CJK}])", remaining)
-    return repetition is None and len(read(remaining).content) >= 3
+    return repetition is None and len(read_question(remaining).content) >= 3

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ragkit.answer.numbers import NumberSet, numbers
-from ragkit.answer.question import read
+from ragkit.answer.numbers import NumberSet, find_numbers
+from ragkit.answer.question import read_question
 from ragkit.answer.quotations import fold, locate
 from ragkit.answer.support import SUPPORTED, Evidence, coverage
 from ragkit.answer.templates import PromptLanguage
@@ -71,17 +71,17 @@ def answer_fault(question: str, answer: str, quote: str) -> str:
         return "the answer's length"
     if fold(answer).text.strip(" .。") not in fold(quote).text:
         quoted_numbers = NumberSet.of([quote])
-        if any(number not in quoted_numbers for number in numbers(answer)):
+        if any(number not in quoted_numbers for number in find_numbers(answer)):
             return "the answer is not in the quotation"
         if coverage(answer, [Evidence([quote])]) < SUPPORTED:
             return "the answer is not in the quotation"
     question_terms, answer_terms = (
         frozenset(analyse(question)),
-        read(answer).content or set(analyse(answer)),
+        read_question(answer).content or set(analyse(answer)),
     )
     if answer_terms <= question_terms:
         return "the question gives the answer away"
-    copied = read(quote).content - answer_terms
+    copied = read_question(quote).content - answer_terms
     if (
         copied
         and len(copied & question_terms) >= COPIED * len(copied)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.names import names
+from ragkit.answer.names import find_names
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.text.sentences import sentences
@@ -174,7 +174,9 @@ def _read_sentence(sentence: str, language: PromptLanguage) -> tuple[str, str, s
     remaining = sentence[match.end() :]
     if verb in {"is", "are"}:
         # "Charging is limited to ...": a definition begins with an article.
-        named = any(sentence[name.start : name.end] in term for name in names(f"So {sentence}"))
+        named = any(
+            sentence[name.start : name.end] in term for name in find_names(f"So {sentence}")
+        )
         if not _ARTICLE.match(remaining) or not (article or named or " " not in term):
             return None
     return term, remaining, verb, article

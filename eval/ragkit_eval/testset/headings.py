@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
@@ -100,7 +100,7 @@ def heading_question(section: Section, title: str, language: PromptLanguage, tex
 def _word_english(heading: str, title: str, text: str) -> str:
     topic = mid_sentence(title, text) if is_in("en", title) else ""
     if question := _complete_question(heading):
-        return with_topic(question, topic if len(read(question).content) < 3 else "", "en")
+        return with_topic(question, topic if len(read_question(question).content) < 3 else "", "en")
     if _CLAUSE.search(heading) and not re.fullmatch(r"[\w-]+ and [\w-]+", heading):
         return ""
     subject = mid_sentence(heading, text)

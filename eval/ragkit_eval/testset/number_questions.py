@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import analyse
 from ragkit.types import Span
@@ -67,4 +67,4 @@ def _make_question(place: Place, words: Words, amount: Amount) -> Question | str
 def _is_short(text: str, language: PromptLanguage) -> bool:
     if language == "zh":
         return len(text) < MIN_CHARS
-    return len(read(text).content - _QUESTION_TERMS) < MIN_CONTENT
+    return len(read_question(text).content - _QUESTION_TERMS) < MIN_CONTENT

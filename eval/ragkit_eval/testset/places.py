@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ragkit.answer.question import FUNCTION_WORDS, has_cjk, read
+from ragkit.answer.question import FUNCTION_WORDS, has_cjk, read_question
 from ragkit.answer.templates import PromptLanguage
 from ragkit.text.analyse import CJK
 from ragkit.text.sentences import sentences
@@ -100,7 +100,7 @@ def _stands_alone(text: str, language: PromptLanguage) -> bool:
         return False
     if language == "en" and (_OPEN_PRONOUN.search(text) or not _FUNCTION_WORD.search(text)):
         return False
-    return len(read(text).content) >= MIN_CONTENT[language]
+    return len(read_question(text).content) >= MIN_CONTENT[language]
 
 
 def _is_unpaired(text: str) -> bool:

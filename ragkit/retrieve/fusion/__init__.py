@@ -1,1 +1,1 @@
-"""Ways to make one ranking of a dense and a lexical one: scores in, scores out."""
+"""Make one ranking of a dense and a lexical one: scores in, scores out."""

@@ -1,7 +1,6 @@
-"""The fusion of a dense and a lexical leg that hears each as far as the query shows it may.
+"""Fuse a dense and a lexical leg, weighing the dense one by the evidence in the scores.
 
-It needs no labels and is the same for every language. It knows nothing of texts, models or
-stores: scores in, scores out.
+It needs no labels and is the same for every language.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Cosine = TypeVar("Cosine", float, "NDArray[np.float64]")
 # five English sets. nDCG@10 on Cranfield is flat from 2 (0.417) to 4 (0.426); above 3 blind legs
 # begin to cost.
 NATS_PER_DEVIATION = 3.0
-WITNESSES = 10  # lexical hits asked whether the dense leg agrees; 3 and 5 did no better
+WITNESSES = 10  # lexical hits whose cosines are looked at; 3 and 5 did no better
 # A sighted dense leg puts them 2.9 deviations above the collection, a blind one 0.75.
 FULL_AGREEMENT = 2.5
 # The best score's share of the query's idf mass is 0.33 to 0.38 on average where the words match,
@@ -39,12 +38,12 @@ class Background:
     deviation: float
 
     def deviations(self, cosine: Cosine) -> Cosine:
-        """Say how many deviations a cosine lies above the mean; 0 where all are the same."""
+        """Return how many deviations a cosine lies above the mean; 0 where all are the same."""
         return (cosine - self.mean) / self.deviation if self.deviation > 1e-6 else 0 * cosine
 
 
 class Fused(NamedTuple):
-    """A chunk's fused score in nats, and what each leg gave it; None where it gave nothing.
+    """A chunk's fused score in nats, and each leg's score; None where a leg has none.
 
     A search makes hundreds: a tuple takes a fifth of the time of a frozen dataclass.
     """
@@ -80,23 +79,26 @@ def fuse(
     weight = dense_weight(
         dense, lexical, background=background, coverage=coverage, readable=readable
     )
-    return weighed(dense, lexical, background, weight)
+    return fuse_with_weight(dense, lexical, background, weight)
 
 
-def weighed(
-    dense: Mapping[int, float], lexical: Mapping[int, float], background: Background, weight: float
+def fuse_with_weight(
+    dense: Mapping[int, float],
+    lexical: Mapping[int, float],
+    background: Background,
+    weight: float,
 ) -> list[Fused]:
-    """Do what `fuse` does, with the dense leg's weight given."""
+    """Fuse as `fuse` does, with this weight of the dense leg."""
     import numpy as np
 
     chunks = [*dense, *(chunk for chunk in lexical if chunk not in dense)]
     cosines = [*dense.values(), *[None] * (len(chunks) - len(dense))]
-    found = [lexical.get(chunk) for chunk in chunks]
+    bm25 = [lexical.get(chunk) for chunk in chunks]
     z = np.zeros(len(chunks))
     z[: len(dense)] = background.deviations(np.fromiter(dense.values(), np.float64, len(dense)))
-    scores = np.array([one or 0.0 for one in found]) + NATS_PER_DEVIATION * weight * z
+    scores = np.array([score or 0.0 for score in bm25]) + NATS_PER_DEVIATION * weight * z
     order = np.lexsort((np.array(chunks, np.int64), -z, -scores))
-    fused = list(map(Fused, chunks, scores.tolist(), cosines, found))
+    fused = list(map(Fused, chunks, scores.tolist(), cosines, bm25))
     return [fused[place] for place in order.tolist()]
 
 
@@ -109,7 +111,7 @@ def dense_weight(
     readable: float = 1.0,
     trusted: bool = False,
 ) -> float:
-    """Return the w of `fuse`, 0 to 1; `readable` for a model that is trusted with what it reads."""
+    """Return the w of `fuse`, 0 to 1; `readable` itself for a trusted model."""
     if not lexical:
         return 1.0
     if trusted:
@@ -121,28 +123,28 @@ def dense_weight(
 
 
 def dense_trust(agreement: float, coverage: float) -> float:
-    """Return how far to hear the dense leg, 0 to 1.
+    """Return how far the dense leg counts, 0 to 1.
 
-    trust = 1 - found (1 - agreed), both cut to 0..1: found = coverage / 0.2 says how well the
-    query's words were found, agreed = agreement / 2.5 how far above the collection the dense leg
-    puts the chunks that have them. A dense leg that is blind to what the words surely found is
-    not heard; where the words found little, as across languages, it is heard whatever it says.
+    trust = 1 - matched (1 - agreed), both cut to 0..1: matched = coverage / 0.2 says how well the
+    query's words match, agreed = agreement / 2.5 how far above the collection the dense leg puts
+    the chunks that have them. A dense leg that is blind to sure matches of the words does not
+    count; where the words match little, as across languages, it counts whatever it says.
 
     >>> dense_trust(agreement=0.0, coverage=0.4), dense_trust(agreement=0.0, coverage=0.0)
     (0.0, 1.0)
     """
-    found = min(1.0, max(0.0, coverage / FULL_COVERAGE))
+    matched = min(1.0, max(0.0, coverage / FULL_COVERAGE))
     agreed = min(1.0, max(0.0, agreement / FULL_AGREEMENT))
-    return 1.0 - found * (1.0 - agreed)
+    return 1.0 - matched * (1.0 - agreed)
 
 
-def background(cosines: Sequence[float], chunks: int) -> Background:
+def estimate_background(cosines: Sequence[float], chunks: int) -> Background:
     """Estimate the background from a query's highest cosines among `chunks`, best first.
 
     All of them give it exactly. Of a larger collection, it is the normal distribution that has
     the cosines of ranks n/3 and n at these ranks. With 300 of 450 to 2,250 chunks its deviation
     averaged 0.93 to 1.2 times the true one on four sets, 0.71 on one of two languages; a single
-    query is off by 0.1 to 0.4, which the fusion hardly feels (see NATS_PER_DEVIATION).
+    query is off by 0.1 to 0.4, which hardly changes the fusion (see NATS_PER_DEVIATION).
     """
     if not cosines:
         return Background(0.0, 0.0)

@@ -1,10 +1,10 @@
-"""Reciprocal rank fusion: ranks in, scores out. It knows nothing of what was ranked, or by what."""
+"""Reciprocal rank fusion: ranks in, scores out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-K = 60  # of the paper, where it was found not to be critical
+K = 60  # the paper's, which reports that it is not critical
 
 
 def reciprocal_rank(rankings: Sequence[Sequence[int]], *, k: int = K) -> list[tuple[int, float]]:
@@ -20,4 +20,6 @@ def reciprocal_rank(rankings: Sequence[Sequence[int]], *, k: int = K) -> list[tu
     for ranking in rankings:
         for rank, chunk in enumerate(ranking, start=1):
             scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
-    return sorted(scores.items(), key=lambda pair: -pair[1])  # stable: who came first stays first
+    return sorted(
+        scores.items(), key=lambda pair: -pair[1]
+    )  # stable: of equals the first stays first

@@ -1,4 +1,1 @@
-"""Search by words: what a query asks for and demands, exact BM25, and the best without scoring all.
-
-Knows nothing of vectors, or of how postings are kept.
-"""
+"""Search by words: a query's terms and demands, exact BM25, and its best without scoring all."""

@@ -1,7 +1,4 @@
-"""Exact BM25 over postings, in numpy.
-
-It knows nothing of text or of where postings come from: terms in, scores out.
-"""
+"""Exact BM25 over postings, in numpy."""
 
 from __future__ import annotations
 
@@ -29,9 +26,9 @@ class Weighing:
 
     score(q, c) = sum over t in q of idf(t) tf / (tf + k1 (1 - b + b length / mean length)),
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5)). A term that stands twice in the query counts
-    twice; one that is in no chunk counts nothing. Lucene's variant: idf is positive even for a
-    term of most chunks, and the constant factor k1 + 1 is left out. Source: Robertson and
-    Zaragoza 2009, https://doi.org/10.1561/1500000019; Kamphuis et al. 2020,
+    twice; a term in no chunk counts nothing. Lucene's variant: idf is positive even for a term of
+    most chunks, and the constant factor k1 + 1 is left out. Source: Robertson and Zaragoza 2009,
+    https://doi.org/10.1561/1500000019; Kamphuis et al. 2020,
     https://doi.org/10.1007/978-3-030-45442-5_4.
     """
 
@@ -40,36 +37,36 @@ class Weighing:
     mean_length: float
 
     def saturated(self, frequencies: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.float64]:
-        """Compute tf / (tf + k1 (1 - b + b length / mean length)); 0 where the term is not."""
+        """Compute tf / (tf + k1 (1 - b + b length / mean length)); 0 where tf is 0."""
         import numpy as np
 
         norm: NDArray[np.float64] = lengths * (self.k1 * self.b / self.mean_length)
         norm += self.k1 * (1 - self.b)
         norm += frequencies
-        if self.k1 == 0:  # 0 / 0 where the term is not
+        if self.k1 == 0:  # 0 / 0 where tf is 0
             return (frequencies > 0).astype(np.float64)
-        found: NDArray[np.float64] = frequencies / norm
-        return found
+        parts: NDArray[np.float64] = frequencies / norm
+        return parts
 
     def peak(self, posting: Posting) -> float:
-        """Compute the highest value of `saturated` in a segment, gone chunks included."""
+        """Compute the highest value of `saturated` in a segment, removed chunks included."""
         return float(self.saturated(posting.peaks[0], posting.peaks[1]).max(initial=0.0))
 
 
-def weighing(postings: Postings, k1: float = K1, b: float = B) -> Weighing:
-    """Weigh by a collection's statistics as they are now."""
+def weigh_collection(postings: Postings, k1: float = K1, b: float = B) -> Weighing:
+    """Return the weighing by a collection's current statistics."""
     return Weighing(k1, b, postings.total_length / postings.chunks if postings.total_length else 1)
 
 
-def weights(postings: Postings, query_terms: Sequence[str]) -> dict[str, float]:
-    """Weigh a query's terms by idf and number of times, the rarest first; absent ones left out.
+def query_weights(postings: Postings, query_terms: Sequence[str]) -> dict[str, float]:
+    """Weigh a query's terms by idf and number of times, the rarest first, without absent ones.
 
-    Scores are sums in this order, wherever they are made: equal ones are equal to the last bit.
+    Every score is a sum in this order: equal scores are equal to the last bit.
     """
-    found = {term: n for term, n in Counter(query_terms).items() if term in postings.terms}
-    order = sorted(found, key=lambda term: (postings.terms[term].containing, term))
+    counts = {term: n for term, n in Counter(query_terms).items() if term in postings.terms}
+    order = sorted(counts, key=lambda term: (postings.terms[term].containing, term))
     return {
-        term: found[term] * idf(postings.chunks, postings.terms[term].containing) for term in order
+        term: counts[term] * idf(postings.chunks, postings.terms[term].containing) for term in order
     }
 
 
@@ -82,12 +79,12 @@ def bm25(
     """
     import numpy as np
 
-    by = weighing(postings, k1, b)
+    by = weigh_collection(postings, k1, b)
     ids: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     scores: list[NDArray[np.float64]] = [np.empty(0, np.float64)]
     for number, segment in enumerate(postings.segments):
         sums = np.zeros(len(segment.ids))
-        for term, weight in weights(postings, query_terms).items():
+        for term, weight in query_weights(postings, query_terms).items():
             posting = postings.terms[term].postings[number]
             if posting is not None:
                 places, frequencies = posting.listed()
@@ -111,13 +108,13 @@ def idf(chunks: int, containing: int) -> float:
 
 
 def idf_mass(postings: Postings, query_terms: Sequence[str]) -> float:
-    """Sum the idf of a query's terms, repetitions and terms that are in no chunk included.
+    """Sum the idf of a query's terms, with repetitions and with terms that are in no chunk.
 
-    No chunk's score reaches it: it is the score of a chunk that had every term infinitely often.
+    No chunk's score reaches it: it is the limit for a chunk that has every term infinitely often.
     """
-    found = postings.terms
+    known_terms = postings.terms
     return sum(
-        times * idf(postings.chunks, found[term].containing if term in found else 0)
+        times * idf(postings.chunks, known_terms[term].containing if term in known_terms else 0)
         for term, times in Counter(query_terms).items()
     )
 
@@ -140,18 +137,20 @@ def scores_of(
     """Map each of these chunks to its score; one that has no term of the query is absent."""
     import numpy as np
 
-    wanted = np.array(chunks, np.int64)
-    weighed = weights(postings, query_terms)
+    requested = np.array(chunks, np.int64)
+    weighed = query_weights(postings, query_terms)
     scores: dict[int, float] = {}
     for number, segment in enumerate(postings.segments):
-        which, places = places_of(segment, wanted)
+        which, places = places_of(segment, requested)
         sums = np.zeros(len(places))
         for term, weight in weighed.items():
             posting = postings.terms[term].postings[number]
             if posting is not None:
-                sums += weight * by.saturated(at(posting, places), segment.lengths[places])
-        found = zip(wanted[which].tolist(), sums.tolist(), strict=True)
-        scores |= {chunk: score for chunk, score in found if score > 0}
+                sums += weight * by.saturated(
+                    frequencies_at(posting, places), segment.lengths[places]
+                )
+        pairs = zip(requested[which].tolist(), sums.tolist(), strict=True)
+        scores |= {chunk: score for chunk, score in pairs if score > 0}
     return scores
 
 
@@ -164,14 +163,14 @@ def occurrences(
     ids = [np.empty(0, np.int64)]
     counts = [np.empty(0, np.int32)]
     lengths = [np.empty(0, np.int32)]
-    found = postings.terms[term].postings if term in postings.terms else ()
-    for segment, posting in zip(postings.segments, found, strict=bool(found)):
+    columns = postings.terms[term].postings if term in postings.terms else ()
+    for segment, posting in zip(postings.segments, columns, strict=bool(columns)):
         if posting is not None:
             places, frequencies = posting.listed()
-            left = slice(None) if segment.gone is None else ~segment.gone[places]
-            ids.append(segment.ids[places[left]])
-            counts.append(frequencies[left].astype(np.int32))
-            lengths.append(segment.lengths[places[left]])
+            living = slice(None) if segment.gone is None else ~segment.gone[places]
+            ids.append(segment.ids[places[living]])
+            counts.append(frequencies[living].astype(np.int32))
+            lengths.append(segment.lengths[places[living]])
     every = np.concatenate(ids)
     order = np.argsort(every, kind="stable")
     return every[order], np.concatenate(counts)[order], np.concatenate(lengths)[order]
@@ -180,7 +179,7 @@ def occurrences(
 def places_of(
     segment: Segment, chunks: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find the living ones of these chunks in a segment: which of them, and their places."""
+    """Locate chunks in a segment: the indices of those that live in it, and their places."""
     import numpy as np
 
     places = np.searchsorted(segment.ids, chunks)
@@ -191,14 +190,14 @@ def places_of(
     return which, places[which]
 
 
-def at(posting: Posting, places: Integers) -> Integers:
-    """Look up how often a term stands at these places."""
+def frequencies_at(posting: Posting, places: Integers) -> Integers:
+    """Look up a term's frequency at these places."""
     import numpy as np
 
     if posting.places is None:
         return posting.frequencies[places]
-    there = np.searchsorted(posting.places, places.astype(np.int32, copy=False))
-    there[there == len(posting.places)] = 0
-    found: Integers = posting.frequencies[there]
-    found[posting.places[there] != places] = 0
-    return found
+    indices = np.searchsorted(posting.places, places.astype(np.int32, copy=False))
+    indices[indices == len(posting.places)] = 0
+    frequencies: Integers = posting.frequencies[indices]
+    frequencies[posting.places[indices] != places] = 0
+    return frequencies

@@ -1,8 +1,8 @@
-"""One CJK character as a term of its own, made of the pairs that have it.
+"""The postings of a single CJK character, made of the pairs that contain it.
 
-Pairs overlap: a character begins a pair but at the end of its run, and ends one but at the
-beginning. So the chunks are exact, and how often it stands in one is the larger of both counts,
-too low by at most the runs that it begins or ends.
+Pairs overlap: a character begins a pair except at the end of its run, and ends one except at the
+beginning. So the chunks are exact, and the frequency is the larger of both counts, too low by at
+most the number of runs that the character begins or ends.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ragkit.postings import Posting, Postings, Term
 
 
 def with_character(postings: Postings, character: str) -> Postings:
-    """Return the postings of a character, made of its pairs' and its own where it stands alone."""
+    """Return a character's postings, from its pairs and from where it stands alone."""
     import numpy as np
 
-    columns = [_joined(postings, n, character) for n in range(len(postings.segments))]
+    columns = [_join_pairs(postings, n, character) for n in range(len(postings.segments))]
     containing = sum(
-        len(one.listed()[0]) - int(np.count_nonzero(segment.all_gone()[one.listed()[0]]))
-        for one, segment in zip(columns, postings.segments, strict=True)
-        if one is not None
+        len(column.listed()[0]) - int(np.count_nonzero(segment.all_gone()[column.listed()[0]]))
+        for column, segment in zip(columns, postings.segments, strict=True)
+        if column is not None
     )
     return replace(postings, terms={character: Term(containing, columns)} if containing else {})
 
 
-def _joined(postings: Postings, number: int, character: str) -> Posting | None:
+def _join_pairs(postings: Postings, number: int, character: str) -> Posting | None:
     import numpy as np
 
     lengths = postings.segments[number].lengths
     begins, ends = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
-    for term, found in postings.terms.items():
-        posting = found.postings[number]
+    for term, pair in postings.terms.items():
+        posting = pair.postings[number]
         if posting is None:
             continue
         places, frequencies = posting.listed()
@@ -44,7 +44,7 @@ def _joined(postings: Postings, number: int, character: str) -> Posting | None:
     places = np.flatnonzero(counts)
     if not len(places):
         return None
-    # Frequencies above all, and the shortest chunk: a bound that any chunk is under.
+    # The highest frequency in the shortest chunk: an upper bound for every chunk.
     peaks = np.array([[counts.max()], [lengths[places].min()]], np.float64)
     return Posting(places.astype(np.int32), counts[places], peaks)
 

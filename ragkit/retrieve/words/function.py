@@ -1,7 +1,7 @@
-"""The weight of a question's words beside a model's: function words none, codes twice.
+"""Weigh a question's words where a model searches too: function words not, codes twice.
 
-English function words say little, yet weigh most where few passages are in English: a Chinese
-collection. Codes like E17 say most, and mean little to an embedding model.
+English function words mean little, yet weigh most where few passages are in English: in a Chinese
+collection. Codes like E17 identify most, and mean little to an embedding model.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _WORDS: Final = frozenset(
 )
 _CODE: Final = re.compile(r"(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]+")
 _WORD: Final = re.compile(r"[^\W_]++(?:['\u2019][^\W_]++)*+")
-LEAST_SHARE: Final = 0.2  # of a query's words that must be left; by judgement
+LEAST_SHARE: Final = 0.2  # of a query's words that must remain; by judgement
 
 
 def without_function_words(query: str) -> str:
-    """Take the function words out of a query, unless too little is left of it.
+    """Remove the function words from a query, unless too few words remain.
 
-    One in capitals is a name or an acronym, unless it begins the query: IT, May.
+    A word in capitals is a name or an acronym, unless it begins the query: IT, May.
 
     >>> without_function_words("When does the IT desk open in May?")
     'When   IT desk open  May?'

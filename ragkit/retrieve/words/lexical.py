@@ -1,7 +1,4 @@
-"""The lexical leg: what the words of a query find in one snapshot, by exact BM25.
-
-It knows nothing of vectors, of fusion or of how postings are kept.
-"""
+"""The lexical leg: a query's hits by words in one snapshot, by exact BM25."""
 
 from __future__ import annotations
 
@@ -9,26 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragkit.retrieve.allowed import Search
+from ragkit.retrieve.allowed import ConstrainedSearch
 from ragkit.retrieve.words import character, marks
-from ragkit.retrieve.words.best import best
-from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weighing
-from ragkit.retrieve.words.demands import Permission, checks, unindexed
+from ragkit.retrieve.words.best import find_best
+from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weigh_collection
+from ragkit.retrieve.words.demands import DemandFilter, checks_without_postings, make_checks
 from ragkit.retrieve.words.function import with_codes_twice, without_function_words
 from ragkit.text.analysers import Analyser, analyser
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader
     from ragkit.filters import Filter
-    from ragkit.retrieve.allowed import Chosen, Masks, Ranked
+    from ragkit.retrieve.allowed import Masks, Ranked, Select
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalFound:
-    """The best chunks by BM25, best first; chunks in the collection; and how well words matched.
+class LexicalHits:
+    """The best chunks by BM25, the number of chunks, and how well the words matched.
 
     `coverage` is the best score's share of the query's idf mass, 0 to 1. `constrained`: the query
-    has phrases, required or excluded words, which every one of the best meets.
+    has phrases, required or excluded words, which every chunk of `best` obeys.
     """
 
     best: Sequence[tuple[int, float]]
@@ -36,21 +33,23 @@ class LexicalFound:
     coverage: float
     constrained: bool
     _scores: Callable[[Sequence[int]], Mapping[int, float]]
-    _permits: Chosen
+    _select: Select
 
     def scores(self, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Score any chunks exactly, whatever the query demands; one that has no word is absent."""
+        """Score any chunks exactly, whatever the query demands; a chunk without a word is
+        absent.
+        """
         return self._scores(chunks)
 
-    def permits(self, chunks: Sequence[int]) -> Sequence[int]:
-        """Return those of these chunks that meet the query's demands, in the given order.
+    def select(self, chunks: Sequence[int]) -> Sequence[int]:
+        """Return those of these chunks that meet the query's demands, in the same order.
 
-        Reads the chunks' text where postings do not tell: to be called within the search.
+        Reads the chunks' text where postings do not suffice: call it within the search's snapshot.
         """
-        return self._permits(chunks) if self.constrained else chunks
+        return self._select(chunks) if self.constrained else chunks
 
 
-def lexical(
+def search_words(
     reader: Reader,
     collection: str,
     query: str,
@@ -60,54 +59,54 @@ def lexical(
     k1: float = K1,
     b: float = B,
     beside_a_model: bool = False,
-) -> LexicalFound:
+) -> LexicalHits:
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see `marks`. With
-    `beside_a_model` its English function words do not, and its codes count twice. An extension
-    that indexes the collection scores by its own constants.
+    `beside_a_model` its English function words do not count, and its codes count twice. An
+    extension that indexes the collection scores with its own constants.
     """
     by = analyser(reader.analyser(collection))
     if reader.lexical_index(collection) != "ragkit":
         return _by_extension(reader, collection, query, k, where, by)
-    marked = marks.read(query)
+    marked = marks.read_marks(query)
     text = without_function_words(marked.text) if beside_a_model else marked.text
 
-    def with_character(one: str) -> Sequence[str]:
-        return reader.beginning_or_ending(collection, one)
+    def with_character(symbol: str) -> Sequence[str]:
+        return reader.beginning_or_ending(collection, symbol)
 
-    found = checks(marked.demands, by, with_character)
+    demand_checks = make_checks(marked.demands, by, with_character)
     terms = with_codes_twice(by(text)) if beside_a_model else by(text)
-    alone = by.pairs and character.is_character(terms)
-    wanted = [*(with_character(terms[0]) if alone else terms)]
-    wanted += [term for one in found for term in one.terms]
-    postings = reader.postings(collection, list(dict.fromkeys(wanted)))
-    permission = Permission(found, by, reader, postings)
-    if alone:
+    is_single = by.pairs and character.is_character(terms)
+    needed = [*(with_character(terms[0]) if is_single else terms)]
+    needed += [term for check in demand_checks for term in check.terms]
+    postings = reader.postings(collection, list(dict.fromkeys(needed)))
+    demands = DemandFilter(demand_checks, by, reader, postings)
+    if is_single:
         postings = character.with_character(postings, terms[0])
-    weigh = weighing(postings, k1, b)
+    weigh = weigh_collection(postings, k1, b)
 
     def ranked(number: int, permitted: Masks | None) -> Ranked:
-        return best(postings, terms, number, weigh, permitted)
+        return find_best(postings, terms, number, weigh, permitted)
 
-    search = Search(reader, collection, where, postings, permission, ranked)
+    search = ConstrainedSearch(reader, collection, where, postings, demands, ranked)
     top = search.best(k)
     coverage = top[0][1] / idf_mass(postings, terms) if top else 0.0
 
     def scores(chunks: Sequence[int]) -> Mapping[int, float]:
         return scores_of(postings, terms, chunks, weigh)
 
-    return LexicalFound(top, postings.chunks, coverage, bool(found), scores, permission.permits)
+    return LexicalHits(top, postings.chunks, coverage, bool(demand_checks), scores, demands.select)
 
 
 def _by_extension(
     reader: Reader, collection: str, query: str, k: int, where: Filter | None, by: Analyser
-) -> LexicalFound:
-    """Let an extension rank; what is demanded is looked for in the chunks' text."""
-    marked = marks.read(query)
+) -> LexicalHits:
+    """Let an extension rank; the demands are checked in the chunks' text."""
+    marked = marks.read_marks(query)
     terms = list(dict.fromkeys(by(marked.text)))
     postings = reader.postings(collection, [])
-    permission = Permission(unindexed(marked.demands, by), by, reader)
+    demands = DemandFilter(checks_without_postings(marked.demands, by), by, reader)
 
     def ranked(number: int, permitted: Masks | None) -> Ranked:
         if permitted is None:
@@ -116,15 +115,13 @@ def _by_extension(
         scores = reader.ranks(collection, terms, [int(chunk) for chunk in chunks])
         return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:number]
 
-    top = Search(reader, collection, where, postings, permission, ranked).best(k)
+    top = ConstrainedSearch(reader, collection, where, postings, demands, ranked).best(k)
     coverage = 0.0
-    if top:  # its statistics are its own: the share of the query's terms that the best one has
+    if top:  # an extension keeps its statistics: take the share of terms that the best chunk has
         text = reader.hits([top[0][0]])[0].text
         coverage = len(set(terms) & set(by(text))) / len(terms)
 
     def scores(chunks: Sequence[int]) -> Mapping[int, float]:
         return reader.ranks(collection, terms, chunks)
 
-    return LexicalFound(
-        top, postings.chunks, coverage, bool(marked.demands), scores, permission.permits
-    )
+    return LexicalHits(top, postings.chunks, coverage, bool(marked.demands), scores, demands.select)

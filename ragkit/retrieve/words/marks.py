@@ -1,6 +1,6 @@
-"""What a query demands by marks: "phrases", +required and -excluded words.
+"""Marks in a query: "phrases", +required and -excluded words.
 
-Read so that ordinary questions demand nothing by accident. It knows nothing of indexes.
+The rules are strict, so that ordinary questions demand nothing by accident.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from ragkit.text.analyse import analyse
 
-# A longer query, or one of several lines, is text from elsewhere: its marks are its own.
+# A longer query, or one of several lines, is pasted text: its marks are not the user's.
 MAX_MARKED_CHARS: Final = 300  # arbitrary
 # Straight quotes open and close a phrase outside words only: 5" is five inches.
 _QUOTED = r'(?<![A-Za-z0-9])["＂][^"＂]+["＂](?![A-Za-z0-9])|“[^“”]+”|「[^「」]+」|『[^『』]+』'
@@ -30,30 +30,30 @@ class Demand:
     """Words that must follow one another in a passage, or must not."""
 
     text: str
-    wanted: bool
+    required: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A query's text without what it excludes, and what it demands."""
+    """A query's text without its excluded words, and its demands."""
 
     text: str
     demands: tuple[Demand, ...] = ()
 
 
-def read(query: str) -> Marked:
-    """Take a query's marks out of it.
+def read_marks(query: str) -> Marked:
+    """Separate a query's marks from its text.
 
-    One that excludes everything it says demands nothing.
+    A query that excludes every word of its own demands nothing.
 
-    >>> read('"force majeure" clause -insurance')
-    Marked(text='"force majeure" clause  ', demands=(Demand(text='force majeure', wanted=True), \
-Demand(text='insurance', wanted=False)))
+    >>> read_marks('"force majeure" clause -insurance')
+    Marked(text='"force majeure" clause  ', demands=(Demand(text='force majeure', required=True), \
+Demand(text='insurance', required=False)))
     """
     if len(query) > MAX_MARKED_CHARS or "\n" in query.strip():
         return Marked(query)
     demands: list[Demand] = []
-    left: list[str] = []
+    pieces: list[str] = []
     end = 0
     for match in _MARK.finditer(query):
         sign = match["sign"] or match["before"]
@@ -61,15 +61,15 @@ Demand(text='insurance', wanted=False)))
         if not analyse(text):
             continue
         demands.append(Demand(text, sign is None or sign in _PLUS))
-        left += [query[end : match.start()], match[0] if demands[-1].wanted else " "]
+        pieces += [query[end : match.start()], match[0] if demands[-1].required else " "]
         end = match.end()
-    text = "".join([*left, query[end:]])
+    text = "".join([*pieces, query[end:]])
     return Marked(text, tuple(demands)) if analyse(text) else Marked(query)
 
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
-    """A question whose marks are preferences: its words alone, and what is tried before them.
+    """A question whose marks are preferences: its words, and the marked form to try first.
 
     `first` is the question with its phrases still marked, `phrases` lists these; both are empty
     for a question without any.
@@ -80,16 +80,16 @@ class Preferred:
     phrases: tuple[str, ...] = ()
 
 
-def preferred(question: str) -> Preferred:
-    """Take a question's marks as a person means them who asks: nothing is required or excluded.
+def read_preferences(question: str) -> Preferred:
+    """Read a question's marks as preferences: nothing is required or excluded.
 
-    >>> preferred('Is the office "dog friendly"?')
+    >>> read_preferences('Is the office "dog friendly"?')
     Preferred(text='Is the office dog friendly?', first='Is the office "dog friendly"?', \
 phrases=('dog friendly',))
-    >>> preferred("smoking -anywhere")
+    >>> read_preferences("smoking -anywhere")
     Preferred(text='smoking anywhere', first='', phrases=())
     """
-    phrases = tuple(demand.text for demand in read(question).demands if demand.wanted)
+    phrases = tuple(demand.text for demand in read_marks(question).demands if demand.required)
     if len(question) > MAX_MARKED_CHARS or "\n" in question.strip():
         return Preferred(question)
     text = _MARK.sub(
@@ -97,10 +97,10 @@ phrases=('dog friendly',))
     )
     if not phrases or not analyse(text):
         return Preferred(text if analyse(text) else question)
-    return Preferred(text, _MARK.sub(_marked_if_wanted, question), phrases)
+    return Preferred(text, _MARK.sub(_keep_required, question), phrases)
 
 
-def _marked_if_wanted(match: re.Match[str]) -> str:
+def _keep_required(match: re.Match[str]) -> str:
     sign = match["sign"] or match["before"]
     if sign is None or sign in _PLUS:
         return match[0]

@@ -1,4 +1,4 @@
-"""How much each term says in a collection: its idf there, now. Reads postings, scores nothing."""
+"""The weight of terms in a collection: their current idf."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ragkit.contracts import Store
     from ragkit.postings import Postings
 
-# Chunks of other words that a collection is taken to have besides: in one of few chunks a word that
-# it lacks would otherwise weigh five times as much as one that it has. By judgement.
+# Chunks without the term that are added to a collection: in a small one, a word that it lacks would
+# otherwise weigh five times as much as a word that it has. By judgement.
 PRIOR_CHUNKS = 20
 
-# English endings that the stemmer takes off, and what it leaves of "-y" and "-e".
+# English endings that the stemmer removes, and what it leaves of "-y" and "-e".
 _ENDINGS = ("", "s", "es", "e", "ed", "ing", "y", "ies", "ied")
 
 
@@ -33,36 +33,38 @@ def term_weights(store: Store, collection: str, terms: Collection[str]) -> dict[
     with store.snapshot() as reader:
         name = reader.analyser(collection)
         if name == ANALYSER:
-            return _weights(reader.postings(collection, list(terms)), {t: [t] for t in terms})
+            return _weights(
+                reader.postings(collection, list(terms)), {word: [word] for word in terms}
+            )
         forms = {term: _forms(term, analyser(name)) for term in terms}
-        postings = reader.postings(collection, [form for some in forms.values() for form in some])
-    found = _weights(postings, forms)
-    said = {
+        postings = reader.postings(collection, [form for words in forms.values() for form in words])
+    weights = _weights(postings, forms)
+    known_terms = {
         term
         for term in terms
         if term.isascii() or not postings.terms.keys().isdisjoint(forms[term])
     }
-    usual = (
-        sum(found[term] for term in said) / len(said)
-        if said
+    average = (
+        sum(weights[term] for term in known_terms) / len(known_terms)
+        if known_terms
         else idf(postings.chunks + PRIOR_CHUNKS, 0)
     )
-    return {term: found[term] if term in said else usual for term in terms}
+    return {term: weights[term] if term in known_terms else average for term in terms}
 
 
 def _weights(postings: Postings, forms: dict[str, list[str]]) -> dict[str, float]:
     return {
         term: idf(
             postings.chunks + PRIOR_CHUNKS,
-            max((postings.terms[t].containing for t in some if t in postings.terms), default=0),
+            max((postings.terms[t].containing for t in words if t in postings.terms), default=0),
         )
-        for term, some in forms.items()
+        for term, words in forms.items()
     }
 
 
-def _forms(term: str, other: Analyser) -> list[str]:
-    """List the terms that another analyser makes of words that the default one makes this of."""
+def _forms(term: str, target: Analyser) -> list[str]:
+    """List another analyser's terms for the words that the default one turns into this term."""
     bases = (term, term[:-1]) if term.isascii() else (term,)
     words = [base + ending for base in bases for ending in (_ENDINGS if term.isascii() else ("",))]
-    analysed = [(word, other(word)) for word in words if word and analyse(word) == [term]]
-    return list(dict.fromkeys(found[0] for _, found in analysed if len(found) == 1))
+    analysed = [(word, target(word)) for word in words if word and analyse(word) == [term]]
+    return list(dict.fromkeys(terms[0] for _, terms in analysed if len(terms) == 1))

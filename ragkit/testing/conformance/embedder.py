@@ -138,11 +138,11 @@ class EmbedderConformance:
         assert list(embedder.token_spans("")) == []
 
     def test_token_spans_of_a_long_text(self, embedder: Embedder) -> None:
-        one = "Cats sleep. "
-        per_piece = len(embedder.token_spans(one))
-        spans = embedder.token_spans(one * 20_000)
+        sentence = "Cats sleep. "
+        per_piece = len(embedder.token_spans(sentence))
+        spans = embedder.token_spans(sentence * 20_000)
         assert len(spans) == 20_000 * per_piece
-        assert spans[-1].end == len(one) * 20_000 - 1
+        assert spans[-1].end == len(sentence) * 20_000 - 1
 
 
 def _check(vectors: Vectors, shape: Sequence[int]) -> None:

@@ -38,12 +38,12 @@ class GeneratorConformance:
     def test_citations_quote_the_passages_exactly(
         self, generator: Generator, question: str, backwards: bool
     ) -> None:
-        given = passages()[::-1] if backwards else passages()
-        _, draft = _run(generator, question, given)
+        hits = passages()[::-1] if backwards else passages()
+        _, draft = _run(generator, question, hits)
         for citation in draft.citations:
             sources = [
                 hit
-                for hit in given
+                for hit in hits
                 if hit.document == citation.document and hit.start <= citation.start < hit.end
             ]
             assert sources, f"{citation} points into no passage"
@@ -78,18 +78,18 @@ class GeneratorConformance:
         first = next(abandoned)
         pieces, draft = _run(generator, QUESTIONS[1], passages())
         assert draft.text == "".join(pieces)
-        *rest, last = [first, *abandoned]
+        *runs, last = [first, *abandoned]
         assert isinstance(last, Draft)
-        assert all(isinstance(piece, str) for piece in rest)
+        assert all(isinstance(piece, str) for piece in runs)
 
     def test_passages_stay_as_they_were(self, generator: Generator) -> None:
-        given = passages()
-        _run(generator, QUESTIONS[0], given)
-        assert given == passages()
+        hits = passages()
+        _run(generator, QUESTIONS[0], hits)
+        assert hits == passages()
 
 
-def _run(generator: Generator, question: str, given: Sequence[Hit]) -> tuple[list[str], Draft]:
-    events = list(generator.generate(question, given))
+def _run(generator: Generator, question: str, hits: Sequence[Hit]) -> tuple[list[str], Draft]:
+    events = list(generator.generate(question, hits))
     assert events, "nothing was yielded"
     pieces = [event for event in events[:-1] if isinstance(event, str)]
     assert len(pieces) == len(events) - 1, "a Draft came before the last event"

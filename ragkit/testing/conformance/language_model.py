@@ -67,11 +67,11 @@ class LanguageModelConformance:
         assert list(stream) == []
 
     def test_after_a_closed_stream_it_answers_on(self, model: LanguageModel) -> None:
-        whole = _text(model, CHATS[0])
+        complete = _text(model, CHATS[0])
         stream = cast("Any", model.stream(CHATS[0], FIRST))
         next(stream)
         stream.close()
-        assert _text(model, CHATS[0]) == whole
+        assert _text(model, CHATS[0]) == complete
 
     def test_tokens_are_counted_for_each_text_in_order(self, model: LanguageModel) -> None:
         short, long = "one", "one two three four five six seven eight 九十"
@@ -80,9 +80,9 @@ class LanguageModelConformance:
         assert counts[0] == counts[3] > counts[2] > counts[1] == 0
 
     def test_the_context_is_a_length_or_unknown(self, model: LanguageModel) -> None:
-        known = model.context_tokens()
-        assert known is None or known > 0
-        assert model.context_tokens() == known
+        length = model.context_tokens()
+        assert length is None or length > 0
+        assert model.context_tokens() == length
 
 
 def _text(model: LanguageModel, chat: Sequence[Message]) -> str:

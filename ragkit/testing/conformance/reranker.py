@@ -51,9 +51,9 @@ class RerankerConformance:
         assert alone == pytest.approx(list(together), rel=0.02, abs=0.02)
 
     def test_loading_again_changes_nothing(self, reranker: Reranker) -> None:
-        before = list(reranker.rerank(QUERY, PASSAGES))
+        ranking = list(reranker.rerank(QUERY, PASSAGES))
         reranker.load()
-        assert list(reranker.rerank(QUERY, PASSAGES)) == pytest.approx(before)
+        assert list(reranker.rerank(QUERY, PASSAGES)) == pytest.approx(ranking)
 
     @pytest.mark.parametrize("query", ["", " ", "？", "cats " * 2000])
     def test_any_query_is_scored(self, reranker: Reranker, query: str) -> None:

@@ -33,26 +33,30 @@ class CollectionRules:
         first = store.create_collection("notes")
         assert (first.name, first.documents, first.chunks) == ("notes", 0, 0)
         put(store, "notes", new_document("a", "one", "two"))
-        again = store.create_collection("notes")
-        assert (again.id, again.documents, again.chunks) == (first.id, 1, 2)
-        assert list(store.collections()) == [again]
+        repeated = store.create_collection("notes")
+        assert (repeated.id, repeated.documents, repeated.chunks) == (first.id, 1, 2)
+        assert list(store.collections()) == [repeated]
 
     def test_collections_are_listed_by_name(self, store: Store) -> None:
         for name in ("pear", "apple", "quince"):
             store.create_collection(name)
-        assert [found.name for found in store.collections()] == ["apple", "pear", "quince"]
+        assert [collection.name for collection in store.collections()] == [
+            "apple",
+            "pear",
+            "quince",
+        ]
 
     def test_hostile_names_are_only_names(self, store: Store) -> None:
         for name in HOSTILE:
             store.create_collection(name)
             put(store, name, new_document(f"of {name}", "wing"))
-        assert {found.name for found in store.collections()} == set(HOSTILE)
+        assert {collection.name for collection in store.collections()} == set(HOSTILE)
         for name in HOSTILE:
             assert [document.uri for document in store.documents(name)] == [f"of {name}"]
             assert postings(store, name, "wing").chunks == 1
         for name in HOSTILE[1:]:
             store.delete_collection(name)
-        assert [found.name for found in store.collections()] == [HOSTILE[0]]
+        assert [collection.name for collection in store.collections()] == [HOSTILE[0]]
 
     @pytest.mark.parametrize("name", UNSTORABLE)
     def test_name_is_kept_exactly_or_refused(self, store: Store, name: str) -> None:
@@ -62,7 +66,7 @@ class CollectionRules:
             assert list(store.collections()) == []
         else:
             assert created.name == name
-            assert [found.name for found in store.collections()] == [name]
+            assert [collection.name for collection in store.collections()] == [name]
 
     def test_unknown_collection_is_not_found(self, store: Store) -> None:
         store.create_collection("notes")
@@ -79,22 +83,22 @@ class CollectionRules:
             with pytest.raises(NotFoundError) as raised:
                 call()
             assert "\n" not in str(raised.value)
-        assert [found.name for found in store.collections()] == ["notes"]
+        assert [collection.name for collection in store.collections()] == ["notes"]
 
     def test_deleting_a_collection_deletes_what_is_in_it_only(self, store: Store) -> None:
         for name in ("keep", "drop"):
             store.create_collection(name)
-        kept = put(store, "keep", new_document("a", "wing one"))
+        remaining = put(store, "keep", new_document("a", "wing one"))
         gone = put(store, "drop", new_document("a", "wing two"))
-        old = chunk_ids(store, "drop")
+        deleted_chunks = chunk_ids(store, "drop")
         store.delete_collection("drop")
-        assert [found.name for found in store.collections()] == ["keep"]
+        assert [collection.name for collection in store.collections()] == ["keep"]
         with pytest.raises(NotFoundError):
             store.document(gone.id)
         with pytest.raises(NotFoundError):
             store.text(gone.id)
-        assert hit_texts(store, old) == []
-        assert store.text(kept.id) == "wing one"
+        assert hit_texts(store, deleted_chunks) == []
+        assert store.text(remaining.id) == "wing one"
         assert postings(store, "keep", "wing").chunks == 1
         store.create_collection("drop")
         assert list(store.documents("drop")) == []

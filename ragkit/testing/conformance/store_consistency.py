@@ -29,22 +29,22 @@ class ConsistencyRules:
         store.create_collection("notes")
         first = put(store, "notes", new_document("a", "wing"))
         put(store, "notes", new_document("b", "rudder"))
-        before = chunk_ids(store, "notes")
+        chunks = chunk_ids(store, "notes")
         with store.snapshot() as reader:
             # The first question to the reader comes after these writes: none may be seen.
             put(store, "notes", new_document("a", "tail", "tail"), axis=1)
             put(store, "notes", new_document("c", "wing"))
             store.delete_document("notes", store.documents("notes")[1].id)
             store.create_collection("later")
-            found = reader.postings("notes", ["wing", "tail", "rudder"])
-            assert (found.chunks, set(found.terms)) == (2, {"wing", "rudder"})
-            assert {c for c, _ in reader.nearest("notes", SPACE, unit(0), 9)} == set(before)
-            assert sorted(hit.text for hit in reader.hits(before)) == ["rudder", "wing"]
+            entries = reader.postings("notes", ["wing", "tail", "rudder"])
+            assert (entries.chunks, set(entries.terms)) == (2, {"wing", "rudder"})
+            assert {c for c, _ in reader.nearest("notes", SPACE, unit(0), 9)} == set(chunks)
+            assert sorted(hit.text for hit in reader.hits(chunks)) == ["rudder", "wing"]
             with pytest.raises(NotFoundError):
                 reader.postings("later", ["wing"])
         assert store.document(first.id).version == 2
-        found = postings(store, "notes", "wing", "tail", "rudder")
-        assert (found.chunks, set(found.terms)) == (3, {"wing", "tail"})
+        entries = postings(store, "notes", "wing", "tail", "rudder")
+        assert (entries.chunks, set(entries.terms)) == (3, {"wing", "tail"})
 
     def test_snapshots_of_equal_moments_see_the_same(self, store: Store) -> None:
         for name in ("notes", "others"):
@@ -55,11 +55,11 @@ class ConsistencyRules:
             with store.snapshot() as reader:
                 return reader.moment("notes"), reader.moment("others")
 
-        notes, others = moments()
+        notes, papers = moments()
         put(store, "others", new_document("b", "wing"))
-        beside = moments()
-        assert beside[0] == notes
-        assert beside[1] != others
+        concurrent = moments()
+        assert concurrent[0] == notes
+        assert concurrent[1] != papers
         put(store, "notes", new_document("a", "tail"))
         replaced, _ = moments()
         store.delete_document("notes", store.documents("notes")[0].id)
@@ -93,10 +93,10 @@ class ConsistencyRules:
         assert sorted(at_once([partial(write, n) for n in range(4)])) == [1, 2, 3, 4]
         (document,) = store.documents("notes")
         assert document.version == 4
-        found = postings(store, "notes", "wing", "w0", "w1", "w2", "w3")
-        assert len(found.terms) == 2
-        assert found.chunks == document.chunks == len(nearest(store, "notes", 99))
-        assert found.total_length == 2 * document.chunks
+        entries = postings(store, "notes", "wing", "w0", "w1", "w2", "w3")
+        assert len(entries.terms) == 2
+        assert entries.chunks == document.chunks == len(nearest(store, "notes", 99))
+        assert entries.total_length == 2 * document.chunks
 
     def test_writers_of_different_documents_do_not_disturb_each_other(self, store: Store) -> None:
         store.create_collection("notes")
@@ -107,11 +107,15 @@ class ConsistencyRules:
             return n
 
         at_once([partial(write, n) for n in range(4)])
-        found = postings(store, "notes", "wing")
-        assert (found.chunks, found.total_length, found.terms["wing"].containing) == (20, 40, 20)
+        entries = postings(store, "notes", "wing")
+        assert (entries.chunks, entries.total_length, entries.terms["wing"].containing) == (
+            20,
+            40,
+            20,
+        )
         assert len(store.documents("notes")) == len(nearest(store, "notes", 99)) == 20
 
     def test_creating_a_collection_at_once_makes_one(self, store: Store) -> None:
-        made = at_once([lambda: store.create_collection("notes")] * 4)
-        assert len({collection.id for collection in made}) == 1
+        collections = at_once([lambda: store.create_collection("notes")] * 4)
+        assert len({collection.id for collection in collections}) == 1
         assert len(store.collections()) == 1

@@ -37,17 +37,17 @@ class DocumentRules:
             Chunk(0, 0, 28, 4, parent=Span(0, len(text))),
             Chunk(1, 29, len(text), 4, lead=lead, parent=Span(0, len(text))),
         )
-        new = replace(new_document("a", text), chunks=chunks)
-        put(store, "notes", new)
+        document = replace(new_document("a", text), chunks=chunks)
+        put(store, "notes", document)
         with store.snapshot() as reader:
             first, second = sorted(chunk_ids(store, "notes"))
-            one, two = reader.hits([first, second])
-            assert (one.lead, one.parent) == ("", Span(0, len(text)))
-            assert (two.lead, two.parent) == ("| 零件 | weight |", Span(0, len(text)))
-            assert two.text == "| tail 🛩 | 9 |"
+            first_hit, second_hit = reader.hits([first, second])
+            assert (first_hit.lead, first_hit.parent) == ("", Span(0, len(text)))
+            assert (second_hit.lead, second_hit.parent) == ("| 零件 | weight |", Span(0, len(text)))
+            assert second_hit.text == "| tail 🛩 | 9 |"
             assert tuple(reader.around([second], 5)[second]) == chunks
         of = postings(store, "notes", "weight", "tail", "wing").terms
-        assert {term: one.containing for term, one in of.items()} == {
+        assert {term: first_hit.containing for term, first_hit in of.items()} == {
             "weight": 2,
             "tail": 1,
             "wing": 1,
@@ -78,7 +78,7 @@ class DocumentRules:
     def test_stored_document_is_what_was_given(self, store: Store) -> None:
         store.create_collection("notes")
         text = "🛩 Ünï\u0301 航空公司\ttab\n\n\u202eאבג \ufffd"
-        new = NewDocument(
+        written = NewDocument(
             uri="файл 🛩 %s '\".txt",
             content_hash="hash",
             fingerprint="print",
@@ -93,11 +93,11 @@ class DocumentRules:
             metadata={"key'; --": "value {0} %s", "": "空"},
             pages=(Page(0, 7), Page(9, 8)),
         )
-        stored = put(store, "notes", new)
+        stored = put(store, "notes", written)
         assert stored == Document(
             id=stored.id,
-            uri=new.uri,
-            title=new.title,
+            uri=written.uri,
+            title=written.title,
             collection="notes",
             language="zh",
             version=1,
@@ -108,8 +108,10 @@ class DocumentRules:
         assert list(store.documents("notes")) == [stored]
         assert store.text(stored.id) == text
         assert list(store.pages(stored.id)) == [Page(0, 7), Page(9, 8)]
-        assert dict(store.known("notes")) == {new.uri: ("hash", "print")}
-        assert dict(store.known("notes", ["other", new.uri])) == {new.uri: ("hash", "print")}
+        assert dict(store.known("notes")) == {written.uri: ("hash", "print")}
+        assert dict(store.known("notes", ["other", written.uri])) == {
+            written.uri: ("hash", "print")
+        }
         assert dict(store.known("notes", ["other"])) == dict(store.known("notes", [])) == {}
         with store.snapshot() as reader:
             ids = [chunk for chunk, _ in reader.nearest("notes", SPACE, unit(0), 2)]
@@ -118,7 +120,7 @@ class DocumentRules:
         assert first.headings == ("Über", "第一章", "'; --")
         assert (second.text, second.page, second.headings) == (text[6:], None, ())
         for hit in (first, second):
-            assert (hit.document, hit.uri, hit.title) == (stored.id, new.uri, new.title)
+            assert (hit.document, hit.uri, hit.title) == (stored.id, written.uri, written.title)
             assert hit.score == 0
 
     def test_document_without_chunks(self, store: Store) -> None:
@@ -156,15 +158,15 @@ class DocumentRules:
     def test_same_uri_in_two_collections_is_two_documents(self, store: Store) -> None:
         for name in ("left", "right"):
             store.create_collection(name)
-        left = put(store, "left", new_document("a", "wing"))
-        right = put(store, "right", new_document("a", "tail"))
-        assert left.id != right.id
-        assert (left.version, right.version) == (1, 1)
+        first = put(store, "left", new_document("a", "wing"))
+        second = put(store, "right", new_document("a", "tail"))
+        assert first.id != second.id
+        assert (first.version, second.version) == (1, 1)
         assert terms_found(store, "left", "wing", "tail") == {"wing"}
         assert terms_found(store, "right", "wing", "tail") == {"tail"}
         with pytest.raises(NotFoundError):
-            store.delete_document("left", right.id)
-        assert store.text(right.id) == "tail"
+            store.delete_document("left", second.id)
+        assert store.text(second.id) == "tail"
 
     def test_unknown_document_is_not_found(self, store: Store) -> None:
         store.create_collection("notes")
@@ -181,20 +183,20 @@ class DocumentRules:
         store.create_collection("notes")
         put(store, "notes", new_document("other", "rudder"))
         first = put(store, "notes", new_document("a", "wing one", "wing two", "wing three"))
-        old = [c for c in chunk_ids(store, "notes") if hit_texts(store, [c]) != ["rudder"]]
-        new = replace(new_document("a", "tail one"), content_hash="new", title="New")
-        second = put(store, "notes", new, axis=2)
+        replaced = [c for c in chunk_ids(store, "notes") if hit_texts(store, [c]) != ["rudder"]]
+        update = replace(new_document("a", "tail one"), content_hash="new", title="New")
+        second = put(store, "notes", update, axis=2)
         assert (second.version, second.chunks, second.title) == (first.version + 1, 1, "New")
         assert [document.uri for document in store.documents("notes")] == ["a", "other"]
         assert store.document(second.id) == second
         assert store.text(second.id) == "tail one"
         assert store.known("notes")["a"] == ("new", "test")
-        assert len(old) == 3
-        assert hit_texts(store, old) == []
+        assert len(replaced) == 3
+        assert hit_texts(store, replaced) == []
         assert sorted(hit_texts(store, chunk_ids(store, "notes"))) == ["rudder", "tail one"]
-        found = postings(store, "notes", "wing", "one", "tail", "rudder")
-        assert set(found.terms) == {"one", "tail", "rudder"}
-        assert (found.chunks, found.total_length) == (2, 3)
+        entries = postings(store, "notes", "wing", "one", "tail", "rudder")
+        assert set(entries.terms) == {"one", "tail", "rudder"}
+        assert (entries.chunks, entries.total_length) == (2, 3)
         assert [c.chunks for c in store.collections()] == [2]
 
     def test_many_versions(self, store: Store) -> None:
@@ -202,18 +204,18 @@ class DocumentRules:
         for version in range(1, 31):
             words = [f"wing v{version}"] * (version % 3 + 1)
             assert put(store, "notes", new_document("a", *words)).version == version
-            found = postings(store, "notes", "wing", f"v{version - 1}")
-            assert set(found.terms) == {"wing"}
-            assert found.chunks == found.terms["wing"].containing == version % 3 + 1
-            assert found.total_length == 2 * (version % 3 + 1)
+            entries = postings(store, "notes", "wing", f"v{version - 1}")
+            assert set(entries.terms) == {"wing"}
+            assert entries.chunks == entries.terms["wing"].containing == version % 3 + 1
+            assert entries.total_length == 2 * (version % 3 + 1)
 
     def test_refused_replacement_leaves_the_old_version(self, store: Store) -> None:
         store.create_collection("notes")
         first = put(store, "notes", new_document("a", "wing one", "wing two"))
-        new = new_document("a", "tail one", "tail two")
+        update = new_document("a", "tail one", "tail two")
         for shape in ((1, 4), (3, 4), (2, 3)):
             with pytest.raises((RagkitError, ValueError, AssertionError)):
-                store.put_document("notes", new, SPACE, np.ones(shape, np.float32))
+                store.put_document("notes", update, SPACE, np.ones(shape, np.float32))
             assert store.document(first.id) == first
             assert store.text(first.id) == "wing one\n\nwing two"
             assert terms_found(store, "notes", "wing", "tail") == {"wing"}
@@ -221,17 +223,17 @@ class DocumentRules:
 
     def test_deleting_a_document_deletes_it_everywhere(self, store: Store) -> None:
         store.create_collection("notes")
-        kept = put(store, "notes", new_document("a", "wing one"))
+        remaining = put(store, "notes", new_document("a", "wing one"))
         gone = put(store, "notes", new_document("b", "wing tail two", "tail"), axis=1)
-        old = [c for c in chunk_ids(store, "notes") if "tail" in hit_texts(store, [c])[0]]
+        deleted = [c for c in chunk_ids(store, "notes") if "tail" in hit_texts(store, [c])[0]]
         store.delete_document("notes", gone.id)
-        assert [document.id for document in store.documents("notes")] == [kept.id]
+        assert [document.id for document in store.documents("notes")] == [remaining.id]
         assert list(store.known("notes")) == ["a"]
-        assert len(old) == 2
-        assert hit_texts(store, old) == []
-        assert not {chunk for chunk, _ in nearest(store, "notes", 9)} & set(old)
-        found = postings(store, "notes", "wing", "tail")
-        assert (found.chunks, found.total_length, set(found.terms)) == (1, 2, {"wing"})
+        assert len(deleted) == 2
+        assert hit_texts(store, deleted) == []
+        assert not {chunk for chunk, _ in nearest(store, "notes", 9)} & set(deleted)
+        entries = postings(store, "notes", "wing", "tail")
+        assert (entries.chunks, entries.total_length, set(entries.terms)) == (1, 2, {"wing"})
         for call in (store.document, store.text):
             with pytest.raises(NotFoundError):
                 call(gone.id)

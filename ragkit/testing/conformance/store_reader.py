@@ -35,15 +35,15 @@ class ReaderRules:
     def test_nearest_by_cosine_best_first(self, store: Store) -> None:
         store.create_collection("notes")
         rows = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0.6, 0.8, 0, 0], [-1, 0, 0, 0]], np.float32)
-        new = new_document("a", "up", "right", "between", "left")
-        store.put_document("notes", new, SPACE, rows)
+        document = new_document("a", "up", "right", "between", "left")
+        store.put_document("notes", document, SPACE, rows)
         with store.snapshot() as reader:
-            found = reader.nearest("notes", SPACE, unit(0), 4)
-            texts = [hit.text for hit in reader.hits([chunk for chunk, _ in found])]
+            ranking = reader.nearest("notes", SPACE, unit(0), 4)
+            texts = [hit.text for hit in reader.hits([chunk for chunk, _ in ranking])]
             assert texts == ["right", "between", "up", "left"]
-            cosines = [cosine for _, cosine in found]
+            cosines = [cosine for _, cosine in ranking]
             assert cosines == pytest.approx([1, 0.6, 0, -1], abs=HALF)
-            assert list(reader.nearest("notes", SPACE, unit(0), 2)) == list(found[:2])
+            assert list(reader.nearest("notes", SPACE, unit(0), 2)) == list(ranking[:2])
 
     def test_nearest_returns_k_or_all(self, store: Store) -> None:
         for name in ("notes", "other", "empty"):
@@ -60,12 +60,12 @@ class ReaderRules:
         rows = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0.6, 0.8, 0, 0]], np.float32)
         store.put_document("notes", new_document("a", "up", "right", "between"), SPACE, rows)
         with store.snapshot() as reader:
-            found = dict(reader.nearest("notes", SPACE, unit(0), 3))
-            best, second, worst = found
-            absent = max(found) + 1
-            some = reader.similarities(SPACE, unit(0), [worst, absent, best])
-            assert dict(some) == pytest.approx({best: 1.0, worst: 0.0}, abs=HALF)
-            assert dict(reader.similarities(SPACE, unit(0), [second])) == {second: found[second]}
+            ranking = dict(reader.nearest("notes", SPACE, unit(0), 3))
+            best, second, worst = ranking
+            absent = max(ranking) + 1
+            cosines = reader.similarities(SPACE, unit(0), [worst, absent, best])
+            assert dict(cosines) == pytest.approx({best: 1.0, worst: 0.0}, abs=HALF)
+            assert dict(reader.similarities(SPACE, unit(0), [second])) == {second: ranking[second]}
             assert dict(reader.similarities(SPACE, unit(0), [])) == {}
 
     @pytest.mark.parametrize("other", OTHER_SPACES)
@@ -91,14 +91,14 @@ class ReaderRules:
             ]
 
     def test_an_emptied_collection_takes_any_space(self, store: Store) -> None:
-        other = OTHER_SPACES[0]
+        space = OTHER_SPACES[0]
         store.create_collection("notes")
-        old = put(store, "notes", new_document("a", "old model"))
-        store.delete_document("notes", old.id)
+        document = put(store, "notes", new_document("a", "old model"))
+        store.delete_document("notes", document.id)
         assert store.active_space("notes") is None
-        row = np.eye(1, other.dimension, dtype=np.float32)
-        store.put_document("notes", new_document("b", "new model"), other, row)
-        assert store.active_space("notes") == other
+        row = np.eye(1, space.dimension, dtype=np.float32)
+        store.put_document("notes", new_document("b", "new model"), space, row)
+        assert store.active_space("notes") == space
 
     def test_postings_are_exact(self, store: Store) -> None:
         for name in ("notes", "other"):
@@ -107,19 +107,19 @@ class ReaderRules:
         put(store, "notes", new_document("a", "Wing, wings and the tail", "no such thing"))
         put(store, "notes", new_document("b", "航空公司的 wing"))
         with store.snapshot() as reader:
-            found = reader.postings("notes", ["wing", "空公", "absent", "wing", "the"])
-            chunks, frequencies, lengths = occurrences(found, "wing")
-            assert (found.chunks, found.total_length) == (3, 5 + 3 + 5)
-            assert set(found.terms) == {"wing", "空公", "the"}
+            entries = reader.postings("notes", ["wing", "空公", "absent", "wing", "the"])
+            chunks, frequencies, lengths = occurrences(entries, "wing")
+            assert (entries.chunks, entries.total_length) == (3, 5 + 3 + 5)
+            assert set(entries.terms) == {"wing", "空公", "the"}
             assert [hit.text for hit in reader.hits(chunks.tolist())] == [
                 "Wing, wings and the tail",
                 "航空公司的 wing",
             ]
         assert chunks.tolist() == sorted(chunks.tolist())
         assert (frequencies.tolist(), lengths.tolist()) == ([2, 1], [5, 5])
-        types = [str(column.dtype) for column in occurrences(found, "wing")]
+        types = [str(column.dtype) for column in occurrences(entries, "wing")]
         assert types == ["int64", "int32", "int32"]
-        assert [len(column) for column in occurrences(found, "空公")] == [1, 1, 1]
+        assert [len(column) for column in occurrences(entries, "空公")] == [1, 1, 1]
 
     def test_pairs_of_a_character(self, store: Store) -> None:
         store.create_collection("notes")
@@ -128,8 +128,8 @@ class ReaderRules:
         with store.snapshot() as reader:
             assert reader.analyser("notes") == ANALYSER
             assert reader.lexical_index("notes") == "ragkit"
-            found = sorted(reader.beginning_or_ending("notes", "税"))
-            assert found == sorted(["税", "税人", "税率", "纳税", "和税"])
+            pairs = sorted(reader.beginning_or_ending("notes", "税"))
+            assert pairs == sorted(["税", "税人", "税率", "纳税", "和税"])
             assert reader.beginning_or_ending("notes", "法") == ["同法"]
             assert reader.beginning_or_ending("notes", "马") == []
 
@@ -146,10 +146,10 @@ class ReaderRules:
             put(store, "notes", new_document(f"{n}", f"wing n{n}", "tail"))
         for document in list(store.documents("notes"))[::4]:
             store.delete_document("notes", document.id)
-        found = postings(store, "notes", "wing", "tail")
-        assert (found.chunks, found.total_length) == (60, 90)
+        entries = postings(store, "notes", "wing", "tail")
+        assert (entries.chunks, entries.total_length) == (60, 90)
         for term in ("wing", "tail"):
-            chunks = occurrences(found, term)[0].tolist()
+            chunks = occurrences(entries, term)[0].tolist()
             assert len(chunks) == len(set(chunks)) == 30
             assert chunks == sorted(chunks)
             assert len(hit_texts(store, chunks)) == 30
@@ -165,16 +165,20 @@ class ReaderRules:
 
     def test_around_a_chunk_stand_its_neighbours(self, store: Store) -> None:
         store.create_collection("notes")
-        new = new_document("a", "zero", "one", "two", "three", "four")
-        chunks = (*new.chunks[:2], replace(new.chunks[2], headings=("A", "B")), *new.chunks[3:])
-        put(store, "notes", replace(new, chunks=chunks))
+        document = new_document("a", "zero", "one", "two", "three", "four")
+        chunks = (
+            *document.chunks[:2],
+            replace(document.chunks[2], headings=("A", "B")),
+            *document.chunks[3:],
+        )
+        put(store, "notes", replace(document, chunks=chunks))
         put(store, "notes", new_document("b", "zero", "one"))
         with store.snapshot() as reader:
             of_a = {h.text: h.chunk for h in reader.hits(chunk_ids(store, "notes")) if h.uri == "a"}
-            found = reader.around([of_a["two"], of_a["four"], 10**12], 1)
-            assert set(found) == {of_a["two"], of_a["four"]}
-            assert list(found[of_a["two"]]) == list(chunks[1:4])
-            assert list(found[of_a["four"]]) == list(chunks[3:])
+            neighbours = reader.around([of_a["two"], of_a["four"], 10**12], 1)
+            assert set(neighbours) == {of_a["two"], of_a["four"]}
+            assert list(neighbours[of_a["two"]]) == list(chunks[1:4])
+            assert list(neighbours[of_a["four"]]) == list(chunks[3:])
             assert list(reader.around([of_a["two"]], 0)[of_a["two"]]) == [chunks[2]]
             assert list(reader.around([of_a["zero"]], 10**6)[of_a["zero"]]) == list(chunks)
             assert dict(reader.around([], 3)) == {}
@@ -198,15 +202,18 @@ class ReaderRules:
         for name in ("notes", "other"):
             store.create_collection(name)
         of_each = ({"team": "hr", "year": "2023"}, {"team": "hr"}, {"team": "it", "a.b": "100% %s"})
-        for n, one in enumerate(of_each):
-            new = replace(new_document(str(n), "wing"), language="en", media_type=f"t/{n}")
-            put(store, "notes", replace(new, metadata=one))
+        for n, fields in enumerate(of_each):
+            document = replace(new_document(str(n), "wing"), language="en", media_type=f"t/{n}")
+            put(store, "notes", replace(document, metadata=fields))
         put(store, "other", replace(new_document("x", "wing"), metadata={"else": "1"}))
         with store.snapshot() as reader:
-            found = reader.fields("notes")
+            result = reader.fields("notes")
             with pytest.raises(NotFoundError):
                 reader.fields("absent")
-        assert (list(found.languages), sorted(found.media_types)) == (["en"], ["t/0", "t/1", "t/2"])
-        assert dict(found.keys) == {"team": None, "year": None, "a.b": None}
-        assert list(found.values["team"]) == ["hr", "it"]
-        assert list(found.values["a.b"]) == ["100% %s"]
+        assert (list(result.languages), sorted(result.media_types)) == (
+            ["en"],
+            ["t/0", "t/1", "t/2"],
+        )
+        assert dict(result.keys) == {"team": None, "year": None, "a.b": None}
+        assert list(result.values["team"]) == ["hr", "it"]
+        assert list(result.values["a.b"]) == ["100% %s"]

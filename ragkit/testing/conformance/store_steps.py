@@ -43,10 +43,10 @@ HOSTILE = (
 )
 
 
-def put(store: Store, collection: str, new: NewDocument, *, axis: int = 0) -> Document:
+def put(store: Store, collection: str, document: NewDocument, *, axis: int = 0) -> Document:
     """Store a document whose vectors all lie on one axis."""
-    vectors = np.tile(unit(axis), (len(new.chunks), 1)).astype(np.float32)
-    return store.put_document(collection, new, SPACE, vectors.reshape(-1, SPACE.dimension))
+    vectors = np.tile(unit(axis), (len(document.chunks), 1)).astype(np.float32)
+    return store.put_document(collection, document, SPACE, vectors.reshape(-1, SPACE.dimension))
 
 
 def unit(axis: int) -> Vectors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ragkit.answer.markers import markers
+from ragkit.answer.markers import find_markers
 
 if TYPE_CHECKING:
     from ragkit.types import Answer, Citation
@@ -33,7 +33,7 @@ def url_citations(answer: Answer, server: str) -> list[dict[str, Any]]:
                 "url": _link(sources[n], server),
             },
         }
-        for marker in markers(answer.text)
+        for marker in find_markers(answer.text)
         for n in marker.numbers
         if n in sources
     ]

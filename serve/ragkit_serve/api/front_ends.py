@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ragkit.answer.llm import UNKNOWN_CONTEXT_TOKENS
-from ragkit.conversation.telling import tell
+from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelServerError
 from ragkit.store.conversations import title_of
 
@@ -57,7 +57,7 @@ class Task:
             context = model.context_tokens() or UNKNOWN_CONTEXT_TOKENS
             if model.count_tokens([self.prompt])[0] + max_tokens > context:
                 return self.plain()  # some servers cut a prompt's beginning and say nothing of it
-            return tell(model, self.prompt, max_tokens=max_tokens, timeout_s=TIMEOUT_S)
+            return ask_model(model, self.prompt, max_tokens=max_tokens, timeout_s=TIMEOUT_S)
         except ModelServerError as error:
             log.warning("a front end's %s is answered without the model: %s", self.kind, error)
             return self.plain()

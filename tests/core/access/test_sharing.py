@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Settings
-from ragkit.conversation.shown import shown
+from ragkit.conversation.shown import fetch_passages
 from ragkit.errors import IngestError, NotFoundError, QueryError, UsageError
 from ragkit.filters import parse
 from ragkit.library import Caller, Library
@@ -283,10 +283,10 @@ def test_a_conversations_passages_are_read_anew(place: Place) -> None:
     """What an earlier turn was shown is in no prompt once it may not be read any more."""
     library = Library(Settings(), place.database)
     hers = library.conversation(Caller("default", "ada"), collection="open")
-    assert shown(hers.kb.store, "open", [], place.hidden_chunks) == {}
+    assert fetch_passages(hers.kb.store, "open", [], place.hidden_chunks) == {}
     caller = Caller("default", "ada", groups=("hr",))
     theirs = library.conversation(caller, collection="open")
-    found = shown(theirs.kb.store, "open", [], place.hidden_chunks)
+    found = fetch_passages(theirs.kb.store, "open", [], place.hidden_chunks)
     assert {hit.document for hit in found.values()} == set(place.hidden)
 
 

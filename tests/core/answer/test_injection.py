@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit import Answer, KnowledgeBase, Settings
-from ragkit.answer.markers import markers
+from ragkit.answer.markers import find_markers
 from ragkit.answer.prompt import REFUSAL, prompt_language
 from ragkit.answer.templates import Templates
 from ragkit.contracts import Embedder, Store
@@ -128,5 +128,5 @@ def _text_is_inert(answer: Answer) -> None:
     for secret in ("Youanswerquestions", "你根据编号的资料"):
         assert f"d={secret}" not in shown
         assert f"/{secret}" not in shown
-    assert all(1 <= n <= len(answer.used) for found in markers(text) for n in found.numbers)
+    assert all(1 <= n <= len(answer.used) for found in find_markers(text) for n in found.numbers)
     assert all(1 <= citation.n <= len(answer.used) for citation in answer.citations)

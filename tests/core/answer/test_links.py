@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ragkit.answer.links import Cleaning, _Breaking, sanitised, without_links
+from ragkit.answer.links import Cleaning, _Breaking, remove_links, sanitise_pieces
 from ragkit.types import Draft, Hit, Reasoning
 from tests.growth import grows_linearly
 
@@ -99,7 +99,7 @@ def test_the_judge_sees_what_is_live() -> None:
     ],
 )
 def test_only_the_text_of_a_link_is_left(text: str, left: str) -> None:
-    assert without_links(text) == left
+    assert remove_links(text) == left
     assert live(left) == []
 
 
@@ -127,7 +127,7 @@ SOURCE = hit(
     ],
 )
 def test_a_bare_url_stays_only_as_a_source_has_it(text: str, left: str) -> None:
-    assert without_links(text, [SOURCE]) == left
+    assert remove_links(text, [SOURCE]) == left
 
 
 PARTS = [
@@ -207,7 +207,7 @@ HOSTILE = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
 @example("<9@x.example>")
 @example("<^<a@x.example>x>")
 def test_no_text_leaves_anything_live(text: str) -> None:
-    once = without_links(text)
+    once = remove_links(text)
     assert live(once) == [], once
     assert not re.search(r"http://evil|(?<![a-z0-9])www\.[a-z]", once)
     breaking = _Breaking([])
@@ -242,7 +242,7 @@ def test_long_random_texts_too() -> None:
 
 def test_draft_and_pieces_say_the_same_and_reasoning_passes() -> None:
     pieces = ["See [the", " page](http://x) [9", "][1]"]
-    *said, draft = sanitised([Reasoning("hm"), *pieces, Draft("".join(pieces))], [SOURCE])
+    *said, draft = sanitise_pieces([Reasoning("hm"), *pieces, Draft("".join(pieces))], [SOURCE])
     assert said == [Reasoning("hm"), "See the ", "page [1]"]
     assert draft == Draft("See the page [1]")
 

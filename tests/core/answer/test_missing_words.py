@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragkit.answer.evidence import missing_words
-from ragkit.answer.question import read
+from ragkit.answer.question import read_question
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ from ragkit.answer.question import read
     ],
 )
 def test_a_refusal_names_words_without_their_verb_of_naming(text: str, named: list[str]) -> None:
-    question = read(text)
+    question = read_question(text)
     assert missing_words(question, [], dict.fromkeys(question.content, 1.0)) == named

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ragkit.answer.names import NameSet, names
+from ragkit.answer.names import NameSet, find_names
 
 
 def found(text: str) -> list[str]:
-    return [text[span.start : span.end] for span in names(text)]
+    return [text[span.start : span.end] for span in find_names(text)]
 
 
 @pytest.mark.parametrize(

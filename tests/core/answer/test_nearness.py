@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ragkit.answer.nearness import Compared, compare, cosines, weights_of
+from ragkit.answer.nearness import Compared, cosines, read_signals, weights_of
 from ragkit.answer.prose import BY_MODEL, BY_WORDS
-from ragkit.answer.stated import Stated
+from ragkit.answer.stated import PreparedSentence
 from ragkit.answer.support import Evidence
 from ragkit.embed import bundled
 from ragkit.errors import ModelError
@@ -62,9 +62,11 @@ def test_weights_go_by_the_models_name() -> None:
 
 def test_all_claims_of_an_answer_are_embedded_at_once_each_text_once() -> None:
     source = [Evidence(["The pump weighs 40 kg. Its lid is red."])]
-    claims = [Compared(Stated(text), source) for text in ("A pump is heavy.", "The lid is red.")]
+    claims = [
+        Compared(PreparedSentence(text), source) for text in ("A pump is heavy.", "The lid is red.")
+    ]
     model = Named(KNOWN)
-    compared = compare(claims, model)
+    compared = read_signals(claims, model)
     assert [len(set(batch)) == len(batch) for batch in model.batches] == [True]
     assert all(weights is BY_MODEL[KNOWN] for _, weights in compared)
     assert all(read.cosine is not None for read, _ in compared)
@@ -73,17 +75,21 @@ def test_all_claims_of_an_answer_are_embedded_at_once_each_text_once() -> None:
 def test_a_claim_that_the_model_does_not_read_is_judged_by_words() -> None:
     source = [Evidence(["水泵重四十公斤。"])]
     model = Named(KNOWN)
-    ((read, weights),) = compare([Compared(Stated("水泵重四十公斤。"), source)], model)
+    ((read, weights),) = read_signals(
+        [Compared(PreparedSentence("水泵重四十公斤。"), source)], model
+    )
     assert (read.cosine, weights, model.batches) == (None, BY_WORDS, [])
 
 
 def test_without_a_known_model_nothing_is_embedded() -> None:
     source = [Evidence(["The pump weighs 40 kg."])]
     for model in (None, Named("somebody's")):
-        ((read, weights),) = compare([Compared(Stated("It is heavy."), source)], model)
+        ((read, weights),) = read_signals(
+            [Compared(PreparedSentence("It is heavy."), source)], model
+        )
         assert (read.cosine, weights) == (None, BY_WORDS)
         assert model is None or model.batches == []
-    assert compare([], Absent()) == []
+    assert read_signals([], Absent()) == []
 
 
 def test_a_text_that_is_too_long_for_the_model_is_cut() -> None:

@@ -5,7 +5,13 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.answer.packing import RecentOrders, beginning, distinct, fitting, in_stable_order
+from ragkit.answer.packing import (
+    RecentOrders,
+    choose_fitting,
+    cut_to_fit,
+    drop_repeated,
+    in_stable_order,
+)
 from ragkit.types import Hit
 
 TEXT = "One is here. Two is there. Three is nowhere. Four is late. Five is early. Six is done."
@@ -23,28 +29,34 @@ def spans(hits: list[Hit]) -> list[tuple[int, int]]:
 
 
 def test_of_an_overlap_the_better_passage_keeps_it() -> None:
-    assert spans(distinct([hit(13, 44), hit(0, 26), hit(27, 60)])) == [(13, 44), (0, 13), (44, 60)]
-    assert spans(distinct([hit(13, 26), hit(0, 26)])) == [(13, 26), (0, 13)]
-    assert spans(distinct([hit(0, 13), hit(0, 26)])) == [(0, 13), (13, 26)]
+    assert spans(drop_repeated([hit(13, 44), hit(0, 26), hit(27, 60)])) == [
+        (13, 44),
+        (0, 13),
+        (44, 60),
+    ]
+    assert spans(drop_repeated([hit(13, 26), hit(0, 26)])) == [(13, 26), (0, 13)]
+    assert spans(drop_repeated([hit(0, 13), hit(0, 26)])) == [(0, 13), (13, 26)]
 
 
 def test_what_another_holds_whole_is_left_out() -> None:
-    assert spans(distinct([hit(0, 44), hit(13, 26)])) == [(0, 44)]
-    assert spans(distinct([hit(13, 26), hit(0, 44)])) == [(13, 26), (0, 44)]  # not cut in two
+    assert spans(drop_repeated([hit(0, 44), hit(13, 26)])) == [(0, 44)]
+    assert spans(drop_repeated([hit(13, 26), hit(0, 44)])) == [(13, 26), (0, 44)]  # not cut in two
 
 
 def test_the_same_text_of_another_document_is_left_out_another_version_is_not_trimmed() -> None:
-    assert spans(distinct([hit(0, 26), hit(0, 26, document=2)])) == [(0, 26)]
-    assert spans(distinct([hit(0, 26), hit(13, 44, version=2)])) == [(0, 26), (13, 44)]
+    assert spans(drop_repeated([hit(0, 26), hit(0, 26, document=2)])) == [(0, 26)]
+    assert spans(drop_repeated([hit(0, 26), hit(13, 44, version=2)])) == [(0, 26), (13, 44)]
 
 
 def test_what_was_shown_is_not_shown_again() -> None:
-    assert spans(distinct([hit(0, 26), hit(13, 44)], shown=[hit(0, 26, chunk=9)])) == [(26, 44)]
-    assert distinct([hit(0, 26, document=2)], shown=[hit(0, 26)]) == []
+    assert spans(drop_repeated([hit(0, 26), hit(13, 44)], previous=[hit(0, 26, chunk=9)])) == [
+        (26, 44)
+    ]
+    assert drop_repeated([hit(0, 26, document=2)], previous=[hit(0, 26)]) == []
 
 
 def test_blanks_alone_are_nothing() -> None:
-    assert spans(distinct([hit(0, 12), hit(0, 13)])) == [(0, 12)]
+    assert spans(drop_repeated([hit(0, 12), hit(0, 13)])) == [(0, 12)]
 
 
 SPANS = st.tuples(st.integers(0, 80), st.integers(1, 40), st.integers(1, 2))
@@ -55,10 +67,10 @@ PASSAGES = st.lists(
 
 @given(PASSAGES, PASSAGES)
 def test_trimmed_or_not_a_text_stands_where_it_says(passages: list[Hit], shown: list[Hit]) -> None:
-    kept = distinct(passages, shown)
+    kept = drop_repeated(passages, shown)
     assert all(one.text == TEXT[one.start : one.end] for one in kept)
     assert all(one.text.strip() for one in kept)
-    assert distinct(kept, shown) == kept
+    assert drop_repeated(kept, shown) == kept
     for index, later in enumerate(kept):
         for earlier in (*shown, *kept[:index]):
             if later.document == earlier.document:
@@ -68,24 +80,24 @@ def test_trimmed_or_not_a_text_stands_where_it_says(passages: list[Hit], shown: 
 
 def test_a_passage_that_does_not_fit_is_passed_over() -> None:
     hits = [hit(0, 12), hit(13, 26), hit(27, 44)]
-    assert fitting(hits, [50, 900, 50], 100) == [0, 2]
-    assert fitting(hits, [50, 900, 50], 99) == [0]
-    assert fitting([], [], 10) == []
+    assert choose_fitting(hits, [50, 900, 50], 100) == [0, 2]
+    assert choose_fitting(hits, [50, 900, 50], 99) == [0]
+    assert choose_fitting([], [], 10) == []
 
 
 def test_a_beginning_ends_with_a_sentence() -> None:
-    cut = beginning(hit(13, 86), lambda one: len(one.text) <= 40)
+    cut = cut_to_fit(hit(13, 86), lambda one: len(one.text) <= 40)
     assert cut is not None
     assert (cut.start, cut.text) == (13, "Two is there. Three is nowhere.")
     assert cut.text == TEXT[cut.start : cut.end]
-    assert beginning(hit(13, 86), lambda one: len(one.text) < 5) is None
-    assert beginning(hit(13, 86), lambda one: True) == hit(13, 86)
+    assert cut_to_fit(hit(13, 86), lambda one: len(one.text) < 5) is None
+    assert cut_to_fit(hit(13, 86), lambda one: True) == hit(13, 86)
 
 
 def test_a_chinese_beginning_ends_with_a_sentence() -> None:
     text = "年假为二十五天。须在五月申请。不可转让。"
     whole = Hit(1, 1, "u", "", None, 5, 5 + len(text), text, 0.0)
-    cut = beginning(whole, lambda one: len(one.text) <= 16)
+    cut = cut_to_fit(whole, lambda one: len(one.text) <= 16)
     assert cut is not None
     assert (cut.text, cut.end) == ("年假为二十五天。须在五月申请。", 20)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ragkit.answer.denial import denials
-from ragkit.answer.numerals import values
-from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, candidates, signals
-from ragkit.answer.reasons import reasons
-from ragkit.answer.roles import exchanged, is_passive
-from ragkit.answer.stated import Stated
+from ragkit.answer.denial import count_denials
+from ragkit.answer.numerals import number_values
+from ragkit.answer.prose import BY_MODEL, BY_WORDS, Signals, choose_candidates, claim_signals
+from ragkit.answer.reasons import list_reasons
+from ragkit.answer.roles import is_passive, measure_exchange
+from ragkit.answer.stated import PreparedSentence
 from ragkit.answer.support import Evidence
 
 LEASE = Evidence(
@@ -26,9 +26,9 @@ CONTRACT = Evidence(
 
 
 def read(text: str) -> Signals:
-    claim = Stated(text)
+    claim = PreparedSentence(text)
     evidence = [CONTRACT if any("\u4e00" <= c <= "\u9fff" for c in text) else LEASE]
-    return signals(claim, evidence, candidates(claim, evidence))
+    return claim_signals(claim, evidence, choose_candidates(claim, evidence))
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_true_sentence_in_other_words_is_supported(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("The rent is 1200 euros a month.", "a number of it stands in none of the sources"),
+        ("The rent is 1200 euros a month.", "one of its numbers stands in none of the sources"),
         ("Harriet Dunmore never lets the flat.", "it denies something that its source does not"),
         ("Smoking is allowed anywhere in the flat.", "its source denies something"),
         ("Tobias Fenwick lets the flat to Harriet Dunmore.", "two parts of it have changed places"),
         ("Elephants dance on Sundays.", "no sentence of the sources has most of its words"),
-        ("月租金为5200元，按季度支付。", "a number of it stands in none of the sources"),
+        ("月租金为5200元，按季度支付。", "one of its numbers stands in none of the sources"),
         ("空调不由甲方负责维修。", "it denies something that its source does not deny"),
         ("未经书面同意，乙方可以转租。", "its source denies something that it does not deny"),
         ("杜一帆将房屋出租给贺兰芝居住。", "two parts of it have changed places"),
@@ -64,7 +64,7 @@ def test_a_true_sentence_in_other_words_is_supported(text: str) -> None:
     ],
 )
 def test_a_changed_sentence_is_told_why(text: str, reason: str) -> None:
-    assert reason in "; ".join(reasons(read(text), []))
+    assert reason in "; ".join(list_reasons(read(text), []))
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,12 @@ def test_a_false_sentence_is_not_supported(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("The summer rent of 31 euros is paid to Anna.", "a number of it of something else"),
-        ("Now Anna keeps the summer house and the long garden.", "a name of it for something else"),
-        ("每年的租金总额是31元，按月支付。", "a number of it of something else"),
+        ("The summer rent of 31 euros is paid to Anna.", "one of its numbers for something else"),
+        (
+            "Now Anna keeps the summer house and the long garden.",
+            "one of its names for something else",
+        ),
+        ("每年的租金总额是31元，按月支付。", "one of its numbers for something else"),
     ],
 )
 def test_what_stands_only_in_sentences_about_something_else_is_told(text: str, reason: str) -> None:
@@ -97,9 +100,9 @@ def test_what_stands_only_in_sentences_about_something_else_is_told(text: str, r
         " a garden. The long garden keeps a house. Trams cost 31 cents, says Anna.",
         "每年的租金总额是40元，按月支付。每年的租金按月支付。租金总额按月支付。电车票31分。",
     ]
-    claim, evidence = Stated(text), [Evidence(sources)]
-    chosen = candidates(claim, evidence)
-    assert reason in "; ".join(reasons(signals(claim, evidence, chosen), []))
+    claim, evidence = PreparedSentence(text), [Evidence(sources)]
+    chosen = choose_candidates(claim, evidence)
+    assert reason in "; ".join(list_reasons(claim_signals(claim, evidence, chosen), []))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_what_stands_only_in_sentences_about_something_else_is_told(text: str, r
     ],
 )
 def test_numbers_in_words_have_values(text: str, found: set[str]) -> None:
-    assert values(text) == found
+    assert number_values(text) == found
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_numbers_in_words_have_values(text: str, found: set[str]) -> None:
     ],
 )
 def test_denials_are_counted(text: str, count: int) -> None:
-    assert denials(text) == count
+    assert count_denials(text) == count
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,7 @@ def test_denials_are_counted(text: str, count: int) -> None:
     ],
 )
 def test_two_parts_that_changed_places(claim: str, source: str, share: float) -> None:
-    assert exchanged(claim.split(), source.split()) == share
+    assert measure_exchange(claim.split(), source.split()) == share
 
 
 def test_the_passive_voice_turns_the_order_by_itself() -> None:
@@ -166,14 +169,14 @@ def test_the_passive_voice_turns_the_order_by_itself() -> None:
     assert is_passive("琼斯被史密斯起诉。")
     assert not is_passive("Smith sued Jones.")
     evidence = [Evidence(["Anna Smith sued Carla Jones in Leeds."])]
-    claim = Stated("Carla Jones was sued by Anna Smith in Leeds.")
-    assert signals(claim, evidence, candidates(claim, evidence)).exchanged == 0.0
+    claim = PreparedSentence("Carla Jones was sued by Anna Smith in Leeds.")
+    assert claim_signals(claim, evidence, choose_candidates(claim, evidence)).exchanged == 0.0
 
 
 def test_a_claim_without_sources_has_signals_too() -> None:
-    claim = Stated("The pump weighs 40 kg.")
-    assert candidates(claim, []) == []
-    read = signals(claim, [], [])
+    claim = PreparedSentence("The pump weighs 40 kg.")
+    assert choose_candidates(claim, []) == []
+    read = claim_signals(claim, [], [])
     assert (read.clause, read.cosine, read.numbers_missing) == (0.0, None, 1)
     assert not BY_WORDS.passes(read)
 
@@ -193,8 +196,8 @@ def test_each_signal_speaks_the_way_it_means(weights: object) -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    assert list(reasons(Signals(1.0, None, numbers_missing=1), ["40", "Rome"])) == [
+    assert list(list_reasons(Signals(1.0, None, numbers_missing=1), ["40", "Rome"])) == [
         "“40” stands in none of the sources",
         "“Rome” stands in none of the sources",
     ]
-    assert list(reasons(Signals(1.0, None), [])) == []
+    assert list(list_reasons(Signals(1.0, None), [])) == []

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.answer.markers import markers, statements, without_markers
-from ragkit.answer.numbers import numbers
-from ragkit.answer.quotations import fold, locate, quotations
+from ragkit.answer.markers import find_markers, split_statements, without_markers
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.quotations import find_quotations, fold, locate
 from tests.growth import grows_linearly
 
 
@@ -31,12 +31,12 @@ from tests.growth import grows_linearly
     ],
 )  # fmt: skip
 def test_markers_belong_to_their_sentence(text: str, cites: list[tuple[int, ...]]) -> None:
-    assert [statement.cites for statement in statements(text)] == cites
+    assert [statement.cites for statement in split_statements(text)] == cites
 
 
 def test_what_is_no_marker() -> None:
-    assert markers("[2024] [a] [ ] [1234] x[y1] (1) 《1》") == []
-    assert [marker.numbers for marker in markers("[1-3] [1-999] [ 2 ] [01]")] == [
+    assert find_markers("[2024] [a] [ ] [1234] x[y1] (1) 《1》") == []
+    assert [marker.numbers for marker in find_markers("[1-3] [1-999] [ 2 ] [01]")] == [
         (1, 2, 3), (1, 999), (2,), (1,)
     ]  # fmt: skip
 
@@ -45,7 +45,7 @@ def test_what_is_no_marker() -> None:
 def test_reading_keeps_offsets(text: str) -> None:
     assert len(without_markers(text)) == len(text)
     blank = without_markers(text)
-    for statement in statements(text):
+    for statement in split_statements(text):
         assert blank[statement.start : statement.end].strip()
 
 
@@ -67,22 +67,22 @@ def test_reading_keeps_offsets(text: str) -> None:
     ],
 )  # fmt: skip
 def test_equal_numbers_have_equal_values(text: str, expected: list[str]) -> None:
-    assert [number.value for number in numbers(text)] == expected
+    assert [number.value for number in find_numbers(text)] == expected
 
 
 def test_percentages() -> None:
     text = "12% 12 ％ 12 percent 百分之12 百分之十二 10-12% 12"
-    assert [number.percent for number in numbers(text)] == [True] * 7 + [False]
+    assert [number.percent for number in find_numbers(text)] == [True] * 7 + [False]
 
 
 def test_long_numbers_are_compared_exactly() -> None:
-    one, other = numbers("1" * 5000 + " " + "1" * 4999 + "2")
+    one, other = find_numbers("1" * 5000 + " " + "1" * 4999 + "2")
     assert one.value != other.value
 
 
 @given(st.text(alphabet="0123456789,.，%万亿三十百分之 milon-", max_size=40))
 def test_numbers_lie_in_the_text_in_order(text: str) -> None:
-    found = numbers(text)
+    found = find_numbers(text)
     assert all(0 <= number.start < number.end <= len(text) for number in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
 
@@ -92,7 +92,7 @@ def test_quotations_of_every_kind() -> None:
         '“one two” "three four" 「甲乙丙丁」 『戊己庚辛』 ＂five six＂ 《书名书名》 '
         '"one" “甲乙” 5" x 3" and 2"'
     )
-    assert [text[span.start : span.end] for span in quotations(text)] == [
+    assert [text[span.start : span.end] for span in find_quotations(text)] == [
         "one two", "three four", "甲乙丙丁", "戊己庚辛", "five six"
     ]  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_folding_maps_back_into_the_text(text: str, start: int, end: int) -> Non
     assert span is None or 0 <= span.start < span.end <= len(text)
 
 
-@pytest.mark.parametrize("read", [statements, numbers, quotations])
+@pytest.mark.parametrize("read", [split_statements, find_numbers, find_quotations])
 @pytest.mark.parametrize(
     "unit", ["000,", "[1", '"a b', "“a b", "1. ", "十万", "25 [1]. ", "…", "[1-2] "]
 )

@@ -59,7 +59,7 @@ def test_another_language_is_quoted_as_far_as_it_is_nearer_to_the_question(
 ) -> None:
     meaning = Measured(dict(zip((LIBRARY, POOL), sentences, strict=True)))
     chosen = pick(QUESTION, hits(*passages), meaning=meaning)
-    assert [item.candidate.shown for item in chosen] == quoted
+    assert [item.candidate.display for item in chosen] == quoted
 
 
 def test_sentences_of_a_language_that_is_far_behind_are_not_compared() -> None:
@@ -70,17 +70,17 @@ def test_sentences_of_a_language_that_is_far_behind_are_not_compared() -> None:
 
 def test_what_is_in_no_other_language_needs_no_lead() -> None:
     chosen = pick(QUESTION, hits(0.0, 0.3)[1:], meaning=Measured({POOL: 0.3}))
-    assert chosen[0].candidate.shown == POOL
+    assert chosen[0].candidate.display == POOL
 
 
 def test_a_sentence_that_shares_the_questions_words_counts_by_them() -> None:
     text = "错误码是 ERR-4012，水泵停转。"
     passage = Hit(1, 1, "a.md", "", None, 0, len(text), text, 1.0, scores={"dense": 0.1})
     chosen = pick("ERR-4012?", [passage, hits(0.4, 0)[0]], meaning=Measured({}))
-    assert "水泵" in chosen[0].candidate.shown
+    assert "水泵" in chosen[0].candidate.display
 
 
 def test_a_model_that_reads_one_language_leaves_the_other_to_words() -> None:
     nearest = Measured({POOL: 0.9}, reads_chinese=False)
     chosen = pick(QUESTION, hits(0.1, 0.9), meaning=nearest)
-    assert chosen[0].candidate.shown == LIBRARY
+    assert chosen[0].candidate.display == LIBRARY

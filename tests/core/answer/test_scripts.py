@@ -2,11 +2,11 @@
 
 import pytest
 
-from ragkit.answer.evidence import missing_words, most_held
-from ragkit.answer.expected import expected, holds
+from ragkit.answer.evidence import best_coverage, missing_words
+from ragkit.answer.expected import expected_kinds, has_answer
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.llm import refusal_in
-from ragkit.answer.question import read, terms
+from ragkit.answer.question import distinct_terms, read_question
 from ragkit.answer.quotations import fold, locate
 from ragkit.answer.support import Evidence, coverage
 from ragkit.answer.verify import verify
@@ -37,31 +37,31 @@ def test_a_question_in_either_script_is_answered_in_the_texts_own(question: str,
 @BOTH
 def test_as_much_of_a_question_is_held_in_either_script(text: str) -> None:
     shares = set()
-    for question in map(read, QUESTIONS):
-        held = most_held(question, [hit(text)], dict.fromkeys(question.content, 1.0))
+    for question in map(read_question, QUESTIONS):
+        held = best_coverage(question, [hit(text)], dict.fromkeys(question.content, 1.0))
         assert held is not None
         shares.add(held.share)
     assert shares == {1.0}
 
 
 def test_both_scripts_ask_for_the_same() -> None:
-    simplified, traditional = map(read, QUESTIONS)
+    simplified, traditional = map(read_question, QUESTIONS)
     assert simplified.content == traditional.content
     assert simplified.focus == traditional.focus
     assert simplified.runs == traditional.runs
     assert simplified.units == traditional.units
-    assert expected(QUESTIONS[0]) == expected(QUESTIONS[1])
-    assert terms("颱風 Go") == terms("台风 go") == {"台", "风", "台风", "go"}
+    assert expected_kinds(QUESTIONS[0]) == expected_kinds(QUESTIONS[1])
+    assert distinct_terms("颱風 Go") == distinct_terms("台风 go") == {"台", "风", "台风", "go"}
 
 
 def test_what_the_question_says_in_another_script_is_no_answer_to_it() -> None:
     question = "1932年几个人參加？三個嗎？"
-    assert not holds("三个人参加。", expected("几个人？"), question)
-    assert holds("四個人參加。", expected("幾個人？"), question)
+    assert not has_answer("三个人参加。", expected_kinds("几个人？"), question)
+    assert has_answer("四個人參加。", expected_kinds("幾個人？"), question)
 
 
 def test_missing_words_are_named_as_the_question_writes_them() -> None:
-    question = read("颱風來時禁止養貓嗎？")
+    question = read_question("颱風來時禁止養貓嗎？")
     weights = dict.fromkeys(question.content, 1.0)
     assert missing_words(question, [hit("这里没有答案。台风来了。")], weights) == ["禁止養貓"]
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragkit.answer.drafting import drafted
+from ragkit.answer.drafting import draft_answer
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.answer.gate import Decision
-from ragkit.answer.markers import markers, statements
+from ragkit.answer.markers import find_markers, split_statements
 from ragkit.answer.verify import Verified, verify
 from ragkit.types import Draft, Hit
 
@@ -117,7 +117,7 @@ def hits_of(texts: Sequence[str], cuts: Sequence[int] = ()) -> list[Hit]:
 
 def answered(question: str, texts: Sequence[str], hits: Sequence[Hit]) -> tuple[Draft, Verified]:
     """Draft an answer as a knowledge base does, and check it against the texts."""
-    *_, draft = drafted(ExtractiveGenerator(), Decision(""), question, hits)
+    *_, draft = draft_answer(ExtractiveGenerator(), Decision(""), question, hits)
     assert isinstance(draft, Draft)
     return draft, verify(draft, lambda document: texts[document - 1], hits)
 
@@ -128,9 +128,9 @@ def check(draft: Draft, verified: Verified, texts: Sequence[str]) -> None:
         assert (draft.citations, verified.claims) == ((), ())
         return
     assert draft.citations
-    cited = [number for marker in markers(draft.text) for number in marker.numbers]
+    cited = [number for marker in find_markers(draft.text) for number in marker.numbers]
     assert cited == [citation.n for citation in draft.citations] == [*range(1, len(cited) + 1)]
-    assert all(statement.cites for statement in statements(draft.text)[-1:])
+    assert all(statement.cites for statement in split_statements(draft.text)[-1:])
     for citation in verified.citations:
         assert texts[citation.document - 1][citation.start : citation.end] == citation.quote
         assert citation.verdict == "verified"

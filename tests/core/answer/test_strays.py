@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from ragkit.answer.markers import markers
-from ragkit.answer.strays import without_strays
+from ragkit.answer.markers import find_markers
+from ragkit.answer.strays import remove_stray_markers
 from tests.growth import grows_linearly
 
 
@@ -15,7 +15,9 @@ def sieved(text: str, sources: int = 3) -> str:
 
 
 def joined(pieces: Iterable[str], sources: int = 3) -> str:
-    return "".join(piece for piece in without_strays(pieces, sources) if isinstance(piece, str))
+    return "".join(
+        piece for piece in remove_stray_markers(pieces, sources) if isinstance(piece, str)
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,14 +67,14 @@ def test_any_text_cut_anyhow_gives_the_same_without_strays() -> None:
         cuts = sorted(chance.randint(0, len(text)) for _ in range(chance.randint(0, 5)))
         pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         assert joined(pieces) == whole, (text, cuts)
-        assert all(1 <= n <= 3 for marker in markers(whole) for n in marker.numbers), text
+        assert all(1 <= n <= 3 for marker in find_markers(whole) for n in marker.numbers), text
         assert sieved(whole) == whole, text
-        kept = [n for marker in markers(text) for n in marker.numbers if 1 <= n <= 3]
-        assert [n for marker in markers(whole) for n in marker.numbers] == kept, text
+        kept = [n for marker in find_markers(text) for n in marker.numbers if 1 <= n <= 3]
+        assert [n for marker in find_markers(whole) for n in marker.numbers] == kept, text
 
 
 def test_what_is_no_part_of_a_marker_is_not_held_back() -> None:
-    assert list(without_strays(["The ", "text", " [a", "]", " [1", "]."], 1)) == [
+    assert list(remove_stray_markers(["The ", "text", " [a", "]", " [1", "]."], 1)) == [
         "The", " text", " [a", "]", " [1]."
     ]  # fmt: skip
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.answer.names import names
-from ragkit.answer.numbers import numbers
-from ragkit.answer.support import Evidence, coverage, has_content, judge, misplaced
+from ragkit.answer.names import find_names
+from ragkit.answer.numbers import find_numbers
+from ragkit.answer.support import Evidence, count_misplaced, coverage, has_content, judge_by_words
 from ragkit.text.sentences import sentences
 
 PUMP = Evidence(["The pump weighs 40 kg. Never open its lid while it runs."])
@@ -71,7 +71,7 @@ def test_a_number_must_stand_near_what_it_is_said_of(claim: str, count: int) -> 
     english = "The pump needs 230 volts when it runs. Its dry weight is 40 kg in all.\n\n"
     table = "| part | weight |\n| lid | 12 kg |\n\n"
     source = english + table + "水泵运行时需要电压为230伏。它的重量为四十公斤整。"
-    assert misplaced(claim, [Evidence([source])]) == count
+    assert count_misplaced(claim, [Evidence([source])]) == count
 
 
 def test_a_sentence_of_function_words_has_no_content() -> None:
@@ -96,7 +96,7 @@ def test_a_sentence_of_function_words_has_no_content() -> None:
     ],
 )
 def test_judgement(share: float, missing: int, entailed: float | None, support: str) -> None:
-    assert judge(share, missing, entailed) == support
+    assert judge_by_words(share, missing, entailed) == support
 
 
 # What follows are sentences that people wrote about a passage, and the same with something
@@ -126,13 +126,13 @@ def clapnq(data: Path) -> Iterator[Example]:
         source = sources[number]
         yield "true", text, source
         yield "passage", text, sources[(number + 7) % len(sources)]
-        for found in numbers(text)[:1]:
+        for found in find_numbers(text)[:1]:
             new = str(chance.randint(2, 5000))
             if not re.search(rf"\b{new}\b", source):
                 yield "number", text[: found.start] + new + text[found.end :], source
-        said_already = {n.value for n in numbers(text)}
-        elsewhere = [n for n in numbers(source) if n.value not in said_already]
-        for found, beside in zip(numbers(text)[:1], elsewhere[:1], strict=False):
+        said_already = {n.value for n in find_numbers(text)}
+        elsewhere = [n for n in find_numbers(source) if n.value not in said_already]
+        for found, beside in zip(find_numbers(text)[:1], elsewhere[:1], strict=False):
             other = source[beside.start : beside.end]
             yield "other number", text[: found.start] + other + text[found.end :], source
         for match in list(CAPITALISED.finditer(text))[:1]:
@@ -172,10 +172,10 @@ def supported(examples: Iterator[Example]) -> dict[str, float]:
     judged: dict[str, list[bool]] = {}
     for kind, claim, source in examples:
         evidence = Evidence([source])
-        missing = sum(number not in evidence.numbers for number in numbers(claim))
-        missing += sum(claim[s.start : s.end] not in evidence.names for s in names(claim))
-        missing += misplaced(claim, [evidence])
-        verdict = judge(coverage(claim, [evidence]), missing)
+        missing = sum(number not in evidence.numbers for number in find_numbers(claim))
+        missing += sum(claim[s.start : s.end] not in evidence.names for s in find_names(claim))
+        missing += count_misplaced(claim, [evidence])
+        verdict = judge_by_words(coverage(claim, [evidence]), missing)
         judged.setdefault(kind, []).append(verdict == "supported")
     return {kind: sum(verdicts) / len(verdicts) for kind, verdicts in judged.items()}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragkit.conversation.alone import follows_on, may_follow, opens_so, surely_alone
-from ragkit.conversation.vague import names
+from ragkit.conversation.alone import follows_on, may_follow, opens_as_follow_up, surely_alone
+from ragkit.conversation.vague import count_naming_words
 
 COMPLETE = [
     "How much is the rent?",
@@ -88,7 +88,7 @@ def test_stands_alone(question: str) -> None:
     ],
 )
 def test_says_by_its_form_that_it_goes_on(question: str, opens: bool) -> None:
-    assert opens_so(question) == opens
+    assert opens_as_follow_up(question) == opens
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_says_by_its_form_that_it_goes_on(question: str, opens: bool) -> None:
     ],
 )
 def test_words_that_name_something_are_counted(question: str, count: float) -> None:
-    assert names(question) == count
+    assert count_naming_words(question) == count
 
 
 @pytest.mark.parametrize(

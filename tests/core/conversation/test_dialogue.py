@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from ragkit.conversation import Conversation, dialogue
-from ragkit.conversation.memory import ASKED
+from ragkit.conversation.memory import SUMMARY_QUESTION
 from ragkit.errors import (
     IncompleteAnswerError,
     ModelServerError,
@@ -366,7 +366,7 @@ def test_older_turns_are_summed_up_after_the_answer(talk: Talk) -> None:
     assert order == ["answer, 0 summaries"] * 3
     conversation.ask(questions[3])
     messages = model.asked_for("answer")[-1]
-    assert messages[1].content.endswith(f"Question: {ASKED['en']}")
+    assert messages[1].content.endswith(f"Question: {SUMMARY_QUESTION['en']}")
     assert messages[2].content == "They asked about holiday: 28 days."
     assert messages[3].content.endswith(questions[2])
     assert HOLIDAY not in "".join(message.content for message in messages)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.conversation.expand import MAX_ADDED, expanded
+from ragkit.conversation.expand import MAX_ADDED, add_words
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ from ragkit.conversation.expand import MAX_ADDED, expanded
     ],
 )
 def test_what_is_added(question: str, before: str, query: str) -> None:
-    assert expanded(question, before) == query
+    assert add_words(question, before) == query
 
 
 def test_a_long_chain_of_follow_ups_does_not_grow_for_ever() -> None:
     query = "What is the hotel limit in London?"
     for n in range(50):
-        query = expanded(f"And in place{n}?", query)
+        query = add_words(f"And in place{n}?", query)
     assert len(query.split()) <= 3 + MAX_ADDED

@@ -54,7 +54,9 @@ def ask(
     """Return what was searched for, the answer, and all that came."""
     queries: list[Standalone] = []
     last = Turn(before, kb.ask(before).text)
-    pieces = list(follow_up.answered(kb, question, last, cited=cited, on_query=queries.append))
+    pieces = list(
+        follow_up.answer_by_words(kb, question, last, cited=cited, on_query=queries.append)
+    )
     (query,), answer = queries, pieces[-1]
     assert isinstance(answer, Answer)
     return query, answer, pieces
@@ -181,6 +183,6 @@ def test_a_model_is_asked_to_rewrite_what_does_not_plainly_stand_alone(
     question: str, asked: bool
 ) -> None:
     model = FakeLanguageModel(question)
-    query = follow_up.rewritten(model, Templates(), question, [Turn(TERMINATED, "In May.")])
+    query = follow_up.rewrite_if_needed(model, Templates(), question, [Turn(TERMINATED, "In May.")])
     assert (query.text, query.made) == (question, "as asked: it stands alone")
     assert bool(model.asked) == asked

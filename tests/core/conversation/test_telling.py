@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.conversation.telling import tell
+from ragkit.conversation.telling import ask_model
 from ragkit.errors import ModelServerError
 from ragkit.model.served import ServedModel
 from ragkit.model.tally import tally
@@ -13,7 +13,7 @@ from ragkit_serve.stub import Reply
 
 def test_reasoning_is_left_out() -> None:
     model = FakeLanguageModel(" So it is. ", reasoning="Hm.")
-    assert tell(model, "?", max_tokens=9, timeout_s=5) == "So it is."
+    assert ask_model(model, "?", max_tokens=9, timeout_s=5) == "So it is."
 
 
 @pytest.mark.parametrize(
@@ -24,22 +24,22 @@ def test_a_model_that_takes_too_long_is_let_go(reply: Reply) -> None:
         StubServer(lambda messages: reply) as server,
         pytest.raises(ModelServerError, match=r"took longer than 0\.3 s"),
     ):
-        tell(ServedModel([server.url], "stub"), "?", max_tokens=9999, timeout_s=0.3)
+        ask_model(ServedModel([server.url], "stub"), "?", max_tokens=9999, timeout_s=0.3)
 
 
 @pytest.mark.parametrize(("said", "why"), [("One two three", "was cut off"), (" ", "nothing")])
 def test_what_is_not_whole_is_an_error(said: str, why: str) -> None:
     with pytest.raises(ModelServerError, match=why):
-        tell(FakeLanguageModel(said), "?", max_tokens=2, timeout_s=5)
+        ask_model(FakeLanguageModel(said), "?", max_tokens=2, timeout_s=5)
 
 
 def test_what_it_cost_is_noted_where_somebody_collects_it() -> None:
     model = FakeLanguageModel("So it is.")
-    tell(model, "?", max_tokens=9, timeout_s=5)
+    ask_model(model, "?", max_tokens=9, timeout_s=5)
     with tally() as noted:
-        tell(model, "Is it?", max_tokens=9, timeout_s=5)
+        ask_model(model, "Is it?", max_tokens=9, timeout_s=5)
         with pytest.raises(ModelServerError):  # which has cost something all the same
-            tell(model, "Is it?", max_tokens=1, timeout_s=5)
-    tell(model, "?", max_tokens=9, timeout_s=5)
+            ask_model(model, "Is it?", max_tokens=1, timeout_s=5)
+    ask_model(model, "?", max_tokens=9, timeout_s=5)
     assert [usage.completion_tokens for usage in noted] == [3, 1]
     assert all(usage.prompt_tokens for usage in noted)

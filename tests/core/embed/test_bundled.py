@@ -258,10 +258,10 @@ def test_a_text_has_the_same_ids_by_the_small_vocabulary() -> None:
     assert len(western) == len(TEXTS) - 1
     assert tokenizers.of(western) is tokenizers.small
     small = [encoding.ids for encoding in tokenizers.small.encode_batch(western)]
-    assert small == [encoding.ids for encoding in tokenizers.whole.encode_batch(western)]
+    assert small == [encoding.ids for encoding in tokenizers.complete.encode_batch(western)]
     unknown = tokenizers.small.token_to_id("<unk>")
     assert unknown in tokenizers.small.encode("\u043f\u0440\u0438\u0432\u0435\u0442").ids
-    assert tokenizers.of(["\u043f\u0440\u0438\u0432\u0435\u0442"]) is tokenizers.whole
+    assert tokenizers.of(["\u043f\u0440\u0438\u0432\u0435\u0442"]) is tokenizers.complete
 
 
 def test_no_character_is_normalised_into_another_script() -> None:

@@ -14,11 +14,11 @@ def test_parts_are_scored_by_length_and_the_best_one_counts() -> None:
 
     tokens = load_tokens(find_model("all-MiniLM-L6-v2").folder)
     passages = ["no no no no yes no", "", "yes yes", "no"]
-    found = score_in_parts(passages, tokens, score, room=4, beside=1, batch_tokens=6)
+    found = score_in_parts(passages, tokens, score, room=4, query_tokens=1, batch_tokens=6)
     assert found == [1.0, 0.0, 2.0, 0.0]
     assert seen == [["no no no no "], ["yes no", "yes yes"], ["no", ""]]
 
 
 def test_no_passage_is_no_batch() -> None:
     tokens = load_tokens(find_model("all-MiniLM-L6-v2").folder)
-    assert score_in_parts([], tokens, lambda _: [], room=4, beside=1, batch_tokens=6) == []
+    assert score_in_parts([], tokens, lambda _: [], room=4, query_tokens=1, batch_tokens=6) == []

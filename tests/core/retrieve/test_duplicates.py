@@ -12,7 +12,7 @@ from ragkit.retrieve.pipeline import Pipeline
 from ragkit.retrieve.search import HybridRetriever
 from ragkit.testing import CORPUS, FakeEmbedder, FakeStore, fill
 from ragkit.testing.corpus import new_document, passages
-from ragkit.types import Copy, Found, Hit
+from ragkit.types import Copy, Hit, SearchResult
 
 RULE = "Every employee has 28 days of paid holiday."
 
@@ -71,7 +71,7 @@ def test_without_duplicates_nothing_changes() -> None:
 
 
 def test_json_names_the_others() -> None:
-    found: Found = searching(copies(2)).find("paid holiday days", k=1)
+    found: SearchResult = searching(copies(2)).find("paid holiday days", k=1)
     (other,) = hit_json(found.hits[0])["duplicates"]
     assert other["uri"] == "copy1.md"
     assert set(other) == {"document", "uri", "title", "page", "start", "end", "chunk"}

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragkit.answer.extract import ExtractiveGenerator
-from ragkit.answer.packing import distinct
+from ragkit.answer.packing import drop_repeated
 from ragkit.answer.verify import verify
 from ragkit.filters import parse
 from ragkit.retrieve.expand import Kind, Widen
@@ -105,7 +105,7 @@ def test_hits_that_overlap_become_one_in_the_place_of_the_best(store: FakeStore)
     # A later one that reaches over two earlier ones joins them.
     (joined, _) = widened(store, "neighbours", [*hits(store, 0, 4, 2), found[1]], 9)
     assert (joined.text, joined.chunk) == (TEXT, hits(store, 0)[0].chunk)
-    assert distinct(shown[:2]) == shown[:2]  # nothing is left for a prompt to say twice
+    assert drop_repeated(shown[:2]) == shown[:2]  # nothing is left for a prompt to say twice
 
 
 def test_a_document_that_changed_meanwhile_stays_as_it_was_found(store: FakeStore) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragkit.filters import parse
-from ragkit.retrieve.infer import inferred
+from ragkit.retrieve.infer import infer_filter
 from tests.core.fields import FIELDS, PDF, WORD
 
 DATED = replace(FIELDS, keys={"date": None}, values={"date": ("2023-05-01",)})
@@ -60,7 +60,7 @@ def of_year(*ways: dict[str, Any], year: int | None = None) -> dict[str, Any]:
     ],
 )
 def test_rules_read_what_is_said_of_documents(question: str, tree: dict[str, Any]) -> None:
-    assert inferred(question, FIELDS) == tree
+    assert infer_filter(question, FIELDS) == tree
     parse(tree)
 
 
@@ -81,19 +81,19 @@ def test_rules_read_what_is_said_of_documents(question: str, tree: dict[str, Any
     ],
 )
 def test_rules_leave_other_questions_alone(question: str) -> None:
-    assert inferred(question, FIELDS) is None
+    assert infer_filter(question, FIELDS) is None
 
 
 def test_values_are_known_in_either_chinese_script() -> None:
     fields = replace(FIELDS, keys={"部门": None}, values={"部门": ("财务处",)})
-    assert inferred("部門是財務處，怎麼請假？", fields) == {"eq": {"metadata.部门": "财务处"}}
+    assert infer_filter("部門是財務處，怎麼請假？", fields) == {"eq": {"metadata.部门": "财务处"}}
 
 
 def test_years_are_compared_as_the_key_has_them() -> None:
-    tree = inferred("What do the reports of 2023 say?", DATED)
+    tree = infer_filter("What do the reports of 2023 say?", DATED)
     assert tree == of_year(
         {"gte": {"metadata.date": "2023"}}, {"lt": {"metadata.date": "2024"}}, year=2023
     )
     declared = replace(DATED, keys={"date": "date"})
-    tree = inferred("What do reports since 2023 say?", declared)
+    tree = infer_filter("What do reports since 2023 say?", declared)
     assert tree == of_year({"gte": {"metadata.date": "2023-01-01"}})

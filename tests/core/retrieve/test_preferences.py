@@ -6,7 +6,7 @@ import pytest
 
 from ragkit.answer.extract import ExtractiveGenerator
 from ragkit.knowledge import KnowledgeBase
-from ragkit.retrieve.words.marks import preferred
+from ragkit.retrieve.words.marks import read_preferences
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 
 OFFICE = new_document("office.md", "Dogs are friendly guests: the office welcomes them.")
@@ -74,8 +74,8 @@ def test_a_search_still_demands_its_phrases(query: str) -> None:
     "question", ['"', '""', '"dog', "-", "+ -", "“”", "a " * 200 + '"b c"', 'two\nlines "of text"']
 )
 def test_marks_that_mean_nothing_leave_the_question_as_it_is(question: str) -> None:
-    assert preferred(question).text == question
-    assert preferred(question).phrases == ()
+    assert read_preferences(question).text == question
+    assert read_preferences(question).phrases == ()
 
 
 @pytest.mark.parametrize("question", ["房租每月交多少", "住哪儿"])

@@ -16,7 +16,7 @@ from ragkit.errors import DatabaseError, ModelError
 from ragkit.retrieve import legs
 from ragkit.retrieve.legs import Search
 from ragkit.retrieve.search import HybridRetriever
-from ragkit.retrieve.words.lexical import LexicalFound, lexical
+from ragkit.retrieve.words.lexical import LexicalHits, search_words
 from ragkit.store.connect import open_pool
 from ragkit.store.open import Database, open_database
 from ragkit.store.postgres import PostgresStore
@@ -143,8 +143,8 @@ def worded(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Give an event that is set when words were found."""
     found = threading.Event()
 
-    def watched(*arguments: Any, **options: Any) -> LexicalFound:
-        words = lexical(*arguments, **options)
+    def watched(*arguments: Any, **options: Any) -> LexicalHits:
+        words = search_words(*arguments, **options)
         found.set()
         return words
 

@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store.copies import FileCopy
 from ragkit.store.history import History
 from ragkit.store.postgres import PostgresStore
@@ -41,7 +41,7 @@ def put(store: PostgresStore, uri: str, text: str, **more: Any) -> int:
 def words(store: PostgresStore, word: str) -> list[str]:
     """The URIs of what is found by a word."""
     with store.snapshot() as reader:
-        found = [chunk for chunk, _ in lexical(reader, "c", word, 9).best]
+        found = [chunk for chunk, _ in search_words(reader, "c", word, 9).best]
         return sorted(hit.uri for hit in reader.hits(found))
 
 

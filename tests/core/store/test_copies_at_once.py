@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import LeaseLostError
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store.copies import remove_uris
 from ragkit.store.documents import uri_key
 from ragkit.store.lending import transaction
@@ -69,7 +69,7 @@ def test_at_once(pool: Pool) -> None:
     known = store.known("c")
     for text in TEXTS:
         with store.snapshot() as reader:
-            found = reader.hits([chunk for chunk, _ in lexical(reader, "c", text, 99).best])
+            found = reader.hits([chunk for chunk, _ in search_words(reader, "c", text, 99).best])
             assert {hit.text for hit in found} <= {text}
             documents = {hit.document for hit in found}
         named = store.named("c")

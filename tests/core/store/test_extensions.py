@@ -14,7 +14,7 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import SettingsError
 from ragkit.filters import parse
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store import extensions
 from ragkit.store.extensions import LexicalIndex
 from ragkit.store.postgres import PostgresStore
@@ -80,7 +80,7 @@ def test_an_extension_ranks_instead(pool: Pool, name: LexicalIndex, script: str)
     def search(query: str, k: int = 10, where: dict[str, Any] | None = None) -> list[str]:
         with store.snapshot() as reader:
             condition = None if where is None else parse(where)
-            found = lexical(reader, "default", query, k, condition)
+            found = search_words(reader, "default", query, k, condition)
             chunks = [chunk for chunk, _ in found.best]
             assert found.chunks == len(TEXTS)
             assert found.scores(chunks) == pytest.approx(dict(found.best))
@@ -100,7 +100,7 @@ def test_an_extension_ranks_instead(pool: Pool, name: LexicalIndex, script: str)
     d0 = next(one.id for one in store.documents("default") if one.uri == "d0")
     store.delete_document("default", d0)
     with store.snapshot() as reader:
-        found = lexical(reader, "default", "force majeure", 10)
+        found = search_words(reader, "default", "force majeure", 10)
         assert (len(found.best), found.chunks) == (1, len(TEXTS) - 1)
 
 

@@ -111,7 +111,7 @@ def test_keys_are_listed_and_revoked_by_tenant(database: Database) -> None:
 
 
 def test_when_a_key_expires_is_written_in_days_or_as_a_date() -> None:
-    assert keys.expiry("90d", now=NOW) == datetime(2027, 2, 19, 12, tzinfo=UTC)
+    assert keys.expiry("90d", moment=NOW) == datetime(2027, 2, 19, 12, tzinfo=UTC)
     assert keys.expiry("2027-01-31") == datetime(2027, 2, 1, tzinfo=UTC)
     for text in ("", "d", "0d", "90", "99999d", "-1d", "2027-02-30", "9999-12-31", "20270131"):
         with pytest.raises(UsageError, match="90d"):

@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store import renewing
 from ragkit.store.history import History
 from ragkit.store.lending import connection, transaction
@@ -43,7 +43,7 @@ def earlier(pool: Pool, name: str = FIRST_ANALYSER, **options: Any) -> PostgresS
 
 def search(store: PostgresStore, query: str) -> list[str]:
     with store.snapshot() as reader:
-        best = lexical(reader, "c", query, 10).best
+        best = search_words(reader, "c", query, 10).best
         return sorted(hit.uri for hit in reader.hits([chunk for chunk, _ in best]))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import ragkit
 from ragkit.errors import NotFoundError
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store.connect import connect
 from ragkit.store.history import History
 from ragkit.store.migrate import migrate
@@ -53,10 +53,10 @@ def test_a_tenants_old_versions_are_its_own(tenanted: Tenanted) -> None:
         moment = now(database.pool)
         one.put_document("c", document("u", "new wing"), SPACE, vector)
         with one.as_of(moment).snapshot() as reader:
-            ((chunk, _),) = lexical(reader, "c", "old", 5).best
+            ((chunk, _),) = search_words(reader, "c", "old", 5).best
             assert [near for near, _ in reader.nearest("c", SPACE, QUERY, 5)] == [chunk]
         with two.as_of(moment).snapshot() as reader:
-            assert not lexical(reader, "c", "old", 5).best
+            assert not search_words(reader, "c", "old", 5).best
             assert chunk not in dict(reader.nearest("c", SPACE, QUERY, 5))
             assert reader.hits([chunk]) == []
         with pytest.raises(NotFoundError):

@@ -16,7 +16,7 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import NotFoundError, UsageError
 from ragkit.filters import parse
-from ragkit.retrieve.words.lexical import lexical
+from ragkit.retrieve.words.lexical import search_words
 from ragkit.store import inspect
 from ragkit.store.browse import Browser
 from ragkit.store.history import History
@@ -92,7 +92,7 @@ def seen(reader: Reader) -> list[object]:
     found: list[object] = []
     for where in (None, FILTER):
         for query in ("wing flow", '"heat shock"', "机", "layer -wing", "气流"):
-            words = lexical(reader, "c", query, 50, where)
+            words = search_words(reader, "c", query, 50, where)
             found.append((query, list(words.best), words.chunks, words.coverage))
         near = reader.nearest("c", SPACE, QUERY, 50, where)
         found.append(list(near))
@@ -128,7 +128,7 @@ def test_a_citation_of_then_is_of_the_text_of_then(pool: Pool) -> None:
     moment = now(pool)
     put(store, "u", "a new wing")
     with store.as_of(moment).snapshot() as reader:
-        ((chunk, _),) = lexical(reader, "c", "wing", 5).best
+        ((chunk, _),) = search_words(reader, "c", "wing", 5).best
         (hit,) = reader.hits([chunk])
     assert (hit.text, hit.version) == ("an old wing", 1)
     assert store.text(hit.document) == "an old wing"
@@ -169,7 +169,7 @@ def test_nothing_current_knows_of_old_versions(pool: Pool) -> None:
     assert [one.version for one in store.ending(None, "u")] == [3]
     with store.snapshot() as reader, plain.snapshot() as other:
         for query in ("wing", "heat", "shock flow"):
-            mine, its = lexical(reader, "c", query, 9), lexical(other, "c", query, 9)
+            mine, its = search_words(reader, "c", query, 9), search_words(other, "c", query, 9)
             assert [score for _, score in mine.best] == [score for _, score in its.best]
             assert mine.chunks == its.chunks == 2
         assert len(reader.nearest("c", SPACE, QUERY, 9)) == 2
@@ -187,7 +187,7 @@ def test_before_there_was_anything_is_an_error(pool: Pool) -> None:
         store.as_of(moment).snapshot() as reader,
         pytest.raises(NotFoundError, match="no documents yet"),
     ):
-        lexical(reader, "c", "wing", 5)
+        search_words(reader, "c", "wing", 5)
     with pytest.raises(UsageError, match="time zone"):
         store.as_of(datetime(2026, 1, 1))
 
@@ -206,13 +206,13 @@ def test_an_old_version_is_taken_back_as_a_new_one(pool: Pool) -> None:
     with store.snapshot() as reader:
         after = reader.nearest("c", SPACE, QUERY, 9)
         assert [score for _, score in after] == [score for _, score in before]
-        assert not lexical(reader, "c", "heat", 5).best
-        assert len(lexical(reader, "c", "old", 5, FILTER).best) == 2
+        assert not search_words(reader, "c", "heat", 5).best
+        assert len(search_words(reader, "c", "old", 5, FILTER).best) == 2
     with store.as_of(between).snapshot() as reader:
-        assert [hit.text for hit in reader.hits([lexical(reader, "c", "heat", 5).best[0][0]])] == [
-            "new heat"
-        ]
-        assert not lexical(reader, "c", "old", 5).best
+        assert [
+            hit.text for hit in reader.hits([search_words(reader, "c", "heat", 5).best[0][0]])
+        ] == ["new heat"]
+        assert not search_words(reader, "c", "old", 5).best
     with pytest.raises(NotFoundError, match="no old version 9"):
         History(pool, "default").restore(number, 9)
 
@@ -225,7 +225,7 @@ def test_deleting_a_document_deletes_its_old_versions(pool: Pool) -> None:
     put(store, "u", "wing")
     store.delete_document("c", number)
     with store.as_of(moment).snapshot() as reader:
-        assert not lexical(reader, "c", "secret", 5).best
+        assert not search_words(reader, "c", "secret", 5).best
         assert len(reader.nearest("c", SPACE, QUERY, 9)) == 1
     with pool.connection() as conn:
         assert conn.execute("SELECT count(*) FROM document").fetchone() == (1,)
@@ -302,7 +302,7 @@ def test_old_versions_of_another_model_are_found_by_words_alone(pool: Pool) -> N
     gaps.add(chunks, np.repeat(unit(1, 0, 0, 0), len(chunks), axis=0))
     assert store.spaces.switch("c", kept.id) == 0
     with store.as_of(moment).snapshot() as reader:
-        assert len(lexical(reader, "c", "old", 5).best) == 1
+        assert len(search_words(reader, "c", "old", 5).best) == 1
         with pytest.raises(UsageError, match="--mode lexical"):
             reader.nearest("c", OTHER, QUERY, 5)
     with pytest.raises(UsageError, match="another model"):
@@ -348,12 +348,12 @@ def test_words_that_an_extension_indexes_have_no_old_versions(pool: Pool) -> Non
     moment, embedder = now(pool), FakeEmbedder()
     fill(store, embedder, [new_document("d0", "no such clause")])
     with store.snapshot() as reader:
-        assert not lexical(reader, "default", "majeure force", 5).best[1:]
+        assert not search_words(reader, "default", "majeure force", 5).best[1:]
     with store.as_of(moment).snapshot() as reader:
         near = reader.nearest("default", embedder.space, embedder.embed_query("clause"), 9)
         assert "The force majeure clause" in {hit.text for hit in reader.hits([c for c, _ in near])}
         with pytest.raises(UsageError, match="--mode dense"):
-            lexical(reader, "default", "majeure", 5)
+            search_words(reader, "default", "majeure", 5)
     History(pool, "default").restore(number, 1)
     with store.snapshot() as reader:
-        assert len(lexical(reader, "default", "majeure force", 5).best) == 2
+        assert len(search_words(reader, "default", "majeure force", 5).best) == 2

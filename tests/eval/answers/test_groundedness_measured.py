@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from ragkit.answer.reading import read_answer
+from ragkit.answer.reading import parse_answer
 from ragkit.answer.support import has_content
 from ragkit.text.analyse import analyse
 from ragkit_eval.answers import groundedness
@@ -62,5 +62,5 @@ def test_the_screen_on_sentences_that_people_wrote() -> None:
 
 
 def sentences(answer: str) -> int:
-    reading = read_answer(answer, ())
-    return sum(has_content(reading.said(sentence)) for sentence in reading.sentences)
+    reading = parse_answer(answer, ())
+    return sum(has_content(reading.words_of(sentence)) for sentence in reading.sentences)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragkit.retrieve.words.marks import read as read_marks
+from ragkit.retrieve.words.marks import read_marks
 from ragkit.testing import FakeEmbedder, FakeStore, fill, new_document
 from ragkit.text.language import language
 from ragkit.types import NewDocument

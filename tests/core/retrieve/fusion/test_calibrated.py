@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragkit.retrieve.fusion.calibrated import Background, Fused, background, dense_trust, fuse
+from ragkit.retrieve.fusion.calibrated import (
+    Background,
+    Fused,
+    dense_trust,
+    estimate_background,
+    fuse,
+)
 
 WIDE = Background(0.2, 0.1)
 LEGS = st.dictionaries(st.integers(1, 20), st.floats(0.01, 30))
@@ -92,20 +98,20 @@ def test_trust_in_the_dense_leg(agreement: float, coverage: float, trust: float)
 
 
 def test_background_of_a_whole_collection_is_exact() -> None:
-    found = background([0.4, 0.2, 0.0], 3)
+    found = estimate_background([0.4, 0.2, 0.0], 3)
     assert [found.mean, found.deviation] == pytest.approx([0.2, 0.1632993])
 
 
 def test_background_of_the_best_of_many_is_the_normal_through_them() -> None:
     quantiles = [NormalDist(0.1, 0.05).inv_cdf(1 - (rank - 0.5) / 5000) for rank in range(1, 301)]
-    found = background(quantiles, 5000)
+    found = estimate_background(quantiles, 5000)
     assert [found.mean, found.deviation] == pytest.approx([0.1, 0.05])
 
 
 @pytest.mark.parametrize("cosines", [[], [0.3], [0.3, 0.3, 0.3]])
 @pytest.mark.parametrize("chunks", [3, 100])
 def test_cosines_that_tell_nothing_apart_say_nothing(cosines: list[float], chunks: int) -> None:
-    assert background(cosines, chunks).deviations(0.3) == 0.0
+    assert estimate_background(cosines, chunks).deviations(0.3) == 0.0
 
 
 @given(dense=COSINES, lexical=LEGS, coverage=st.floats(0, 1), readable=st.floats(0, 1))

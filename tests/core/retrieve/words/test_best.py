@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragkit.postings import Posting, Postings, Segment, Term
-from ragkit.retrieve.words.best import best
-from ragkit.retrieve.words.bm25 import Weighing, bm25, scores_of, top_k, weighing
+from ragkit.retrieve.words.best import find_best
+from ragkit.retrieve.words.bm25 import Weighing, bm25, scores_of, top_k, weigh_collection
 
 WORDS = "abcdefgh"
 # Later words are rarer, as in language, so that there is something to prune.
@@ -67,7 +67,7 @@ def test_pruning_changes_nothing(
     every = [(terms, dice == 0) for terms, dice in chunks]
     parts = [part for part in (every[:cut], every[cut:]) if part]
     postings = index(parts, dense=dense)
-    by = weighing(postings, *constants)
+    by = weigh_collection(postings, *constants)
     ids, scores = bm25(postings, query, k1=constants[0], b=constants[1])
     permitted = [
         np.array([dice % 2 == 0 for _, dice in chunks], np.bool_)[s.ids] for s in postings.segments
@@ -76,7 +76,7 @@ def test_pruning_changes_nothing(
         kept = np.array([chunks[i][1] % 2 == 0 for i in ids], np.bool_)
         ids, scores = ids[kept], scores[kept]
     expected = top_k(ids, scores, k)
-    assert best(postings, query, k, by, permitted if narrow else None) == expected
+    assert find_best(postings, query, k, by, permitted if narrow else None) == expected
     wanted = [chunk for chunk, _ in expected]
     assert scores_of(postings, query, wanted, by) == dict(expected)
 
@@ -99,13 +99,13 @@ def test_a_common_word_is_only_looked_up_where_it_can_matter(
         return plain(self, frequencies, lengths)
 
     monkeypatch.setattr(Weighing, "saturated", counting)
-    found = best(postings, ["a", "h"], 5, weighing(postings))
+    found = find_best(postings, ["a", "h"], 5, weigh_collection(postings))
     assert [chunk for chunk, _ in found] == [0, 1, 2, 3, 4]
     assert max(scored) == 5
 
 
 def test_nothing_to_find() -> None:
     postings = index([[(["a"], False)]], dense=False)
-    assert best(postings, [], 3, weighing(postings)) == []
-    assert best(postings, ["z"], 3, weighing(postings)) == []
-    assert best(Postings(0, 0, (), {}), ["a"], 3, Weighing(1.2, 0.75, 1)) == []
+    assert find_best(postings, [], 3, weigh_collection(postings)) == []
+    assert find_best(postings, ["z"], 3, weigh_collection(postings)) == []
+    assert find_best(Postings(0, 0, (), {}), ["a"], 3, Weighing(1.2, 0.75, 1)) == []

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragkit.postings import Posting, Postings, Segment, Term
-from ragkit.retrieve.words.bm25 import bm25, idf, idf_mass, scores_of, top_k, weighing
+from ragkit.retrieve.words.bm25 import bm25, idf, idf_mass, scores_of, top_k, weigh_collection
 from ragkit.text.analyse import analyse
 from tests.places import DATA
 
@@ -89,7 +89,7 @@ def test_nothing_found_is_empty(query: list[str]) -> None:
     assert (str(ids.dtype), str(values.dtype)) == ("int64", "float64")
     assert (len(ids), len(values)) == (0, 0)
     assert top_k(ids, values, 5) == []
-    assert scores_of(index([["a"]]), query, [0, 1], weighing(index([["a"]]))) == {}
+    assert scores_of(index([["a"]]), query, [0, 1], weigh_collection(index([["a"]]))) == {}
 
 
 def test_nothing_is_found_in_an_empty_collection() -> None:
@@ -105,7 +105,7 @@ def test_best_come_first_and_equal_scores_by_id() -> None:
 
 def test_scores_of_wanted_chunks() -> None:
     postings = index([["a"], ["b"], ["a", "c"]], [3, 4, 5])
-    found = scores_of(postings, ["a"], [9, 5, 4, 3, 1], weighing(postings))
+    found = scores_of(postings, ["a"], [9, 5, 4, 3, 1], weigh_collection(postings))
     assert found == scores(postings, "a")
     assert list(found) == [5, 3]
 

@@ -11,7 +11,7 @@ import pytest
 from ragkit.contracts import Store
 from ragkit.filters import parse
 from ragkit.retrieve.words.bm25 import K1, B
-from ragkit.retrieve.words.lexical import LexicalFound, lexical
+from ragkit.retrieve.words.lexical import LexicalHits, search_words
 from ragkit.retrieve.words.weights import term_weights
 from ragkit.store.connect import open_pool
 from ragkit.store.postgres import PostgresStore
@@ -68,7 +68,7 @@ def search(store: Store, query: str, k: int = 10, where: Any = None) -> list[str
     """Return the URIs found, best first."""
     with store.snapshot() as reader:
         condition = None if where is None else parse(where)
-        found = lexical(reader, "default", query, k, condition)
+        found = search_words(reader, "default", query, k, condition)
         return [hit.uri for hit in reader.hits([chunk for chunk, _ in found.best])]
 
 
@@ -102,10 +102,10 @@ def test_what_is_demanded_is_met(store: Store, query: str, expected: list[str]) 
 
 def test_a_query_without_marks_finds_by_any_word_as_before(store: Store) -> None:
     with store.snapshot() as reader:
-        found = lexical(reader, "default", "wing tail", 10)
+        found = search_words(reader, "default", "wing tail", 10)
         assert not found.constrained
         chunks = [chunk for chunk, _ in found.best]
-        assert found.permits([*chunks, 99999]) == [*chunks, 99999]
+        assert found.select([*chunks, 99999]) == [*chunks, 99999]
         assert found.scores(chunks) == dict(found.best)
         assert found.scores([99999]) == {}
     assert search(store, "wing tail") == ["d7", "d8"]
@@ -114,13 +114,13 @@ def test_a_query_without_marks_finds_by_any_word_as_before(store: Store) -> None
 
 def test_demands_are_put_to_any_chunk(store: Store) -> None:
     with store.snapshot() as reader:
-        every = [chunk for chunk, _ in lexical(reader, "default", "the force a", 10).best]
-        every += [chunk for chunk, _ in lexical(reader, "default", "规定", 10).best]
+        every = [chunk for chunk, _ in search_words(reader, "default", "the force a", 10).best]
+        every += [chunk for chunk, _ in search_words(reader, "default", "规定", 10).best]
 
         def allowed(query: str) -> list[str]:
-            found = lexical(reader, "default", query, 1)
+            found = search_words(reader, "default", query, 1)
             assert found.constrained
-            return sorted(hit.uri for hit in reader.hits(found.permits(every)))
+            return sorted(hit.uri for hit in reader.hits(found.select(every)))
 
         assert allowed('"force majeure"') == ["d0", "d2"]
         assert allowed("nothing -the") == ["d1", "d2", "d3", "d4", "d5"]
@@ -167,14 +167,14 @@ def _found(
 ) -> list[tuple[int, float]]:
     with store.snapshot() as reader:
         condition = None if where is None else parse(where)
-        return list(lexical(reader, "default", query, k, condition).best)
+        return list(search_words(reader, "default", query, k, condition).best)
 
 
 def test_constants_are_the_settings(store: Store) -> None:
     with store.snapshot() as reader:
 
-        def of(k1: float = K1, b: float = B) -> LexicalFound:
-            return lexical(reader, "default", "tail", 10, None, k1=k1, b=b)
+        def of(k1: float = K1, b: float = B) -> LexicalHits:
+            return search_words(reader, "default", "tail", 10, None, k1=k1, b=b)
 
         flat = of(b=0.0).best
         assert len({score for _, score in flat}) == 1  # once in each: length does not count
@@ -192,7 +192,7 @@ def test_scores_from_postgresql_equal_those_of_bm25s(pool: Any) -> None:
     with filled(pool).snapshot() as reader:
         for query in ("the force of a tail", "合同法的规定", "state state art", "force wing 税率"):
             expected = reference.get_scores([term for term in analyse(query) if term in known])
-            found = lexical(reader, "default", query, 10, k1=1.5, b=0.5)
+            found = search_words(reader, "default", query, 10, k1=1.5, b=0.5)
             hits = reader.hits([chunk for chunk, _ in found.best])
             actual = {hit.uri: score for hit, (_, score) in zip(hits, found.best, strict=True)}
             assert actual == {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragkit.retrieve.words.marks import Demand, read
+from ragkit.retrieve.words.marks import Demand, read_marks
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from ragkit.retrieve.words.marks import Demand, read
     ],
 )
 def test_marks(query: str, wanted: list[str], unwanted: list[str]) -> None:
-    found = read(query).demands
-    assert [one.text for one in found if one.wanted] == wanted
-    assert [one.text for one in found if not one.wanted] == unwanted
+    found = read_marks(query).demands
+    assert [one.text for one in found if one.required] == wanted
+    assert [one.text for one in found if not one.required] == unwanted
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_marks(query: str, wanted: list[str], unwanted: list[str]) -> None:
     ],
 )
 def test_signs_that_mean_nothing(query: str) -> None:
-    found = read(query)
+    found = read_marks(query)
     assert found.demands == ()
     assert found.text == query
 
 
 def test_what_is_excluded_is_not_searched_for() -> None:
-    found = read("wing -rudder +tail")
+    found = read_marks("wing -rudder +tail")
     assert found.text.split() == ["wing", "+tail"]
     assert found.demands == (Demand("rudder", False), Demand("tail", True))
