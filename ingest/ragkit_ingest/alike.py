@@ -1,6 +1,6 @@
-"""Documents that are nearly alike: flagged, or left out, as a collection's options say.
+"""Near duplicates: documents that are flagged or left out, as a collection's options say.
 
-It compares with what the store has and with what is on its way there. It knows nothing of stages.
+A document is compared with those that are stored, and with those on their way to the store.
 """
 
 from __future__ import annotations
@@ -36,18 +36,10 @@ class Twin:
 class Alike:
     """Looks for near duplicates in one collection; its methods may be called by several threads."""
 
-    def __init__(
-        self,
-        store: PostgresStore,
-        collection: str,
-        options: IngestOptions,
-        *,
-        uploads: bool = False,
-    ) -> None:
+    def __init__(self, store: PostgresStore, collection: str, options: IngestOptions) -> None:
         self._store = store
-        self._uploads = uploads  # compared with uploads, too
         self._collection = collection
-        self.options = options
+        self.does_flag = options.near_duplicates == "flag"
         self._under_way: dict[str, NewDocument] = {}
         self._lock = threading.Lock()
 
@@ -56,34 +48,35 @@ class Alike:
         sign = signature(document.text)
         return replace(document, signature=sign, bands=tuple(bands(sign)))
 
-    def twin(self, document: NewDocument) -> Twin | None:
-        """Find what a signed document is nearly alike to; where nothing is, it is looked for
-        itself from now on, until it is `settled`.
+    def twin(self, document: NewDocument, *, uploads: bool) -> Twin | None:
+        """Find the document that a signed one is most like, with `uploads` also among uploads.
+
+        Where there is none, later ones are compared with this one until it is `settled`.
         """
         stored = [
             Twin(uri, similarity(document.signature, sign), number)
             for number, uri, sign in self._store.alike(
-                self._collection, document.bands, uploads=self._uploads
+                self._collection, document.bands, uploads=uploads
             )
         ]
         with self._lock:
             coming = [
-                Twin(other.uri, similarity(document.signature, other.signature))
-                for other in self._under_way.values()
-                if set(other.bands) & set(document.bands)
+                Twin(candidate.uri, similarity(document.signature, candidate.signature))
+                for candidate in self._under_way.values()
+                if set(candidate.bands) & set(document.bands)
             ]
-            found = [
-                one
-                for one in (*stored, *coming)
-                if one.uri != document.uri and one.similarity >= LEAST
+            twins = [
+                twin
+                for twin in (*stored, *coming)
+                if twin.uri != document.uri and twin.similarity >= LEAST
             ]
-            if found:
-                return max(found, key=lambda one: (one.similarity, one.id is not None))
+            if twins:
+                return max(twins, key=lambda twin: (twin.similarity, twin.id is not None))
             self._under_way[document.uri] = document
             return None
 
     def settled(self, uri: str) -> None:
-        """Say that a document is stored, or is not to be."""
+        """Forget a document that is stored, or is not to be."""
         with self._lock:
             self._under_way.pop(uri, None)
 
@@ -91,5 +84,5 @@ class Alike:
 def flagged(document: NewDocument, twin: Twin) -> NewDocument:
     """Say in a document's metadata which other one it is nearly alike to."""
     near = round(twin.similarity, 3)
-    said = {**document.metadata, FLAG: twin.uri, "near_duplicate_similarity": near}
-    return replace(document, metadata=said)
+    metadata = {**document.metadata, FLAG: twin.uri, "near_duplicate_similarity": near}
+    return replace(document, metadata=metadata)

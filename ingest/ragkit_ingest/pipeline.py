@@ -1,8 +1,7 @@
 """The stages of an ingestion, side by side: read, parse, split, embed, write.
 
 Each stage is a thread with a bounded queue before it, so that the embedder never waits for the
-others and memory stays flat; parsers and the splitter are processes. It knows nothing of formats,
-tokens or SQL.
+others and memory stays flat; parsers and the splitter are processes.
 """
 
 from __future__ import annotations
@@ -10,45 +9,63 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import DatabaseError, IngestError, UsageError
-from ragkit.store.writing import Result
-from ragkit.types import NewDocument, ParsedText
+from ragkit.closing import Closing
+from ragkit.errors import IngestError
+from ragkit.types import ParsedText
 from ragkit_ingest.alike import MOST_ALIKE, Alike, flagged
-from ragkit_ingest.channel import Broken, Channel, Room
+from ragkit_ingest.channel import Broken, Channel, FairLock, Room, result_of
+from ragkit_ingest.embed_stage import BATCH_CHUNKS, SPLIT_CHUNKS, EmbedStage, Split
 from ragkit_ingest.models import adopt
+from ragkit_ingest.outcomes import Outcomes
 from ragkit_ingest.reading import Reading
-from ragkit_ingest.sandbox import ParserPool
-from ragkit_ingest.steps import rows_of
-from ragkit_ingest.tally import Live, Tally, Task
+from ragkit_ingest.sandbox import ParseLimits, ParserPool
+from ragkit_ingest.tally import Tally, Task
 from ragkit_ingest.trimming import Trimming
+from ragkit_ingest.write_stage import WRITE_CHUNKS, Embedded, WriteStage
 
 if TYPE_CHECKING:
-    from ragkit.contracts import Vectors
     from ragkit.settings import Settings
     from ragkit.store.jobs import Worker
     from ragkit.store.postgres import PostgresStore
-    from ragkit.types import Document
-    from ragkit_ingest.embedding import Rows
     from ragkit_ingest.items import Item
     from ragkit_ingest.steps import Prepared, Steps
 
-# Bounds of what waits, arbitrary: enough that no stage waits for another's next piece of work.
+# Bounds, arbitrary: enough that no stage waits for another's next piece of work.
 FILES_UNDER_WAY: Final = 256  # neither stored nor failed; others are for processes beside this one
 _PARSING_BYTES: Final = 32 << 20  # read and not yet split, for each parser; one file at least
-_SPLIT_CHUNKS: Final = 2048
-_WRITE_CHUNKS: Final = 8192
-_TOGETHER_CHUNKS: Final = 4096  # written in one transaction; of 1,024 each takes half as long again
-_GATHER_S: Final = 0.5  # for what is written together; arbitrary: nobody misses it so soon
-_EMBED_CHUNKS: Final = 128  # embedded together: seconds of work on a CPU, so that progress shows
+# Of a worker, which claims no more once it has so much: others get their share of the queue.
+_ENOUGH_FILES: Final = 64
+_ENOUGH_BYTES: Final = 1 << 20  # not yet split
+_ENOUGH_CHUNKS: Final = 2 * BATCH_CHUNKS
 _LOOK_S: Final = 0.2  # between looks at how far it is
 _HEARTBEAT_S: Final = 30.0
+
+
+class Shared(Closing):
+    """Processes and the turn to embed, which the pipelines of a program share.
+
+    `pipelines` is how many there are at once; each splits one text at a time.
+    """
+
+    def __init__(self, parsers: int, limits: ParseLimits, *, pipelines: int = 1) -> None:
+        self.parsers = ParserPool(parsers, limits)
+        # Apart from the parsers, so that a text need not wait for the files that are to be parsed.
+        self.splitters = ParserPool(pipelines, limits)
+        self.turn = FairLock()
+        self.is_closed = False
+
+    def close(self) -> None:
+        """End all processes now, with whatever they are parsing."""
+        self.is_closed = True
+        self.parsers.close()
+        self.splitters.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +74,12 @@ class _Parsed:
     future: Future[ParsedText]
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    task: Task
-    prepared: Prepared
-
-
-@dataclass(frozen=True, slots=True)
-class _Embedded:
-    task: Task
-    document: NewDocument
-    vectors: Vectors
-
-
 class Pipeline:
-    """One ingestion's stages and what they have done so far."""
+    """The stages of one collection's items.
+
+    With `is_worker`, an unexpected error costs its item, which is tried again a few times, and not
+    the run. `parsing` bounds what is parsed at once for several pipelines together.
+    """
 
     def __init__(
         self,
@@ -79,57 +87,89 @@ class Pipeline:
         collection: str,
         steps: Steps,
         settings: Settings,
-        parsers: ParserPool,
+        shared: Shared,
         worker: Worker,
         tally: Tally,
         *,
         force: bool = False,
+        is_worker: bool = False,
+        parsing: threading.Semaphore | None = None,
     ) -> None:
         self._tally = tally
         self._store = store
         self._collection = collection
         self._steps = steps
         self._settings = settings
-        self._parsers = parsers
-        # Apart from the parsers, so that a text need not wait for the files that are to be parsed.
-        self._splitters = ParserPool(1, parsers.limits)
+        self._shared = shared
         self._worker = worker
-        self._reading_room = Room(_PARSING_BYTES * parsers.workers)
+        self._parsing = parsing
+        self._reading_room = Room(_PARSING_BYTES * shared.parsers.workers)
         self._under_way = Room(FILES_UNDER_WAY)
         self._parsed = Channel[_Parsed](sys.maxsize)  # the room before it bounds it
-        self._split = Channel[_Split](_SPLIT_CHUNKS)
-        self._embedded = Channel[_Embedded](_WRITE_CHUNKS)
+        self._split = Channel[Split](SPLIT_CHUNKS)
+        self._embedded = Channel[Embedded](WRITE_CHUNKS)
         self._bounds = (
             *(self._reading_room, self._under_way),
             *(self._parsed, self._split, self._embedded),
         )
         near = steps.options.near_duplicates
-        self._alike: Alike | None = None
-        if near != "keep":  # an upload can be named as nearly alike; no file can be a copy of one
-            self._alike = Alike(store, collection, steps.options, uploads=near == "flag")
+        self._alike = None if near == "keep" else Alike(store, collection, steps.options)
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
-        self._reading = Reading(
-            *(store, collection, steps, worker, self._tally),
-            start=self._start,
-            force=force,
+        of_items = (store, collection, steps, worker, tally)
+        self.outcomes = Outcomes(*of_items, retries=is_worker)
+        self._reading = Reading(*of_items, self.outcomes, start=self._start, force=force)
+        self._embedding = EmbedStage(
+            *(steps, worker, tally, self.outcomes, self._split, self._embedded),
+            turn=shared.turn,
+            stop=self._stop,
+            settle=self._settle,
+            begin=self._adopt,
+            is_paced=is_worker,
+        )
+        self._writing = WriteStage(
+            store, collection, steps, tally, self.outcomes, settle=self._settle
         )
 
-    def run(self, items: Iterable[Item], look: Callable[[], None]) -> None:
+    @property
+    def under_way(self) -> int:
+        """How many items were started and are neither stored nor failed."""
+        return self._under_way.used
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there is work for every stage, so that others may take what comes next."""
+        return (
+            self.under_way >= _ENOUGH_FILES
+            or self._reading_room.used >= _ENOUGH_BYTES
+            or self._embedding.waiting_chunks >= _ENOUGH_CHUNKS
+        )
+
+    @property
+    def has_deferred(self) -> bool:
+        """Whether items wait until everything that is under way is stored."""
+        return self._reading.has_deferred
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the stages are being ended, so that failures are no item's fault."""
+        return self._stop.is_set() or self._shared.is_closed
+
+    def run(self, groups: Iterable[Sequence[Item]], look: Callable[[], None]) -> None:
         """Work until everything is stored, unchanged or failed; `look` is called meanwhile.
 
-        Raises what the first stage that failed raised.
+        Raises the error of the first stage that failed.
         """
         stages = [
-            threading.Thread(target=self._stage, args=stage, name=f"ragkit-{stage[0]}")
+            threading.Thread(target=self._stage, args=stage, name=f"ragkit-{stage[0]}", daemon=True)
             for stage in (
-                ("read", partial(self._read, items), self._parsed.close),
+                ("read", partial(self._read, groups), self._parsed.close),
                 ("split", self._splitting, self._split.close),
-                ("embed", self._embedding, self._embedded.close),
-                ("write", self._writing, lambda: None),
+                ("embed", self._embedding.run, self._embedded.close),
+                ("write", self._write, lambda: None),
             )
         ]
-        self._splitters.start()
+        self._shared.splitters.start()
         for stage in stages:
             stage.start()
         try:
@@ -155,14 +195,12 @@ class Pipeline:
                 self._worker.heartbeat()
 
     def _end(self) -> None:
-        """End whatever still waits or parses; nothing, when all is done."""
+        """End all waiting; nothing, when all is done."""
         self._stop.set()
         for bound in self._bounds:
             bound.abort()
-        self._parsers.close()
-        self._splitters.close()
 
-    def _stage(self, name: str, work: Callable[[], None], after: Callable[[], None]) -> None:
+    def _stage(self, name: str, work: Callable[[], None], close: Callable[[], None]) -> None:
         try:
             work()
         except Broken:
@@ -170,143 +208,113 @@ class Pipeline:
         except BaseException as error:  # noqa: BLE001  raised again by the thread that started it
             self._errors.append(error)
             self._end()
-        after()
+        close()
 
-    def _read(self, items: Iterable[Item]) -> None:
-        self._reading.read(items)
-        self._reading.rest(self._under_way.empty, self._stop)
+    def _read(self, groups: Iterable[Sequence[Item]]) -> None:
+        self._reading.read(groups)
+        self._reading.finish(self._under_way.empty, self._stop)
 
     def _start(self, task: Task) -> None:
-        """Have a thing parsed that was read, when there is room for it."""
+        """Have an item parsed that was read, when there is room for it."""
         data = task.source.data
         self._reading_room.enter(len(data))
         self._under_way.enter(1)
+        self._enter_parsing()
         task.source = replace(task.source, data=b"")
         task.figures.bytes = len(data)
-        future = self._parsers.submit(
+        future = self._shared.parsers.submit(
             *(data, task.source.item.suffix, self._steps.parse_options),
             on_start=partial(task.figures.began, "parse"),
         )
-        future.add_done_callback(partial(self._was_parsed, task))
+        future.add_done_callback(partial(self._put_parsed, task))
 
-    def _was_parsed(self, task: Task, future: Future[ParsedText]) -> None:
+    def _enter_parsing(self) -> None:
+        while self._parsing is not None and not self._parsing.acquire(timeout=_LOOK_S):
+            if self._stop.is_set():
+                raise Broken
+
+    def _put_parsed(self, task: Task, future: Future[ParsedText]) -> None:
         task.figures.ended("parse")
+        if self._parsing is not None:
+            self._parsing.release()
         with suppress(Broken):
             self._parsed.put(_Parsed(task, future))
 
     def _splitting(self) -> None:
         trim = Trimming()
-        while things := self._parsed.take():
-            for thing in things:
-                self._split_one(thing.task, thing.future)
-                self._reading_room.leave(thing.task.figures.bytes)
+        while entries := self._parsed.take():
+            for parsed in entries:
+                self._split_text(parsed.task, parsed.future)
+                self._reading_room.leave(parsed.task.figures.bytes)
                 trim()
 
-    def _split_one(self, task: Task, future: Future[ParsedText]) -> None:
+    def _split_text(self, task: Task, future: Future[ParsedText]) -> None:
+        began = perf_counter()
         try:
-            parsed = future.result()
-            self._steps.get_ready()  # no file's own time
-            began = perf_counter()
-            whole = self._steps.prepared(task.source, parsed, self._splitters)
-            prepared = self._apart(task, whole)
-        except CancelledError:
-            raise Broken from None
+            prepared = self._prepare(task, future)
         except IngestError as error:
-            if self._stop.is_set():
+            if self.is_ending:
                 raise Broken from None
-            self._reading.fail(task, error)
+            self.outcomes.fail(task, error)
+            prepared = None
+        except Exception as error:
+            if not self.outcomes.retry(task, error):
+                raise
             prepared = None
         if prepared is None:
-            self._under_way.leave(1)
+            self._settle(task)
             return
-        task.figures.seconds["split"] = perf_counter() - began
-        task.figures.notes = dict(prepared.notes)
-        task.figures.chunks = len(prepared.rows)
         self._tally.spent("split", began)
-        self._split.put(_Split(task, prepared), len(prepared.rows))
+        self._split.put(Split(task, prepared), len(prepared.rows))
 
-    def _apart(self, task: Task, prepared: Prepared) -> Prepared | None:
-        """Flag or leave out what is nearly alike to another document; None: left out, or put off
-        until that one is stored.
+    def _prepare(self, task: Task, future: Future[ParsedText]) -> Prepared | None:
+        """Split a parsed text; None for one that is nearly another document's, and left out."""
+        parsed = result_of(future, self._stop)
+        self._steps.get_ready()  # no file's own time
+        began = perf_counter()
+        prepared = self._steps.prepared(
+            *(task.source, parsed, self._shared.splitters),
+            lambda chunks: result_of(chunks, self._stop),
+        )
+        compared = self._compare(task, prepared)
+        if compared is not None:
+            task.figures.seconds["split"] = perf_counter() - began
+            task.figures.notes = dict(compared.notes)
+            task.figures.chunks = len(compared.rows)
+        return compared
+
+    def _compare(self, task: Task, prepared: Prepared) -> Prepared | None:
+        """Flag or leave out a document that is nearly another; None: left out, or deferred until
+        the other is stored.
         """
         if self._alike is None:
             return prepared
         document = self._alike.signed(prepared.document)
-        twin = self._alike.twin(document)
+        does_flag, is_upload = self._alike.does_flag, task.job.upload is not None
+        twin = self._alike.twin(document, uploads=is_upload or does_flag)
         if twin is None:
             return replace(prepared, document=document)
-        if self._steps.options.near_duplicates == "flag":
+        if twin.id is None and (is_upload or not does_flag):
+            self._reading.defer(task)
+            return None
+        if does_flag:
             return replace(prepared, document=flagged(document, twin))
-        if twin.id is None:
-            self._reading.put_off(task)
-            return None
-        if self._reading.is_copy(task, twin.id, min(twin.similarity, MOST_ALIKE)):
-            return None
-        return replace(prepared, document=document)
+        if is_upload:
+            is_left_out = self.outcomes.is_left_out(task, twin)
+        else:
+            assert twin.id is not None
+            is_left_out = self.outcomes.is_copy(task, twin.id, min(twin.similarity, MOST_ALIKE))
+        return None if is_left_out else replace(prepared, document=document)
 
-    def _embedding(self) -> None:
-        while things := self._split.take(_EMBED_CHUNKS):
-            began = perf_counter()
-            if self._steps.new and not self._tally.embedded:
-                adopt(self._steps, self._settings, self._store, self._collection)
-            vectors = self._embed(rows_of(thing.prepared for thing in things))
-            self._tally.spent("embed", began)
-            share = (perf_counter() - began) / max(len(vectors), 1)
-            first = 0
-            for thing in things:
-                size = len(thing.prepared.rows)
-                thing.task.figures.seconds["embed"] = share * size
-                own = vectors[first : first + size]
-                self._embedded.put(_Embedded(thing.task, thing.prepared.document, own), size)
-                first += size
+    def _adopt(self) -> None:
+        if self._steps.new:
+            adopt(self._steps, self._settings, self._store, self._collection)
 
-    def _embed(self, rows: Rows) -> Vectors:
-        """Embed rows a few at a time, so that progress shows."""
-        import numpy as np
+    def _write(self) -> None:
+        self._writing.run(self._embedded, lambda waiting: waiting < self._under_way.used)
 
-        done: list[Vectors] = []
-        for first in range(0, len(rows), _EMBED_CHUNKS):
-            if self._stop.is_set():
-                raise Broken
-            done.append(self._steps.embed(rows[first : first + _EMBED_CHUNKS]))
-            self._tally.count(embedded=len(done[-1]))
-        return np.concatenate(done)
-
-    def _writing(self) -> None:
-        while things := self._embedded.take(
-            _TOGETHER_CHUNKS,
-            more=lambda waiting: waiting < self._under_way.used,
-            patience_s=_GATHER_S,
-        ):
-            self._write(things)
-            for thing in things:
-                if self._alike is not None:
-                    self._alike.settled(thing.task.uri)
-                self._under_way.leave(1)
-
-    def _write(self, things: Sequence[_Embedded]) -> None:
-        """Store what has come together in one transaction; where that fails, each by itself."""
-        began = perf_counter()
-        try:
-            stored = self._stored(things)
-        except (DatabaseError, UsageError):
-            if len(things) == 1:
-                raise
-            for thing in things:
-                self._write([thing])
-            return
-        self._tally.spent("write", began)
-        for thing, document in zip(things, stored, strict=True):
-            if document is None:  # it was deleted, or another process has taken it over
-                self._tally.count(lost=1)
-            else:
-                self._tally.stored(document, thing.task.figures.notes)
-
-    def _stored(self, things: Sequence[_Embedded]) -> list[Document | None]:
-        chunks = sum(len(thing.vectors) for thing in things)
-        results: list[Result] = []
-        for thing in things:
-            thing.task.figures.began("write")
-            figures = Live(thing.task.figures, share=len(thing.vectors) / chunks)
-            results.append(Result(thing.task.job, thing.document, thing.vectors, figures))
-        return self._store.put_results(self._collection, results, self._steps.embedder.space)
+    def _settle(self, task: Task) -> None:
+        """Let go of an item that is stored, failed or deferred."""
+        if self._alike is not None:
+            self._alike.settled(task.uri)
+        self._under_way.leave(1)

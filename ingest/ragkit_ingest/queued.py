@@ -1,6 +1,6 @@
-"""A worker's share of the files that were queued: taken a few at a time, through the same stages.
+"""A worker's spell on one collection's queue: uploads and files at places, as they come.
 
-It knows nothing of uploads, nor of who queued the files.
+What it claims goes through the same stages as in any ingestion (`ragkit_ingest.pipeline`).
 """
 
 from __future__ import annotations
@@ -9,155 +9,105 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragkit.errors import IngestError, LeaseLostError, ModelError, NotFoundError, OtherModelError
+from ragkit.errors import IngestError, LeaseLostError, NotFoundError
+from ragkit.formats import refusal
 from ragkit.store.jobs import host
-from ragkit.store.queue import queue_worker, waiting
-from ragkit_ingest.models import steps_of
+from ragkit.store.sources import Sources
+from ragkit_ingest.channel import result_of
+from ragkit_ingest.items import Item, failing
+from ragkit_ingest.members import ContainerUpload, Members
+from ragkit_ingest.parse import MEDIA_TYPES
 from ragkit_ingest.pipeline import Pipeline
-from ragkit_ingest.run import JOB_KIND, limits, parser_count
-from ragkit_ingest.sandbox import ParserPool
+from ragkit_ingest.reading import groups_of
 from ragkit_ingest.skipped import SkippedFiles
 from ragkit_ingest.sources import RecordFile
 from ragkit_ingest.sources.again import AwayError, PlaceAgain
 from ragkit_ingest.sources.passed import is_in
 from ragkit_ingest.sources.taking import Container
-from ragkit_ingest.tally import Tally
+from ragkit_ingest.steps import Source
+from ragkit_ingest.tally import Tally, Task
 from ragkit_ingest.unpacking import unpacked
 from ragkit_ingest.vanished import delete_vanished
 
 if TYPE_CHECKING:
-    from ragkit.embedders import Embedders
     from ragkit.settings import Settings
+    from ragkit.store.jobs import Job
     from ragkit.store.ledger import Ledger
     from ragkit.store.open import Database
-    from ragkit.store.postgres import PostgresStore
     from ragkit.store.queue import QueuedFile, QueueWorker, Waiting
-    from ragkit_ingest.items import Item
+    from ragkit_ingest.pipeline import Shared
     from ragkit_ingest.report import IngestReport
     from ragkit_ingest.sources import Listing
+    from ragkit_ingest.spool import Part
     from ragkit_ingest.steps import Steps
 
 log = logging.getLogger("ragkit.worker")
 
-_TOGETHER: Final = 16  # taken at a time: as many as are asked for together
-# Arbitrary: few enough that other machines get their share, enough to fill the embedder's batches.
-_UNDER_WAY: Final = 64
-_PAUSE_S: Final = 0.05  # between looks at how many are under way
+_FIRST: Final = 4  # claimed at first: few, as other workers may have come for the same queue
+_TOGETHER: Final = 16  # claimed at a time after that: as many as are looked up together
+_PAUSE_S: Final = 0.05  # between looks at whether there is room for further files
+_POLL_S: Final = 0.2  # between looks at a queue from which nothing could be claimed
 # Arbitrary: after so long what has come is indexed, and archives are ticked off.
 _SPELL_S: Final = 300.0
-_AWAY_S: Final = 60.0  # before a place or model that was away is asked for again; arbitrary
+_ALONE_S: Final = 30.0  # of suspects, during which no other file is taken in; arbitrary
+_DEFERRED_S: Final = (
+    5.0  # that an item waits for those under way, at most, before others; arbitrary
+)
+_UNREACHABLE_S: Final = 60.0  # before a place or model is tried again; arbitrary
 
 
 class Ended(Exception):
-    """The process is told to end: what was taken goes back to the queue."""
+    """The process is told to end: what was claimed goes back to the queue."""
 
 
-class QueuedFiles:
-    """Takes in queued files of one tenant, a collection at a time, until `stop` is set."""
+class Unreachable:
+    """Places that this machine does not reach, and collections whose model it lacks, for now."""
 
-    def __init__(self, database: Database, embedders: Embedders, stop: threading.Event) -> None:
-        self._database = database
-        self._embedders = embedders
-        self._settings = embedders.settings
-        self._stop = stop
-        self._away: dict[int, float] = {}  # places, and until when they are not asked for
-        self._unfit: dict[int, float] = {}  # collections whose model this machine lacks
-        self._worker: QueueWorker | None = None
-        self._run: _Run | None = None
-        self.reports: list[IngestReport] = []
-        self.left = 0  # files that others have to take in
+    def __init__(self) -> None:
+        self._places: dict[int, float] = {}
+        self._collections: dict[int, float] = {}
 
-    def work(self) -> bool:
-        """Take in what waits in the first collection; say whether there was anything to do here."""
-        for queue in waiting(self._database.pool, self._settings.tenant):
-            without = self._out_of_reach()
-            if queue.files and queue.places - without and not self._is_unfit(queue.collection):
-                return self._work(queue)
-        return False
+    @property
+    def places(self) -> frozenset[int]:
+        return self._current(self._places)
 
-    def is_done(self) -> bool:
-        """Say whether nothing waits for this machine, and nobody is at work that may yet fail."""
-        found = waiting(self._database.pool, self._settings.tenant)
-        self.left = sum(one.files for one in found)
-        without = self._out_of_reach()
-        mine = [one for one in found if one.places - without and one.collection not in self._unfit]
-        return not mine and not any(one.at_work for one in found)
+    @property
+    def collections(self) -> frozenset[int]:
+        return self._current(self._collections)
 
-    def close(self) -> None:
-        """Give back what was taken and is not done; another thread may still be at it."""
-        worker, run = self._worker, self._run
-        if worker is not None:
-            worker.close()
-        if run is not None:  # that thread may not get so far
-            run.end()
+    def add_place(self, place: int, error: AwayError) -> None:
+        """Note a place that cannot be reached."""
+        if place not in self.places:
+            log.warning("left to others: %s", error)
+        self._places[place] = time.monotonic() + _UNREACHABLE_S
 
-    def _work(self, queue: Waiting) -> bool:
-        store = self._database.store(self._settings.tenant, durable=False)
-        try:
-            steps = steps_of(self._embedders, store, queue.name, strict=False)
-            steps.embedder.load()
-            done = self._spell(store, queue, steps)
-        except NotFoundError:  # the collection was deleted
-            return True
-        except (ModelError, OtherModelError) as error:
-            log.warning("collection %r is left to others: %s", queue.name, error)
-            self._unfit[queue.collection] = time.monotonic() + _AWAY_S
-            return True
-        if done is None:
-            return False
-        if done.has_changed:
-            store.finish_load(queue.name, steps.embedder.space)
-        self.reports.append(done)
-        log.info(
-            "collection %r: %d added, %d updated, %d unchanged, %d deleted, %d failed in %.1f s",
-            *(queue.name, done.added, done.updated, done.unchanged, done.deleted, done.failed),
-            done.seconds,
-        )
-        return True
+    def add_collection(self, collection: int) -> None:
+        """Note a collection whose model is not here."""
+        self._collections[collection] = time.monotonic() + _UNREACHABLE_S
 
-    def _spell(self, store: PostgresStore, queue: Waiting, steps: Steps) -> IngestReport | None:
-        """Work for a while; None when there was nothing to take."""
-        settings, ledger = self._settings, store.job_ledger
-        run = _Run(ledger, ledger.start_run(queue.collection, "worker"), time.perf_counter())
-        self._run = run
-        try:
-            with queue_worker(
-                *(self._database.pool, settings.tenant, queue.collection, JOB_KIND), run=run.number
-            ) as worker:
-                self._worker = worker
-                spell = _Spell(store, queue.name, steps, settings, worker, self._away, self._stop)
-                run.spell = spell
-                spell.run(alone=False)
-                while spell.run(alone=True):
-                    pass
-        finally:
-            self._worker = self._run = None
-            done = run.end()
-        return done
-
-    def _out_of_reach(self) -> frozenset[int]:
-        now = time.monotonic()
-        return frozenset(place for place, until in self._away.items() if until > now)
-
-    def _is_unfit(self, collection: int) -> bool:
-        return self._unfit.get(collection, 0.0) > time.monotonic()
+    def _current(self, until: dict[int, float]) -> frozenset[int]:
+        moment = time.monotonic()
+        return frozenset(number for number, end in list(until.items()) if end > moment)
 
 
 @dataclass(slots=True)
-class _Run:
-    """A spell as the ledger has it: nothing of it is left where there was nothing to do."""
+class Run:
+    """A spell as the ledger has it: no trace stays where there was nothing to do."""
 
     ledger: Ledger
     number: int
-    started: float
-    spell: _Spell | None = None
+    spell: Spell | None = None
+    started: float = field(default_factory=time.perf_counter)
 
     def end(self) -> IngestReport | None:
         """Note the end; doing so again changes nothing but the time."""
-        if self.spell is None or not self.spell.taken:
+        if self.spell is None or not self.spell.claimed:
             self.ledger.drop_run(self.number)
             return None
         report = self.spell.tally.report(
@@ -167,124 +117,231 @@ class _Run:
         return report
 
 
-class _Spell:
-    """Some time of work on one collection's queue."""
+class Spell:
+    """Some time of work on one collection's queue.
+
+    `has_places` tells whether files at places are taken, or uploads only; `give_way` is set when
+    others need the worker; with `alone` suspects are taken, one by one.
+    """
 
     def __init__(
         self,
-        store: PostgresStore,
-        collection: str,
+        database: Database,
+        queue: Waiting,
         steps: Steps,
         settings: Settings,
+        shared: Shared,
         worker: QueueWorker,
-        away: dict[int, float],
+        unreachable: Unreachable,
+        *,
+        has_places: bool,
+        alone: bool,
         stop: threading.Event,
+        give_way: threading.Event,
+        parsing: threading.Semaphore,
     ) -> None:
-        self._store = store
-        self._collection = collection
+        self._database = database
+        self._store = database.store(queue.tenant)
+        self._queue = queue
         self._steps = steps
         self._settings = settings
+        self._shared = shared
         self._worker = worker
-        self._away = away
+        self._unreachable = unreachable
+        self._has_places = has_places
+        self._alone = alone
         self._stop = stop
-        self._until = time.monotonic() + _SPELL_S
+        self._give_way = give_way
         self._places: dict[int, PlaceAgain] = {}
-        self._whole: list[tuple[QueuedFile, Listing, bool]] = []  # what holds other things
+        self._containers: list[tuple[QueuedFile, Listing, bool]] = []  # which hold other files
+        self._handed_on: set[int] = set()  # jobs of items that were handed to the stages
         self.tally = Tally()
-        self.taken = 0
+        self.claimed = 0
         self.skipped = SkippedFiles()  # in mails and archives
+        self._pipeline = Pipeline(
+            *(self._store, queue.name, steps, settings, shared, worker, self.tally),
+            is_worker=True,
+            parsing=parsing,
+        )
 
-    def run(self, *, alone: bool) -> bool:
-        """Take in what there is; if `alone`, one file only. Say whether there was any."""
-        before, settings = self.taken, self._settings
-        processes = settings.jobs or parser_count()
-        with ParserPool(processes, limits(settings)) as parsers:
-            what = (self._store, self._collection, self._steps, settings)
-            pipeline = Pipeline(*what, parsers, self._worker, self.tally)
-            pipeline.run(self._items(parsers, alone=alone), self._look)
-            self._tick_off()
-        return self.taken > before
+    def run(self) -> None:
+        """Take in what waits. Raises Ended."""
+        self._until = time.monotonic() + (_ALONE_S if self._alone else _SPELL_S)
+        self._pipeline.run(self._groups(), self._look)
+        self._tick_off()
 
     def _look(self) -> None:
         if self._stop.is_set():
             raise Ended
 
-    def _items(self, parsers: ParserPool, *, alone: bool) -> Iterator[Item]:
-        """Take files from the queue, and yield what is in them."""
-        while not self._stop.is_set() and time.monotonic() < self._until:
-            if self._worker.count_under_way() >= _UNDER_WAY:
+    def _groups(self) -> Iterator[list[Item]]:
+        """Claim jobs, and yield the items that they are for."""
+        while not self._is_over():
+            if self._has_enough():
                 self._stop.wait(_PAUSE_S)
                 continue
-            now = time.monotonic()
-            without = [place for place, until in self._away.items() if until > now]
-            limit = 1 if alone else _TOGETHER
-            files = self._worker.next_files(limit, without=without, alone=alone)
-            for file in files:
-                yield from self._found(file, parsers)
-            if not files or alone:
-                return
+            files = self._worker.next_files(
+                self._limit(),
+                places=self._has_places,
+                without=self._unreachable.places,
+                alone=self._alone,
+            )
+            yield from groups_of(chain.from_iterable(map(self._items, files)))
+            if not files:
+                if not self._pipeline.under_way:
+                    return
+                self._stop.wait(_POLL_S)
 
-    def _found(self, file: QueuedFile, parsers: ParserPool) -> Iterator[Item]:
-        """Find a file again; what is there now is taken, whatever it was when it was queued."""
+    def _is_over(self) -> bool:
+        moment = time.monotonic()
+        if self._pipeline.has_deferred:
+            self._until = min(self._until, moment + _DEFERRED_S)
+        is_ending = self._stop.is_set() or self._pipeline.is_ending
+        return is_ending or self._give_way.is_set() or moment > self._until
+
+    def _has_enough(self) -> bool:
+        if self._alone:
+            return bool(self._pipeline.under_way)
+        return self._pipeline.has_enough
+
+    def _limit(self) -> int:
+        if self._alone:
+            return 1
+        return _TOGETHER if self.claimed else _FIRST
+
+    def _items(self, file: QueuedFile) -> Iterator[Item]:
+        """Yield the items of a claimed job; an unexpected error costs this job alone."""
+        try:
+            if file.job.upload is not None:
+                yield from self._uploaded(file.job)
+            else:
+                yield from self._at_place(file)
+        except LeaseLostError:
+            self._pipeline.outcomes.lose(_task(file.job))
+        except Exception as error:
+            if not self._pipeline.outcomes.retry(_task(file.job), error):
+                raise
+
+    def _uploaded(self, job: Job) -> Iterator[Item]:
+        """Yield an upload as an item; unpack one that holds others."""
+        self.claimed += 1
+        upload = job.upload
+        assert upload is not None
+        suffix = Path(upload.name).suffix.lower()
+        if reason := refusal(upload.name):
+            self._fail(job, IngestError("parse", reason))
+            return
+        sources = Sources(self._database.pool, self._queue.tenant, upload.readers)
+        container = ContainerUpload(job.uri, suffix, self._queue.name, upload.principal, sources)
+        try:
+            if container.holds_members and not self._send_members(job, container):
+                return
+        except NotFoundError:  # its bytes or its collection
+            self._pipeline.outcomes.replace(_task(job))
+            return
+        read = partial(_read_upload, sources, upload.source)
+        yield Item(job.uri, suffix, read, name=Path(upload.name).stem, job=job)
+
+    def _send_members(self, job: Job, container: ContainerUpload) -> bool:
+        """Send on the members of a mail or archive; tell whether a document is made of it, too.
+
+        An archive's job is finished; a mail's names its members from now on.
+        """
+        assert job.upload is not None
+        is_document = container.suffix in MEDIA_TYPES
+        data = _read_upload(container.sources, job.upload.source, self._steps.max_file_bytes)
+        try:
+            members = container.send_members(data, self._unpack, self._steps.max_file_bytes)
+        except IngestError as error:
+            if not is_document:  # a mail fails by itself
+                self._fail(job, error)
+            return is_document
+        if is_document:
+            self._worker.note(job, str(members))
+        elif members.sent:
+            self._settle_archive(job, members)
+        else:
+            reason = f"no file in it can be read; {members}".rstrip("; ")
+            self._fail(job, IngestError("parse", reason))
+        return is_document
+
+    def _unpack(self, data: bytes, suffix: str) -> list[tuple[str, Part]]:
+        return result_of(self._shared.parsers.members(data, suffix), self._stop)
+
+    def _settle_archive(self, job: Job, members: Members) -> None:
+        remark = f"{len(members.sent)} files in it, {len(members.left_out)} left out"
+        self._pipeline.outcomes.settle(_task(job), str(members), remark)
+
+    def _at_place(self, file: QueuedFile) -> Iterator[Item]:
+        """Find a file at its place; what is there now is taken, whatever it was when queued."""
+        assert file.place is not None
         try:
             place = self._place(file.place)
             listing = place.listing(file.path)
         except AwayError as error:
-            if self._away.get(file.place, 0.0) < time.monotonic():
-                log.warning("left to others: %s", error)
-            self._away[file.place] = time.monotonic() + _AWAY_S
+            self._unreachable.add_place(file.place, error)
             self._worker.leave(file.job, f"not on {host()}: {error}")
             return
-        self.taken += 1
+        self.claimed += 1
         if listing is None:
-            self._vanished(file, sync=place.sync)
+            self._forget_vanished(file.job, sync=place.sync)
             return
-        found = [item for _, item in listing.files()]
-        if any(isinstance(item, Container | RecordFile) for item in found):
-            self._whole.append((file, listing, place.sync))
-        elif file.job.uri not in {item.uri for item in found}:  # of a format not known here
+        items = [item for _, item in listing.files()]
+        if any(isinstance(item, Container | RecordFile) for item in items):
+            self._containers.append((file, listing, place.sync))
+        elif file.job.uri not in {item.uri for item in items}:  # of a format not known here
             reason = "no format that is read here, or a page that moved"
-            self._fail(file, IngestError("read", reason))
-        yield from unpacked(found, parsers, self._steps.max_file_bytes)
+            self._fail(file.job, IngestError("read", reason))
+        for item in unpacked(items, self._shared.parsers, self._steps.max_file_bytes):
+            if item.uri != file.job.uri or file.job.id in self._handed_on:
+                yield item
+            else:
+                self._handed_on.add(file.job.id)
+                yield replace(item, job=file.job)
 
     def _place(self, number: int) -> PlaceAgain:
         if number not in self._places:
-            root, said = self._worker.place(number)
-            self._places[number] = PlaceAgain(root, said, self._settings)
+            root, options = self._worker.place(number)
+            self._places[number] = PlaceAgain(root, options, self._settings)
         return self._places[number]
 
-    def _vanished(self, file: QueuedFile, *, sync: bool) -> None:
-        """Forget a file that is gone, if whoever queued it wished so; else it fails."""
+    def _forget_vanished(self, job: Job, *, sync: bool) -> None:
+        """Delete what was made of a file that is gone, if it was queued so; else the file fails."""
         if not sync:
             gone = "it was not there any more when its turn came"
-            self._fail(file, IngestError("read", gone))
+            self._fail(job, IngestError("read", gone))
             return
-        stored = self._store.named(self._collection)
-        self._finish(file)
-        uris = [uri for uri in stored if is_in(uri, file.job.uri)]
+        stored = self._store.named(self._queue.name)
+        self._finish(job)
+        uris = [uri for uri in stored if is_in(uri, job.uri)]
         if uris:
-            self.tally.count(deleted=self._store.delete_uris(self._collection, uris))
+            self.tally.count(deleted=self._store.delete_uris(self._queue.name, uris))
 
     def _tick_off(self) -> None:
         """Finish archives and files of records, of which everything is done now."""
-        for file, listing, sync in self._whole:
+        for file, listing, sync in self._containers:
             if sync:
-                delete_vanished(self._store, self._collection, listing, self.tally)
+                delete_vanished(self._store, self._queue.name, listing, self.tally)
             self.skipped += listing.skipped
-            if self._worker.is_held(file.job):
-                self._finish(file)
-        self._whole = []
+            if file.job.id not in self._handed_on:
+                self._finish(file.job)
 
-    def _finish(self, file: QueuedFile) -> None:
+    def _finish(self, job: Job) -> None:
         try:
-            self._worker.finish(file.job)
+            self._worker.finish(job)
         except LeaseLostError:
-            log.info("job %d: no longer ours", file.job.id)
+            log.info("job %d: no longer ours", job.id)
 
-    def _fail(self, file: QueuedFile, error: IngestError) -> None:
-        try:
-            self._worker.fail(file.job, error.stage, error.reason)
-        except LeaseLostError:
-            self.tally.count(lost=1)
-        else:
-            self.tally.failed(file.job.uri, error.stage, error.reason)
+    def _fail(self, job: Job, error: IngestError) -> None:
+        if not self._pipeline.is_ending:
+            self._pipeline.outcomes.fail(_task(job), error)
+
+
+def _task(job: Job) -> Task:
+    """Make a task of a job of which nothing was read."""
+    return Task(Source(failing(job.uri, "", IngestError("read", "not read"))), job)
+
+
+def _read_upload(sources: Sources, number: int, max_bytes: int) -> bytes:
+    """Read an uploaded file; one above `max_bytes` is refused when it is parsed."""
+    return b"".join(sources.parts(sources.get(number)))

@@ -18,7 +18,6 @@ from ragkit_ingest.clean.said import masked_reason, masked_sources
 from ragkit_ingest.models import options_in, steps_of
 from ragkit_ingest.passing import passed_over
 from ragkit_ingest.report import SKIPPED_KEYS, IngestReport
-from ragkit_ingest.run import JOB_KIND
 from ragkit_ingest.sources import RecordFile, SourceOptions, find
 from ragkit_ingest.sources.again import said_of
 from ragkit_ingest.sources.places import Places, several
@@ -87,7 +86,7 @@ def enqueue(
     try:
         steps = steps_of(embedders, store, collection, strict=True)
         _check_boilerplate(steps, collection)
-        with queue_worker(database.pool, settings.tenant, owner.id, JOB_KIND) as worker:
+        with queue_worker(database.pool, settings.tenant, owner.id) as worker:
             queueing = _Queueing(store, collection, steps, worker, sources, sync=sync)
             queued = queueing.queue(listing)
         if sync:

@@ -21,7 +21,8 @@ from ragkit.errors import OtherModelError
 from ragkit_ingest.away import AWAY, is_away, waits_s
 from ragkit_ingest.looks import Looks
 from ragkit_ingest.models import steps_of
-from ragkit_ingest.pipeline import Pipeline
+from ragkit_ingest.pipeline import Pipeline, Shared
+from ragkit_ingest.reading import groups_of
 from ragkit_ingest.repeated import folder_of, repeated_lines
 from ragkit_ingest.report import IngestReport, Progress
 from ragkit_ingest.sandbox import ParseLimits, ParserPool
@@ -276,22 +277,23 @@ class _Run:
         settings = self._settings
         processes = self._jobs or settings.jobs or parser_count()
         with (
-            ParserPool(processes, limits(settings)) as parsers,
-            store.job_ledger.worker(collection, JOB_KIND, run=self._run) as worker,
+            Shared(processes, limits(settings)) as shared,
+            store.job_ledger.worker(collection, run=self._run) as worker,
         ):
+            parsers = shared.parsers
             if steps.options.boilerplate == "drop":
                 steps.lines = self._repeated_lines(store, parsers, steps)
-            stages = self._stages(store, steps, parsers, worker)
+            stages = self._stages(store, steps, shared, worker)
             unpack = unpacked if self._looks is None else self._looks.things
-            stages.run(unpack(files, parsers, steps.max_file_bytes), self._look)
+            stages.run(groups_of(unpack(files, parsers, steps.max_file_bytes)), self._look)
 
     def _stages(
-        self, store: PostgresStore, steps: Steps, parsers: ParserPool, worker: Worker
+        self, store: PostgresStore, steps: Steps, shared: Shared, worker: Worker
     ) -> Pipeline | Waves:
         """Make what does the work: threads and processes of this program, or a Ray cluster."""
         what = (store, self._collection, steps, self._settings)
         if self._engine == "local":
-            return Pipeline(*what, parsers, worker, self._tally, force=self._force)
+            return Pipeline(*what, shared, worker, self._tally, force=self._force)
         from ragkit_ingest.beyond.waves import Waves
 
         processes = self._jobs or self._settings.jobs

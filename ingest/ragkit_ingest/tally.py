@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Figures:
-    """What one thing took on its way: bytes, chunks, seconds by stage, notes of its parser.
+    """Figures of one item: bytes, chunks, seconds by stage, notes of its parser.
 
     The seconds of a stage that goes on are less than nothing: the moment at which it began.
     """
@@ -81,11 +81,12 @@ class Live(Mapping[str, Any]):
 
 @dataclass(slots=True)
 class Task:
-    """One thing on its way: what was read of it, whose turn it is, what it took."""
+    """An item on its way through the stages: what was read of it, its job, its figures."""
 
     source: Source
     job: Job
     figures: Figures = field(default_factory=Figures)
+    began: float = field(default_factory=perf_counter)
 
     @property
     def uri(self) -> str:

@@ -1,7 +1,4 @@
-"""What pays once after many uploads: merged word indexes, the vector index, records that are old.
-
-It knows nothing of how an upload became a document.
-"""
+"""Upkeep after many documents: merged word indexes, the vector index, records past their time."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from ragkit.errors import NotFoundError
+from ragkit.store.queue import forget_ended_uploads
 
 if TYPE_CHECKING:
     from ragkit.store.open import Database
-    from ragkit.store.upload_worker import TakenUpload, UploadWorker
 
 log = logging.getLogger("ragkit.worker")
 
@@ -33,29 +30,34 @@ class Tidying:
         self._noted = time.monotonic()
         self._forgot = float("-inf")
 
-    def note(self, job: TakenUpload) -> None:
-        """Remember a collection that has changed; see to it at once when it has changed a lot."""
-        key = (job.tenant, job.collection)
+    def note(self, tenant: str, collection: str, documents: int) -> None:
+        """Note a collection in which documents have changed; see to many at once."""
+        key = (tenant, collection)
         with self._lock:
             self._noted = time.monotonic()
-            self._changed[key] = self._changed.get(key, 0) + 1
+            self._changed[key] = self._changed.get(key, 0) + documents
             if self._changed[key] < _AFTER_DOCUMENTS:
                 return
             del self._changed[key]
         self._finish(*key)
 
-    def when_idle(self, queue: UploadWorker) -> None:
-        """Do what pays once after many uploads; nothing while there may be more to come."""
+    def is_due(self) -> bool:
+        """Tell whether there is something to do, and nothing has come for a while."""
         with self._lock:
-            now = time.monotonic()
-            if now - self._noted < _AFTER_S:
-                return
+            moment = time.monotonic()
+            has_work = bool(self._changed) or moment - self._forgot > _FORGET_EVERY_S
+            return has_work and moment - self._noted >= _AFTER_S
+
+    def finish(self) -> None:
+        """See to all collections that have changed."""
+        with self._lock:
+            moment = time.monotonic()
             changed, self._changed = self._changed, {}
-            forget = now - self._forgot > _FORGET_EVERY_S
-            if forget:
-                self._forgot = now
-        if forget:
-            queue.forget_old()
+            does_forget = moment - self._forgot > _FORGET_EVERY_S
+            if does_forget:
+                self._forgot = moment
+        if does_forget:
+            forget_ended_uploads(self._database.pool)
         for tenant, collection in changed:
             self._finish(tenant, collection)
 

@@ -1,15 +1,15 @@
-"""Archives and mails among the things to take in: what they hold stands in their place, or beside.
+"""Unpack archives and mails among the items: their members stand in their place, or beside them.
 
-It knows nothing of how a container is read, which a parser process does.
+A parser process reads the containers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ragkit.errors import IngestError
-from ragkit_ingest.items import Item
+from ragkit_ingest.items import Item, failing
 from ragkit_ingest.parse import CONTAINERS, MEDIA_TYPES
 from ragkit_ingest.sources import RecordFile, expanded
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iterator[Item]:
-    """Yield things; of containers the files in them, of files of records these; a mail is both.
+    """Yield items; of a container its members, of a file of records these; a mail is both.
 
-    A container that cannot be unpacked is a thing that cannot be read.
+    A container that cannot be unpacked is an item that cannot be read.
     """
 
     def unpack(data: bytes, suffix: str) -> list[tuple[str, Part]]:
@@ -36,16 +36,9 @@ def unpacked(items: Iterable[Item], parsers: ParserPool, max_bytes: int) -> Iter
         if item.suffix not in CONTAINERS:
             continue
         try:
-            inside = expanded(item, item.read(max_bytes), unpack)
+            members = expanded(item, item.read(max_bytes), unpack)
         except IngestError as error:
             if item.suffix not in MEDIA_TYPES:  # a mail fails by itself
-                yield _failing(item, error)
+                yield failing(item.uri, item.suffix, error)
             continue
-        yield from inside
-
-
-def _failing(item: Item, error: IngestError) -> Item:
-    def read(max_bytes: int) -> NoReturn:
-        raise error
-
-    return Item(item.uri, item.suffix, read)
+        yield from members

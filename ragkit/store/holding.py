@@ -153,6 +153,14 @@ def cancel(cursor: Cursor[Any], tenant: str, collection: int, keys: Sequence[byt
     """
     values = {"tenant": tenant, "collection": collection, "keys": list(keys)}
     rows = cursor.execute(_CANCEL, values).fetchall()
-    sources = [source for source, state in rows if source is not None and state == "cancelled"]
+    drop_sources(
+        cursor,
+        tenant,
+        [source for source, state in rows if source is not None and state == "cancelled"],
+    )
+
+
+def drop_sources(cursor: Cursor[Any], tenant: str, sources: Sequence[int]) -> None:
+    """Delete uploaded files that no document was made of."""
     if sources:
-        cursor.execute(_DROP_SOURCES, (tenant, sources))
+        cursor.execute(_DROP_SOURCES, (tenant, list(sources)))

@@ -19,6 +19,7 @@ from ragkit.store import documents
 from ragkit.store.jobs import Worker, host
 from ragkit.store.lending import lent, transaction
 from ragkit.store.rows import first_value
+from ragkit.store.worker_connection import WorkerConnection
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -139,15 +140,15 @@ class Ledger:
         self._tenant = tenant
 
     @contextmanager
-    def worker(self, collection: int, kind: str, *, run: int | None = None) -> Iterator[Worker]:
+    def worker(self, collection: int, *, run: int | None = None) -> Iterator[Worker]:
         """Be a worker for a while; needs connections in autocommit mode."""
         with lent(self._pool) as conn:
-            worker = Worker(conn, self._tenant, collection, kind, run=run)
+            connection = WorkerConnection(conn)
             try:
-                yield worker
+                yield Worker(connection, self._tenant, collection, run=run)
             finally:
                 if not conn.broken:
-                    worker.close()
+                    connection.close()
 
     def start_run(self, collection: int, command: str) -> int:
         """Note that a command begins on a collection; return the run's number.

@@ -239,20 +239,27 @@ class PostgresStore(Lookups):
 
     @again_after_conflicts
     def put_source(
-        self, collection: str, known: tuple[str, str], *, source: int, job: Held
+        self,
+        collection: str,
+        content_hash: str,
+        fingerprints: frozenset[str],
+        *,
+        source: int,
+        job: Held,
     ) -> int | None:
         """Keep the document as it is, if it is what would be made of an upload, and finish its job.
 
-        `known` are the content hash and the pipeline's fingerprint. Return the document's id, or
+        It is where it has this content and one of these fingerprints. Return the document's id, or
         None when it has to be made. Raises NotFoundError when a later upload has taken its place,
         LeaseLostError when the job is no longer its holder's.
         """
         with self._transaction() as cursor:
             collection_id = self._collection(cursor, collection, lock=True)
             holding.hold(cursor, self._tenant, job)
-            number = sent.put_source(cursor, self._tenant, collection_id, source, known)
+            of_source = (cursor, self._tenant, collection_id, source)
+            number = sent.put_source(*of_source, content_hash, fingerprints)
             if number is not None:
-                holding.finish(cursor, self._tenant, job, number, known[0])
+                holding.finish(cursor, self._tenant, job, number, content_hash)
         return number
 
     @again_after_conflicts

@@ -1,7 +1,6 @@
-"""Files in the ledger that any worker may take in: where they lie, and whose turn it is.
+"""Jobs that any worker may take: files at their places, and uploads; which queues they wait in.
 
-Such a file's job is as any other's (see `ragkit.store.jobs`), and has a place beside. It knows
-nothing of what is done with a file.
+Such a job is as any other (see `ragkit.store.jobs`) and has a place, or an uploaded file.
 """
 
 from __future__ import annotations
@@ -10,18 +9,24 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg.types.json import Jsonb
 
+from ragkit.store import holding
+from ragkit.store.claims import Job, claim, free_jobs, job_of, quarantine
 from ragkit.store.documents import uri_key
-from ragkit.store.jobs import MAX_ATTEMPTS, MAX_TOGETHER, OPEN, File, Job, Worker
-from ragkit.store.lending import lent, transaction
+from ragkit.store.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Worker
+from ragkit.store.lending import EVERYBODY, lent, transaction
+from ragkit.store.sources import CHANNEL, KEY_DAYS
+from ragkit.store.worker_connection import WorkerConnection
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool
+
+JOB_DAYS: Final = 30  # arbitrary: for so long it can be read what became of an upload
 
 _ADD_PLACE: Final = """
     INSERT INTO job_place (tenant, collection_id, root, options, key) VALUES (%s, %s, %s, %s, %s)
@@ -34,32 +39,15 @@ _PLACE: Final = """
 _PUT: Final = """
     UPDATE job j SET place_id = %(place)s, path = t.path
     FROM unnest(%(keys)s::bytea[], %(paths)s::bytea[]) AS t (key, path)
-    WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND j.kind = %(kind)s
+    WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND j.kind = 'ingest'
         AND j.uri_key = t.key
     RETURNING j.state
 """
-_FREE: Final = f"""
-    SELECT j.tenant, j.id FROM job j
-    WHERE j.tenant = %(tenant)s AND j.collection_id = %(collection)s AND j.kind = %(kind)s
-        AND j.state IN ('queued', 'running') AND j.place_id IS NOT NULL AND {OPEN}
-        AND j.place_id <> ALL(%(without)s::bigint[])
-        AND j.attempts BETWEEN %(fewest)s AND %(most)s
-    ORDER BY j.id LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
-"""  # noqa: S608  built from constants only
-_QUARANTINE: Final = f"""
-    UPDATE job SET state = 'failed', worker = NULL, token = NULL, lease_until = NULL,
-        stage = coalesce(nullif(stage, ''), 'worker'), finished_at = now(), updated_at = now(),
-        reason = 'the program ended while at work on this file, ' || attempts || ' times'
-    WHERE (tenant, id) IN ({_FREE})
-"""  # noqa: S608  built from constants only
-_NEXT: Final = f"""
-    UPDATE job SET state = 'running', worker = %(worker)s, attempts = attempts + 1, stage = '',
-        reason = '', token = nextval('job_token'), host = %(host)s, run_id = %(run)s,
-        lease_until = now() + make_interval(secs => %(lease)s), started_at = now(),
-        finished_at = NULL, updated_at = now()
-    WHERE (tenant, id) IN ({_FREE})
-    RETURNING id, uri, token, attempts, content_hash, place_id, path
-"""  # noqa: S608  built from constants only
+_WAITING_JOBS: Final = free_jobs("""
+    (j.place_id IS NOT NULL OR j.kind = 'upload') AND CASE WHEN j.place_id IS NULL THEN true
+        ELSE %(places)s AND j.place_id <> ALL(%(without)s::bigint[]) END""")
+_QUARANTINE: Final = quarantine(_WAITING_JOBS)
+_NEXT: Final = claim(_WAITING_JOBS)
 # What was read is what the job is for from here on.
 _CONFIRM: Final = """
     UPDATE job j SET content_hash = coalesce(nullif(held.hash, ''), j.content_hash),
@@ -75,67 +63,60 @@ _LEAVE: Final = """
         attempts = attempts - 1, run_id = NULL, reason = %s, updated_at = now()
     WHERE tenant = %s AND id = %s AND token = %s AND state = 'running'
 """
-_UNDER_WAY: Final = """
-    SELECT count(*) FROM job
-    WHERE tenant = %s AND collection_id = %s AND worker = %s AND state = 'running'
+_NOTE: Final = "UPDATE job SET reason = %s, updated_at = now() WHERE tenant = %s AND id = %s"
+_WAITING: Final = """
+    SELECT tenant, collection_id, name, place_id, suspect, free, held, first
+    FROM ragkit_waiting(%s)
 """
-_WAITING: Final = f"""
-    SELECT c.id, c.name, array_agg(DISTINCT j.place_id) FILTER (WHERE {OPEN}),
-        count(*) FILTER (WHERE {OPEN}), count(*) FILTER (WHERE NOT {OPEN})
-    FROM job j JOIN collection c ON c.tenant = j.tenant AND c.id = j.collection_id
-    WHERE j.tenant = %s AND j.place_id IS NOT NULL AND j.state IN ('queued', 'running')
-    GROUP BY c.id, c.name ORDER BY min(j.id)
-"""  # noqa: S608  built from constants only
+_FORGET: Final = "SELECT ragkit_forget_uploads(%s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedFile:
-    """A file that was taken: its job, its place's number, and where it lies in the place."""
+    """A job that was claimed; of a file at a place also that place's number and the path in it."""
 
     job: Job
-    place: int
+    place: int | None
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Waiting:
-    """What a collection's queue holds: how many files wait, at which places; how many are at work.
+    """A collection's queue: how many files at places and uploads wait, how many are at work.
 
-    At work are those that a living worker has.
+    `places` are those of the files, and `suspect_places` of files that may be taken alone only;
+    None stands for uploads. At work are jobs that a living worker has. `first` is the number of the
+    oldest job.
     """
 
+    tenant: str
     collection: int
     name: str
-    places: frozenset[int]
-    files: int
-    at_work: int
+    files: int = 0
+    uploads: int = 0
+    at_work: int = 0
+    first: int = 0
+    places: set[int | None] = field(default_factory=set)
+    suspect_places: set[int | None] = field(default_factory=set)
 
 
 class QueueWorker(Worker):
-    """A worker that takes files as they were queued; made by `queue_worker`.
-
-    What it took and has not begun it holds: `take` hands it on when its file has been read.
-    """
-
-    def __init__(self, *of: Any, **more: Any) -> None:
-        super().__init__(*of, **more)
-        self._held: dict[str, Job] = {}
-        self._is_closed = False
+    """A worker that claims the jobs of a queue; made by `queue_worker`."""
 
     def add_place(self, root: str, options: Mapping[str, object]) -> int:
-        """Note where files lie and what is said of them; return the number it goes by."""
-        said = json.dumps(options, sort_keys=True)
-        key = hashlib.sha256(_bytes(root) + b"\0" + said.encode()).digest()
+        """Note where files lie and how they are to be read; return the place's number."""
+        text = json.dumps(options, sort_keys=True)
+        key = hashlib.sha256(_bytes(root) + b"\0" + text.encode()).digest()
         with self._begun() as cursor:
-            values = (self._tenant, self._collection, _bytes(root), Jsonb(dict(options)), key)
+            values = (self.tenant, self.collection, _bytes(root), Jsonb(dict(options)), key)
             row = cursor.execute(_ADD_PLACE, values).fetchone()
             assert row is not None
             return int(row[0])
 
     def place(self, number: int) -> tuple[str, Mapping[str, Any]]:
-        """Return a place's root and what was said of it."""
+        """Return a place's root, and how its files are to be read."""
         with self._begun() as cursor:
-            row = cursor.execute(_PLACE, (self._tenant, number)).fetchone()
+            row = cursor.execute(_PLACE, (self.tenant, number)).fetchone()
             assert row is not None, "a place stays for as long as its jobs"
             return _text(row[0]), row[1]
 
@@ -144,116 +125,121 @@ class QueueWorker(Worker):
 
         `age_s` is as in `enqueue`. Return how many of them wait now.
         """
-        once = sorted({uri: (uri, content, path) for uri, content, path in files}.values())
-        keys, paths = [uri_key(file[0]) for file in once], [_bytes(file[2]) for file in once]
+        files = sorted({uri: (uri, content, path) for uri, content, path in files}.values())
+        keys, paths = [uri_key(file[0]) for file in files], [_bytes(file[2]) for file in files]
         with self._begun() as cursor:
-            self._enqueue(cursor, [file[:2] for file in once], age_s)
+            self._enqueue(cursor, [file[:2] for file in files], age_s)
             values = {**self._values(), "place": place, "keys": keys, "paths": paths}
             rows = cursor.execute(_PUT, values).fetchall()
+            cursor.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
         return sum(state == "queued" for (state,) in rows)
 
     def next_files(
-        self, limit: int, *, without: Collection[int] = (), alone: bool = False
+        self,
+        limit: int,
+        *,
+        places: bool = True,
+        without: Collection[int] = (),
+        alone: bool = False,
     ) -> list[QueuedFile]:
-        """Take up to `limit` files that wait, the oldest first, but none at places `without`.
+        """Claim up to `limit` jobs that wait, the oldest first, but none at places `without`.
 
-        One that was at hand when a program ended, MAX_TOGETHER times, is taken only if `alone`:
-        when nothing else is worked on. Nothing comes once this is closed.
+        A suspect is claimed only if `alone`: when nothing else is worked on. Without `places` only
+        uploads are claimed. Nothing comes once the connection has given its jobs back.
         """
         most = MAX_TOGETHER + MAX_ATTEMPTS
-        values = {**self._values(), "limit": limit, "without": list(without)}
-        wanted = (MAX_TOGETHER, most - 1) if alone else (0, MAX_TOGETHER - 1)
+        values = {**self._values(), "limit": limit, "places": places, "without": list(without)}
+        bounds = (MAX_TOGETHER, most - 1) if alone else (0, MAX_TOGETHER - 1)
         with self._begun() as cursor:
-            if self._is_closed:
+            if self.connection.is_closed:
                 return []
-            cursor.execute(_QUARANTINE, {**values, "fewest": most, "most": 1 << 30})
-            values |= {"fewest": wanted[0], "most": wanted[1]}
-            rows = cursor.execute(_NEXT, values).fetchall()
-        found = [QueuedFile(Job(*row[:5]), row[5], _text(row[6])) for row in rows]
-        found.sort(key=lambda file: file.job.id)
-        self._held.update({file.job.uri: file.job for file in found})
-        return found
+            self._set_aside(cursor, _QUARANTINE, values, most)
+            values |= {"fewest": bounds[0], "most": bounds[1]}
+            rows = cursor.execute(_NEXT.encode(), values).fetchall()
+        files = [
+            QueuedFile(job_of(row), row[9], "" if row[10] is None else _text(row[10]))
+            for row in rows
+        ]
+        return sorted(files, key=lambda file: file.job.id)
 
-    def take(self, files: Sequence[File], *, age_s: float = 0.0, alone: bool = False) -> list[Job]:
-        """Confirm what is held already, now that it has been read; take the rest as others do."""
-        given = [(file, "") if isinstance(file, str) else file for file in files]
-        mine = [(self._held.pop(uri), content) for uri, content in given if uri in self._held]
-        own = {job.uri for job, _ in mine}
-        rest = [file for file in given if file[0] not in own]
-        taken = super().take(rest, age_s=age_s, alone=alone) if rest else []
-        return self._confirmed(mine, age_s) + taken if mine else taken
+    def confirm(self, jobs: Sequence[tuple[Job, str]], *, age_s: float = 0.0) -> list[Job]:
+        """Keep jobs for the content that was read, each with its hash, "" where reading failed.
 
-    def release(self, job: Job) -> None:
-        """Keep a job for later: given back, it would come again at once."""
-        self._held[job.uri] = job
-
-    def leave(self, job: Job, reason: str) -> None:
-        """Give a file back that is for other workers, and say why; this attempt does not count."""
-        self._held.pop(job.uri, None)
-        with self._begun() as cursor:
-            cursor.execute(_LEAVE, (reason, self._tenant, job.id, job.token))
-
-    def is_held(self, job: Job) -> bool:
-        """Say whether a job that was taken has not been handed on."""
-        return self._held.get(job.uri) == job
-
-    def count_under_way(self) -> int:
-        """Count what this worker is at, without what it holds for later."""
-        values = (self._tenant, self._collection, self.number)
-        with self._begun() as cursor:
-            row = cursor.execute(_UNDER_WAY, values).fetchone()
-            return int(row[0]) - len(self._held) if row else 0
-
-    def close(self) -> None:
-        """Give back what was taken and not done, and take nothing any more."""
-        with self._lock:
-            self._is_closed = True
-        super().close()
-
-    def _confirmed(self, mine: Sequence[tuple[Job, str]], age_s: float) -> list[Job]:
+        Return those that are still this worker's. `age_s` is as in `enqueue`.
+        """
         values = {
-            "tenant": self._tenant,
+            "tenant": self.tenant,
             "age": age_s,
-            "ids": [job.id for job, _ in mine],
-            "tokens": [job.token for job, _ in mine],
-            "hashes": [content for _, content in mine],
+            "ids": [job.id for job, _ in jobs],
+            "tokens": [job.token for job, _ in jobs],
+            "hashes": [content for _, content in jobs],
         }
         with self._begun() as cursor:
-            still = {row[0] for row in cursor.execute(_CONFIRM, values)}
+            held = {row[0] for row in cursor.execute(_CONFIRM, values)}
         return [
             replace(job, content_hash=content or job.content_hash)
-            for job, content in mine
-            if job.id in still
+            for job, content in jobs
+            if job.id in held
         ]
+
+    def leave(self, job: Job, reason: str) -> None:
+        """Release a file that is for other workers, and say why; this attempt does not count."""
+        with self._begun() as cursor:
+            cursor.execute(_LEAVE, (reason, self.tenant, job.id, job.token))
+
+    def note(self, job: Job, reason: str) -> None:
+        """Write a remark on an upload, which stays when it is done. Raises LeaseLostError."""
+        with self._begun() as cursor:
+            holding.hold(cursor, self.tenant, job)
+            cursor.execute(_NOTE, (reason, self.tenant, job.id))
 
 
 @contextmanager
 def queue_worker(
-    pool: ConnectionPool[Connection[Any]],
-    tenant: str,
-    collection: int,
-    kind: str,
-    *,
-    run: int | None = None,
+    pool: ConnectionPool[Connection[Any]], tenant: str, collection: int, *, run: int | None = None
 ) -> Iterator[QueueWorker]:
     """Be a worker on a collection's queue for a while; needs connections in autocommit mode."""
     with lent(pool) as conn:
-        worker = QueueWorker(conn, tenant, collection, kind, run=run)
+        connection = WorkerConnection(conn)
         try:
-            yield worker
+            yield QueueWorker(connection, tenant, collection, run=run)
         finally:
             if not conn.broken:
-                worker.close()
+                connection.close()
 
 
-def waiting(pool: ConnectionPool[Connection[Any]], tenant: str) -> list[Waiting]:
-    """List the collections in whose queues something is, those with the oldest first.
+def waiting(pool: ConnectionPool[Connection[Any]], tenant: str | None = None) -> list[Waiting]:
+    """List the queues that hold something, the one with the oldest job first; None: all tenants'.
 
     Raises DatabaseError.
     """
-    with transaction(pool, tenant) as cursor:
-        rows = cursor.execute(_WAITING, (tenant,)).fetchall()
-    return [Waiting(row[0], row[1], frozenset(row[2] or ()), row[3], row[4]) for row in rows]
+    queues: dict[int, Waiting] = {}
+    with transaction(pool, EVERYBODY) as cursor:
+        rows = cursor.execute(_WAITING, (MAX_TOGETHER,)).fetchall()
+    for owner, collection, name, place, is_suspect, free, held, first in rows:
+        if tenant not in (None, owner):
+            continue
+        queue = queues.setdefault(collection, Waiting(owner, collection, name, first=first))
+        queue.first = min(queue.first, first)
+        queue.at_work += held
+        if place is None:
+            queue.uploads += free
+        else:
+            queue.files += free
+        if free:
+            (queue.suspect_places if is_suspect else queue.places).add(place)
+    return sorted(queues.values(), key=lambda queue: queue.first)
+
+
+def next_queue(queues: Sequence[Waiting], last: str) -> Waiting:
+    """Return the queue whose turn it is: of the tenant after the last one, the oldest."""
+    return min(queues, key=lambda queue: (queue.tenant <= last, queue.tenant, queue.first))
+
+
+def forget_ended_uploads(pool: ConnectionPool[Connection[Any]]) -> None:
+    """Delete the records of uploads and idempotency keys that are past their time."""
+    with transaction(pool, EVERYBODY) as cursor:
+        cursor.execute(_FORGET, (KEY_DAYS, JOB_DAYS))
 
 
 def _bytes(path: str) -> bytes:

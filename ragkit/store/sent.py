@@ -18,7 +18,7 @@ from ragkit.types import NewDocument
 
 _SAME = """
     SELECT id FROM document WHERE tenant = %s AND collection_id = %s AND uri_key = %s
-        AND content_hash = %s AND fingerprint = %s AND (source_id IS NULL OR source_id < %s)
+        AND content_hash = %s AND fingerprint = ANY(%s) AND (source_id IS NULL OR source_id < %s)
         AND may_read(owner, readers, %s::text[])
     FOR UPDATE
 """
@@ -65,16 +65,29 @@ def put_upload(
 
 
 def put_source(
-    cursor: Cursor[Any], tenant: str, collection: int, source: int, known: tuple[str, str]
+    cursor: Cursor[Any],
+    tenant: str,
+    collection: int,
+    source: int,
+    content_hash: str,
+    fingerprints: frozenset[str],
 ) -> int | None:
     """Say that the document was made of this upload, if it is what would be made of it.
 
-    `known` are the content hash and the fingerprint of what would be made. Return the document's
-    id; None when it is not there, or another, or not for whoever sent the upload. Raises what
+    It is where it has this content and one of these fingerprints. Return the document's id; None
+    when it is not there, or another, or not for whoever sent the upload. Raises what
     `put_upload` does.
     """
     sent = _lock_source(cursor, tenant, source)
-    values = (tenant, collection, sent.key, *known, source, sent.principals)
+    values = (
+        tenant,
+        collection,
+        sent.key,
+        content_hash,
+        list(fingerprints),
+        source,
+        sent.principals,
+    )
     row = cursor.execute(_SAME, values).fetchone()
     if row is None:
         return None

@@ -1,6 +1,6 @@
 """The jobs of uploaded files, as those who sent them look at them: states, progress, failures.
 
-It knows nothing of who works on them: see `ragkit.store.upload_worker`.
+It knows nothing of who works on them: see `ragkit.store.queue`.
 """
 
 from __future__ import annotations

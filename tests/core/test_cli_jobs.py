@@ -50,7 +50,7 @@ def test_jobs_from_the_list_to_another_try(database: Database) -> None:
     store = database.store("default")
     assert run("jobs", "list").strip() == "There are no jobs."
     number = store.create_collection("c").id
-    with store.job_ledger.worker(number, "ingest") as worker:
+    with store.job_ledger.worker(number) as worker:
         worker.enqueue(["a", "b"])
         _, b = worker.claim(["a", "b"], limit=2)
         figures = {"bytes": 12, "seconds": {"read": 0.5, "parse": 0.25}}

@@ -332,7 +332,7 @@ def test_in_the_database(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -
         fill(store, FakeEmbedder(), [many(330), BUDGET, CATS, replace(BUDGET, uri="copy.md")])
         (collection,) = store.collections()
         uris = ["/in/broken.pdf", "/in/waiting.pdf", "/in/done.pdf"]
-        with Ledger(database.pool, "default").worker(collection.id, "ingest") as worker:
+        with Ledger(database.pool, "default").worker(collection.id) as worker:
             worker.enqueue(uris)
             for job in worker.claim(uris, limit=3):
                 if job.uri == uris[0]:

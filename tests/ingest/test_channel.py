@@ -60,7 +60,7 @@ def test_who_takes_waits_for_others_that_are_on_their_way() -> None:
     channel.put("a")
     coming = 3
     taking, ended = started(
-        lambda: channel.take(9, more=lambda waiting: waiting < coming, patience_s=60)
+        lambda: channel.take(9, expects=lambda waiting: waiting < coming, patience_s=60)
     )
     channel.put("b")
     taking.join(0.05)
@@ -73,12 +73,12 @@ def test_who_takes_waits_for_others_that_are_on_their_way() -> None:
 def test_nobody_waits_for_others_when_there_is_enough_or_the_end_or_patience_is_over() -> None:
     channel = Channel[str](room=9)
     channel.put("a", 4)
-    assert channel.take(4, more=lambda waiting: True, patience_s=60) == ["a"]
+    assert channel.take(4, expects=lambda waiting: True, patience_s=60) == ["a"]
     channel.put("b")
-    assert channel.take(4, more=lambda waiting: True, patience_s=0.01) == ["b"]
+    assert channel.take(4, expects=lambda waiting: True, patience_s=0.01) == ["b"]
     channel.put("c")
     channel.close()
-    assert channel.take(4, more=lambda waiting: True, patience_s=60) == ["c"]
+    assert channel.take(4, expects=lambda waiting: True, patience_s=60) == ["c"]
 
 
 def test_an_abort_ends_whoever_waits_and_whoever_comes_later() -> None:

@@ -1,7 +1,6 @@
 """Ingestion into a collection that has a model of its own, whatever the settings name."""
 
 import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,19 @@ from pydantic import SecretStr
 
 from ragkit import KnowledgeBase
 from ragkit.embedders import Embedders
-from ragkit.errors import IngestError, OtherModelError
+from ragkit.errors import OtherModelError
 from ragkit.ingest_options import IngestOptions
 from ragkit.reembed import build, roll_back, switch
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
+from ragkit.store.uploads import UploadJobs
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit_ingest.fingerprint import fingerprint
 from ragkit_ingest.models import steps_of
 from ragkit_ingest.run import ingest
-from ragkit_ingest.sandbox import ParserPool
-from ragkit_ingest.upload import Uploads
 from tests.core.embed.tiny_model import write_model
+from tests.ingest.waiting import work_off
 
 
 @pytest.fixture(scope="module")
@@ -181,32 +179,39 @@ def test_fewer_dimensions_are_stored_when_set(
     assert ingest([folder], settings=settings).unchanged == 2  # without the setting too
 
 
+def send(database: Database) -> int:
+    """Upload a text, and return its job's number."""
+    sources = Sources(database.pool, "default")
+    upload = Upload("a.txt", io.BytesIO(b"New text."))
+    (number,) = sources.keep("default", [upload], principal="p")
+    return number
+
+
 def test_an_upload_is_embedded_with_its_collections_model_even_if_that_changes_meanwhile(
-    settings: Settings, database: Database, models: Path, folder: Path
+    settings: Settings,
+    database: Database,
+    models: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ingest([folder], settings=settings)
     embedders = Embedders(settings)
     moves = iter([models / "b"])
-    with ParserPool(1) as parsers, database.pool.connection() as conn:
-        queue = UploadWorker(conn)
 
-        def steps(store: object, collection: str) -> object:
-            made = steps_of(embedders, database.store("default"), collection, strict=False)
-            for model in moves:  # between the look at the model and the writing
-                move(settings, database, model)
-            return made
+    def overtaken(*of: Any, **options: Any) -> Any:
+        steps = steps_of(*of, **options)
+        for model in moves:  # between the look at the model and the writing
+            move(settings, database, model)
+        return steps
 
-        uploads = Uploads(database, steps, parsers, queue, threading.Event())  # type: ignore[arg-type]
-        sources = Sources(database.pool, "default")
-        sources.keep("default", [Upload("a.txt", io.BytesIO(b"New text."))], principal="p")
-        job = queue.claim()
-        assert job is not None
-        uploads.take_in(job)
-        sources.keep("default", [Upload("a.txt", io.BytesIO(b"New text."))], principal="p")
-        job = queue.claim()
-        assert job is not None
-        assert uploads.take_in(job).endswith("is unchanged")
-        queue.close()
+    monkeypatch.setattr("ragkit_ingest.shift.steps_of", overtaken)
+    jobs = UploadJobs(database.pool, "default")
+    number = send(database)
+    assert work_off(database, embedders)[0].added == 0
+    assert (jobs.get(number).state, jobs.get(number).attempts) == ("queued", 0)
+    assert work_off(database, embedders)[0].added == 1
+    send(database)
+    assert work_off(database, embedders)[0].unchanged == 1
     store = database.store("default")
     active = store.spaces.active("default")
     assert active is not None
@@ -220,20 +225,9 @@ def test_an_upload_into_a_collection_whose_model_is_gone_says_so(
     gone = write_model(tmp_path / "gone", seed=5)
     ingest([folder], settings=named(settings, embed_model=str(gone)))
     gone.rename(tmp_path / "away")
-    embedders = Embedders(settings)
-    with ParserPool(1) as parsers, database.pool.connection() as conn:
-        queue = UploadWorker(conn)
-        uploads = Uploads(
-            database,
-            lambda store, name: steps_of(embedders, store, name, strict=False),
-            parsers,
-            queue,
-            threading.Event(),
-        )
-        sources = Sources(database.pool, "default")
-        sources.keep("default", [Upload("a.txt", io.BytesIO(b"New text."))], principal="p")
-        job = queue.claim()
-        assert job is not None
-        with pytest.raises(IngestError, match=r"embed: .* is embedded with gone, which is not"):
-            uploads.take_in(job)
-        queue.close()
+    number = send(database)
+    (report,) = work_off(database, Embedders(settings))
+    assert report.failed == 1
+    job = UploadJobs(database.pool, "default").get(number)
+    assert (job.state, job.stage) == ("failed", "embed")
+    assert "is embedded with gone, which is not" in job.reason

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ from ragkit.cli import app
 from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit.store.queue import waiting
-from ragkit.store.upload_worker import UploadWorker
+from ragkit.store.queue import Waiting, waiting
+from ragkit_ingest import shift
 from ragkit_ingest import worker as workers
 from ragkit_ingest.queueing import QueueReport, enqueue
 from ragkit_ingest.run import ingest
@@ -208,22 +209,16 @@ def test_what_is_there_when_its_turn_comes_is_taken(
 def test_looks_that_take_longer_than_the_pause_between_them_put_no_end_off(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bells: list[workers._Bell] = []
     looks: list[None] = []
 
-    class Bell(workers._Bell):
-        def __init__(self) -> None:
-            super().__init__()
-            bells.append(self)
-
-    def slow(queue: UploadWorker, without: list[str]) -> None:
+    def slow(*_: object) -> list[Waiting]:
         looks.append(None)
         assert len(looks) < 100, "it does not end"
-        bells[0].wait(bells[0].rings + 1)  # the second ring from now
+        threading.Event().wait(0.1)
+        return []
 
-    monkeypatch.setattr(workers, "POLL_S", 0.05)
-    monkeypatch.setattr(workers, "_Bell", Bell)
-    monkeypatch.setattr(UploadWorker, "claim", slow)
+    monkeypatch.setattr(shift, "POLL_S", 0.05)
+    monkeypatch.setattr(shift, "waiting", slow)
     assert workers.work(settings, until_empty=True) == workers.Done((), 0)
 
 

@@ -14,8 +14,9 @@ from ragkit.cli import app
 from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
-from ragkit_ingest.queued import Ended, QueuedFiles
+from ragkit_ingest.queued import Ended
 from ragkit_ingest.queueing import enqueue
+from tests.ingest.waiting import work_off
 
 pytestmark = pytest.mark.usefixtures("shared_model")
 
@@ -70,18 +71,17 @@ def test_a_queued_file_is_shown_with_its_place_fails_and_is_tried_again(
     shown = json.loads(run("jobs", "show", str(numbers["a.md"]), "--json"))
     assert (shown["state"], shown["place"]) == ("queued", str(folder))
     assert f"place: {folder}\n" in run("jobs", "show", str(numbers["a.md"]))
-    files = QueuedFiles(database, embedders, threading.Event())
-    assert files.work()
+    reports = work_off(database, embedders)
     assert {Path(job.uri).name: job.state for job in ledger.jobs()} == {
         "a.md": "done",
         "empty.txt": "failed",
     }
     assert run("jobs", "retry", "--all") == "Queued again: 1 job\n"
     (folder / "empty.txt").write_text("Not empty any more.")
-    assert files.work()
+    reports += work_off(database, embedders)
     assert ledger.job(numbers["empty.txt"]).state == "done"
     assert ledger.job(numbers["empty.txt"]).place == str(folder)
-    assert [report.added for report in files.reports] == [1, 1]
+    assert [report.added for report in reports] == [1, 1]
 
 
 def test_a_file_that_was_not_queued_has_no_place(
@@ -103,9 +103,8 @@ def test_a_worker_that_is_ended_at_work_ends_its_run(
 ) -> None:
     embedders = Embedders(settings)
     enqueue([folder], embedders, database, collection="default")
-    files = QueuedFiles(database, embedders, OnceAtWork(database))
     with pytest.raises(Ended):
-        files.work()
+        work_off(database, embedders, OnceAtWork(database))
     ledger = database.store("default").job_ledger
     (ended,) = ledger.runs()
     assert ended.ended_at is not None

@@ -25,7 +25,7 @@ from ragkit_ingest.beyond.dataset import Plan
 from ragkit_ingest.beyond.operators import Embed, Parse, Write, without_secrets
 from ragkit_ingest.beyond.parcels import Outcome, Sent, parcels, table
 from ragkit_ingest.report import Failure, IngestReport
-from ragkit_ingest.run import JOB_KIND, ingest
+from ragkit_ingest.run import ingest
 from ragkit_ingest.sources import find
 from ragkit_ingest.steps import read
 
@@ -248,7 +248,7 @@ def test_a_suspect_is_done_in_the_program_itself(
     with open_database(settings) as database:
         store = database.store("default")
         owner = store.create_collection("default")
-        with store.job_ledger.worker(owner.id, JOB_KIND) as worker:
+        with store.job_ledger.worker(owner.id) as worker:
             worker.enqueue([(suspect, source.content_hash)])
     rows_before = rows(settings, "UPDATE job SET attempts = 2 RETURNING uri")
     assert rows_before == [(suspect,)]

@@ -14,15 +14,17 @@ from typing import Any, TypeVar
 import pytest
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
+from pydantic import SecretStr
 
+from ragkit.embedders import Embedders
 from ragkit.settings import Settings
 from ragkit.store.embedded import EmbeddedServer, stop
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJob, UploadJobs
-from ragkit_ingest.upload import Uploads
-from ragkit_ingest.worker import Shift
+from ragkit_ingest import shift as shifts
+from ragkit_ingest.queued import Spell
+from ragkit_ingest.shift import Shift
 from tests.core.embed.tiny_model import write_model
 from tests.faults.commands import PATIENCE_S, Command, locked, start
 from tests.places import passable_folder
@@ -202,7 +204,8 @@ def test_a_worker_that_is_told_to_end_gives_its_job_back_at_once(
 def test_two_workers_share_and_double_nothing(
     database: Database, fresh_database: str, tiny_model: str
 ) -> None:
-    files = {f"f{n:02}__txt": LONG.format(n, n * 3) for n in range(24)}
+    # More than a worker is at together.
+    files = {f"f{n:03}__txt": LONG.format(n, n * 3) for n in range(100)}
     with (
         running(fresh_database, embed_model=tiny_model) as one,
         running(fresh_database, embed_model=tiny_model) as two,
@@ -219,25 +222,30 @@ def test_two_workers_share_and_double_nothing(
     assert sorted(int(job) for log in logs for job in log) == [job.id for job in jobs]
 
 
-class Holding(Shift):
+class Holding(Spell):
     """Holds the files of one tenant until the shift ends, and fails those of others at once."""
 
-    def do(self, queue: UploadWorker, uploads: Uploads, job: TakenUpload) -> None:
-        if job.tenant == "greedy":
-            self.stop.wait(PATIENCE_S)
-        else:
-            queue.fail(job, "parse", "seen")
+    def run(self) -> None:
+        while files := self._worker.next_files(1):
+            if self._queue.tenant == "greedy":
+                self._stop.wait(PATIENCE_S)
+            self._worker.fail(files[0].job, "parse", "seen")
 
 
-def test_files_that_take_long_hold_up_no_other_tenants(database: Database) -> None:
+def test_files_that_take_long_hold_up_no_other_tenants(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fresh_database: str
+) -> None:
     """Two tenants send files at once; those of one fill all the places that it can have."""
-    jobs = {}
-    for tenant, count in (("greedy", 5), ("modest", 3)):
-        database.store(tenant).create_collection("c")
-        uploads = [Upload(f"{n}.txt", io.BytesIO(b"Text.")) for n in range(count)]
-        jobs[tenant] = Sources(database.pool, tenant).keep("c", uploads, principal="p")
+    jobs: dict[str, list[int]] = {}
+    for tenant, count in (("greedy", 3), ("modest", 1)):
+        for n in range(count):
+            database.store(tenant).create_collection(f"c{n}")
+            uploads = [Upload(f"{m}.txt", io.BytesIO(b"Text.")) for m in range(3)]
+            numbers = Sources(database.pool, tenant).keep(f"c{n}", uploads, principal="p")
+            jobs.setdefault(tenant, []).extend(numbers)
     greedy, modest = (UploadJobs(database.pool, tenant) for tenant in jobs)
-    shift = Holding(database, Settings(jobs=2), lambda store, collection: pytest.fail("no"), [])
+    monkeypatch.setattr(shifts, "Spell", Holding)
+    shift = Shift(database, Embedders(Settings(jobs=2, database_url=SecretStr(fresh_database))))
     ended: list[BaseException] = []
 
     def work() -> None:
@@ -251,7 +259,7 @@ def test_files_that_take_long_hold_up_no_other_tenants(database: Database) -> No
     try:
         wait_until(lambda: all(job.state == "failed" for job in modest.some(jobs["modest"])))
         states = [job.state for job in greedy.some(jobs["greedy"])]
-        assert (states.count("running"), states.count("queued")) == (2, 3)
+        assert (states.count("running"), states.count("queued")) == (2, 7)
     finally:
         shift._errors.append(KeyboardInterrupt())  # type: ignore[arg-type]
         thread.join(HANGS_S)

@@ -17,9 +17,10 @@ from ragkit.store.jobs import Job
 from ragkit.testing import new_document
 from ragkit.types import Document
 from ragkit_ingest.items import Item
-from ragkit_ingest.pipeline import Pipeline, _Embedded
+from ragkit_ingest.outcomes import Outcomes
 from ragkit_ingest.steps import Source
 from ragkit_ingest.tally import Figures, Live, Tally, Task
+from ragkit_ingest.write_stage import Embedded, WriteStage
 
 if TYPE_CHECKING:
     from ragkit.store.writing import Result
@@ -40,17 +41,17 @@ class Refusing:
         return [Document(1, uri, uri, "c", "", 1, 1, 4) if uri != "lost" else None for uri in uris]
 
 
-def pipeline(store: Refusing, tally: Tally) -> Pipeline:
-    options = SimpleNamespace(near_duplicates="keep")
-    steps = SimpleNamespace(options=options, embedder=SimpleNamespace(space=None))
-    parsers = SimpleNamespace(workers=1, limits=None)
-    return Pipeline(*cast("Any", (store, "c", steps, None, parsers, None, tally)))
+def stage(store: Refusing, tally: Tally) -> WriteStage:
+    steps = SimpleNamespace(embedder=SimpleNamespace(space=None))
+    outcomes = Outcomes(*cast("Any", (store, "c", steps, None, tally)))
+    of_stage = cast("Any", (store, "c", steps, tally, outcomes))
+    return WriteStage(*of_stage, settle=lambda task: None)
 
 
-def embedded(*uris: str) -> list[_Embedded]:
+def embedded(*uris: str) -> list[Embedded]:
     item = cast("Item", SimpleNamespace(uri=""))
     return [
-        _Embedded(
+        Embedded(
             Task(Source(item), Job(n, uri, n, 1)),
             new_document(uri, "text"),
             np.ones((1, 4), np.float32),
@@ -61,7 +62,7 @@ def embedded(*uris: str) -> list[_Embedded]:
 
 def test_what_came_together_is_stored_together() -> None:
     store, tally = Refusing(), Tally()
-    pipeline(store, tally)._write(embedded("a", "lost", "b"))
+    stage(store, tally).write(embedded("a", "lost", "b"))
     assert store.asked == [["a", "lost", "b"]]
     assert (tally.added, tally.lost, tally.chunks) == (2, 1, 2)
 
@@ -69,7 +70,7 @@ def test_what_came_together_is_stored_together() -> None:
 def test_one_that_cannot_be_stored_keeps_no_other_from_it() -> None:
     store, tally = Refusing("c"), Tally()
     with pytest.raises(DatabaseError, match="no"):
-        pipeline(store, tally)._write(embedded("a", "b", "c"))
+        stage(store, tally).write(embedded("a", "b", "c"))
     assert store.asked == [["a", "b", "c"], ["a"], ["b"], ["c"]]
     assert tally.added == 2
 

@@ -23,6 +23,7 @@ from ragkit_ingest.beyond.operators import Embed, Parse, Recipe, Write, without_
 from ragkit_ingest.beyond.parcels import Outcome, blocks, parcels
 from ragkit_ingest.channel import Broken, Channel, Room
 from ragkit_ingest.models import adopt
+from ragkit_ingest.outcomes import Outcomes
 from ragkit_ingest.reading import Reading
 
 if TYPE_CHECKING:
@@ -88,19 +89,17 @@ class Waves:
         self._under_way = Room(1 << 62)  # what is neither stored nor failed
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
-        self._reading = Reading(
-            *(store, collection, steps, worker, tally),
-            start=self._start,
-            force=force,
-        )
+        of_items = (store, collection, steps, worker, tally)
+        self._outcomes = Outcomes(*of_items)
+        self._reading = Reading(*of_items, self._outcomes, start=self._start, force=force)
 
-    def run(self, items: Iterable[Item], look: Callable[[], None]) -> None:
+    def run(self, groups: Iterable[Sequence[Item]], look: Callable[[], None]) -> None:
         """Work until everything is stored, unchanged or failed; `look` is called meanwhile.
 
         Raises what the first that failed raised.
         """
         threads = [
-            threading.Thread(target=self._guarded, args=(self._read, items), name="ragkit-read"),
+            threading.Thread(target=self._guarded, args=(self._read, groups), name="ragkit-read"),
             threading.Thread(target=self._guarded, args=(self._beat, look), name="ragkit-beat"),
         ]
         for thread in threads:
@@ -141,9 +140,9 @@ class Waves:
                 beaten = perf_counter()
                 self._worker.heartbeat()
 
-    def _read(self, items: Iterable[Item]) -> None:
-        self._reading.read(items)
-        self._reading.rest(self._drained, self._stop)
+    def _read(self, groups: Iterable[Sequence[Item]]) -> None:
+        self._reading.read(groups)
+        self._reading.finish(self._drained, self._stop)
         self._waves.close()
 
     def _start(self, task: Task) -> None:
@@ -197,7 +196,7 @@ class Waves:
             log.warning("the Ray cluster broke a wave off: %s", _short(error))
         things = list(left.values())
         if len(wave) == 1 and things:
-            self._reading.fail(things[0], IngestError("worker", _ENDED))
+            self._outcomes.fail(things[0], IngestError("worker", _ENDED))
             self._under_way.leave(1)
             return
         middle = len(things) if len(things) < len(wave) else (len(things) + 1) // 2
@@ -238,13 +237,13 @@ class Waves:
         if outcome.kind == "stopped":
             raise _error(outcome)
         if outcome.kind == "failed":
-            self._reading.fail(task, IngestError(outcome.stage, outcome.reason))
+            self._outcomes.fail(task, IngestError(outcome.stage, outcome.reason))
         elif outcome.kind == "lost":  # it was deleted, or another process has taken it over
             self._tally.count(lost=1, embedded=figures.chunks)
         else:
             self._tally.count(embedded=figures.chunks)
             assert outcome.document is not None
-            self._tally.stored(outcome.document, figures.notes)
+            self._outcomes.store(task, outcome.document)
 
     @cached_property
     def _plan(self) -> Plan:

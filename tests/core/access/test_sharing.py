@@ -17,16 +17,17 @@ from ragkit.errors import IngestError, NotFoundError, QueryError, UsageError
 from ragkit.filters import parse
 from ragkit.library import Caller, Library
 from ragkit.store.conversations import Conversations, StoredTurn
+from ragkit.store.jobs import Job
 from ragkit.store.kept import KeptAnswers
 from ragkit.store.migrate import migrate
 from ragkit.store.open import open_database
 from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Answer, Citation
 from tests.core.access.conftest import ADA, HR, SHOWN, Place
+from tests.core.store.uploads import source_of, take_upload, upload_worker
 
 
 def test_nobody_deletes_what_he_may_not_read(place: Place) -> None:
@@ -112,17 +113,14 @@ def test_uploads_are_those_of_whoever_may_know_of_them(place: Place) -> None:
     def upload(who: str, readers: tuple[str, ...], text: str) -> int:
         sources = Sources(pool, "files", readers)
         (job,) = sources.keep("c", [Upload("plan.txt", io.BytesIO(text.encode()))], principal=who)
-        with pool.connection() as conn:
-            worker = UploadWorker(conn)
-            taken = worker.claim()
-            assert taken is not None
+        with upload_worker(pool, "files") as worker:
+            taken = take_upload(worker)
             assert taken.id == job
             document = new_document(taken.uri, text)
             vectors = place.embedder.embed_passages([text])
             made = store.put_document(
-                "c", document, place.embedder.space, vectors, job=taken, source=taken.source
+                "c", document, place.embedder.space, vectors, job=taken, source=source_of(taken)
             )
-            worker.close()
         return made.id
 
     own = upload("bob", HR, "Bob plans.")
@@ -164,25 +162,21 @@ def test_a_waiting_upload_replaces_nothing_that_its_sender_may_not_read_any_more
         return sources.keep("c", files, principal=who, document=document)[0]
 
     def take(text: str) -> int:
-        with pool.connection() as conn:
-            worker = UploadWorker(conn)
-            taken = worker.claim()
-            assert taken is not None
+        with upload_worker(pool, "waiting") as worker:
+            taken = take_upload(worker)
             document = replace(new_document(taken.uri, text), content_hash=text)
-            known = (document.content_hash, document.fingerprint)
-            same = store.put_source("c", known, source=taken.source, job=taken)
+            fingerprints = frozenset({document.fingerprint})
+            which: dict[str, Any] = {"job": taken, "source": source_of(taken)}
+            same = store.put_source("c", document.content_hash, fingerprints, **which)
             try:
                 if same is not None:
                     return same
                 vectors = place.embedder.embed_passages([text])
-                which: dict[str, Any] = {"job": taken, "source": taken.source}
                 made = store.put_document("c", document, place.embedder.space, vectors, **which)
                 return made.id
             except IngestError as error:
                 worker.fail(taken, error.stage, error.reason)
                 raise
-            finally:
-                worker.close()
 
     send("ada", "Ada plans.", ADA)
     hers = take("Ada plans.")
@@ -217,20 +211,17 @@ def test_who_sent_a_file_that_a_later_one_replaced_is_told_of_what_his_groups_ma
 ) -> None:
     pool, store = place.database.pool, place.database.store("later")
     store.create_collection("c")
-    with pool.connection() as conn:
-        worker = UploadWorker(conn)
+    with upload_worker(pool, "later") as worker:
 
-        def send(text: str) -> TakenUpload:
+        def send(text: str) -> Job:
             files = [Upload("plan.txt", io.BytesIO(text.encode()))]
             Sources(pool, "later", HR).keep("c", files, principal="bob")
-            taken = worker.claim()
-            assert taken is not None
-            return taken
+            return take_upload(worker)
 
-        def make(taken: TakenUpload, text: str) -> int:
+        def make(taken: Job, text: str) -> int:
             document, space = new_document(taken.uri, text), place.embedder.space
             vectors = place.embedder.embed_passages([text])
-            which: dict[str, Any] = {"job": taken, "source": taken.source}
+            which: dict[str, Any] = {"job": taken, "source": source_of(taken)}
             return store.put_document("c", document, space, vectors, **which).id
 
         number = make(send("first"), "first")
@@ -244,7 +235,6 @@ def test_who_sent_a_file_that_a_later_one_replaced_is_told_of_what_his_groups_ma
             with pool.connection() as other:
                 query = "SELECT state, document_id FROM job WHERE tenant = 'later' AND id = %s"
                 assert other.execute(query, (slow.id,)).fetchone() == ("done", told)
-        worker.close()
 
 
 def cite(place: Place, document: int, quote: str) -> Citation:

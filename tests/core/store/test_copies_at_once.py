@@ -36,7 +36,7 @@ def test_at_once(pool: Pool) -> None:
 
     def work(seed: int) -> int:
         chance, done = random.Random(seed), 0
-        with store.job_ledger.worker(number, "ingest") as worker:
+        with store.job_ledger.worker(number) as worker:
             for _ in range(STEPS):
                 uri, text = chance.choice(URIS), chance.choice(TEXTS)
                 if chance.random() < 0.2:

@@ -83,7 +83,7 @@ def test_a_tenants_jobs_runs_and_copies_are_its_own(tenanted: Tenanted) -> None:
             store.create_collection("c")
         (collection,) = one.collections()
         run = one.job_ledger.start_run(collection.id, "ingest")
-        with one.job_ledger.worker(collection.id, "ingest", run=run) as worker:
+        with one.job_ledger.worker(collection.id, run=run) as worker:
             (job,) = worker.take([("u", "hash of u")])
             new = new_document("u", "some text")
             number = one.put_document("c", new, SPACE, ROW, job=job).id

@@ -11,6 +11,7 @@ from ragkit.store.connect import connect
 from ragkit.store.jobs import MAX_ATTEMPTS, Outcome, Worker
 from ragkit.store.ledger import Ledger
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.worker_connection import WorkerConnection
 from tests.core.store.conftest import die
 
 
@@ -28,7 +29,7 @@ def ledger(pool: ConnectionPool[Connection[Any]]) -> Ledger:
 def dead_worker(database: str) -> Worker:
     """Return a worker that has taken "x" and whose connection is gone, as after kill -9."""
     conn = connect(database)
-    worker = Worker(conn, "default", 1, "ingest")
+    worker = Worker(WorkerConnection(conn), "default", 1)
     worker.enqueue(["x"])
     assert [job.uri for job in worker.claim(["x"], limit=1)] == ["x"]
     die(conn, worker.number)
@@ -36,7 +37,7 @@ def dead_worker(database: str) -> Worker:
 
 
 def test_a_job_is_taken_once(ledger: Ledger) -> None:
-    with ledger.worker(1, "ingest") as one, ledger.worker(1, "ingest") as two:
+    with ledger.worker(1) as one, ledger.worker(1) as two:
         one.enqueue(["x", "y", "x"])
         assert [job.uri for job in one.claim(["x", "y"], limit=1)] == ["x"]
         assert [job.uri for job in two.claim(["x", "y"], limit=9)] == ["y"]
@@ -50,7 +51,7 @@ def test_a_connection_that_is_lost_is_one_line_of_ours(ledger: Ledger, fresh_dat
     )
     with (  # noqa: PT012  the worker's own statement is what fails
         pytest.raises(DatabaseError, match="database failed or cannot be reached"),
-        ledger.worker(1, "ingest") as worker,
+        ledger.worker(1) as worker,
     ):
         with connect(fresh_database) as conn:
             conn.execute(kill)
@@ -58,7 +59,7 @@ def test_a_connection_that_is_lost_is_one_line_of_ours(ledger: Ledger, fresh_dat
 
 
 def test_a_failure_keeps_its_stage_and_reason_until_the_next_try(ledger: Ledger) -> None:
-    with ledger.worker(1, "ingest") as worker:
+    with ledger.worker(1) as worker:
         worker.enqueue(["x"])
         (job,) = worker.claim(["x"], limit=1)
         worker.fail(job, "parse", "truncated")
@@ -69,14 +70,14 @@ def test_a_failure_keeps_its_stage_and_reason_until_the_next_try(ledger: Ledger)
 
 def test_work_broken_off_is_given_back_and_costs_no_attempt(ledger: Ledger) -> None:
     for _ in range(MAX_ATTEMPTS + 2):
-        with ledger.worker(1, "ingest") as worker:
+        with ledger.worker(1) as worker:
             worker.enqueue(["x"])
             assert len(worker.claim(["x"], limit=1)) == 1
 
 
 def test_a_dead_workers_job_is_free_at_once(ledger: Ledger, fresh_database: str) -> None:
     dead_worker(fresh_database)
-    with ledger.worker(1, "ingest") as worker:
+    with ledger.worker(1) as worker:
         worker.enqueue(["x"])
         assert [job.uri for job in worker.claim(["x"], limit=1)] == ["x"]
 
@@ -86,7 +87,7 @@ def test_a_job_that_kills_its_worker_again_and_again_is_set_aside(
 ) -> None:
     for _ in range(MAX_ATTEMPTS):
         dead_worker(fresh_database)
-    with ledger.worker(1, "ingest") as worker:
+    with ledger.worker(1) as worker:
         worker.enqueue(["x"])
         assert worker.claim(["x"], limit=1) == []
         outcome = worker.outcomes(["x"])["x"]
@@ -97,7 +98,7 @@ def test_a_job_that_kills_its_worker_again_and_again_is_set_aside(
 def test_a_lease_that_ran_out_is_free_and_a_renewed_one_is_not(
     ledger: Ledger, pool: ConnectionPool[Connection[Any]]
 ) -> None:
-    with ledger.worker(1, "ingest") as hanging, ledger.worker(1, "ingest") as other:
+    with ledger.worker(1) as hanging, ledger.worker(1) as other:
         hanging.enqueue(["x"])
         hanging.claim(["x"], limit=1)
         _let_leases_run_out(pool)

@@ -32,7 +32,7 @@ def store(pool: Pool) -> PostgresStore:
 @pytest.fixture
 def workers(store: PostgresStore) -> Iterator[tuple[Worker, Worker]]:
     ledger = store.job_ledger
-    with ledger.worker(1, "ingest") as one, ledger.worker(1, "ingest") as two:
+    with ledger.worker(1) as one, ledger.worker(1) as two:
         yield one, two
 
 
@@ -250,7 +250,7 @@ def test_the_keeper_lists_retries_and_cancels(
 def test_runs_and_their_jobs(store: PostgresStore) -> None:
     ledger = store.job_ledger
     first = ledger.start_run(1, "ingest a b")
-    with ledger.worker(1, "ingest", run=first) as worker:
+    with ledger.worker(1, run=first) as worker:
         worker.take(["x", "y"])
     ledger.end_run(first, {"embedded": 7})
     second = ledger.start_run(1, "worker")

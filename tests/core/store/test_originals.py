@@ -20,9 +20,9 @@ from ragkit.store.originals import PDF, Originals
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.sharing import Change, Shares
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
 from ragkit.testing import FakeEmbedder
 from ragkit.types import Chunk, Document, NewDocument, Page, Span
+from tests.core.store.uploads import source_of, take_upload, upload_worker
 
 Pool = ConnectionPool[Connection[Any]]
 DATA = b"%PDF-1.4 Leave is 28 days."
@@ -50,13 +50,9 @@ def uploaded(pool: Pool, data: bytes = DATA, **options: Any) -> Document:
     """Upload a file and take it in."""
     PostgresStore(pool).create_collection("c")
     Sources(pool, "default").keep("c", [Upload("a.pdf", io.BytesIO(data))], principal="ada")
-    with pool.connection() as conn:
-        worker = UploadWorker(conn)
-        job = worker.claim()
-        assert job is not None
-        stored = put(pool, made(job.uri, data), job=job, source=job.source, **options)
-        worker.close()
-    return stored
+    with upload_worker(pool) as worker:
+        job = take_upload(worker)
+        return put(pool, made(job.uri, data), job=job, source=source_of(job), **options)
 
 
 def read(pool: Pool, document: int, **options: Any) -> bytes:

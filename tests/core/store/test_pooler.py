@@ -28,11 +28,11 @@ from ragkit.store.ledger import Ledger
 from ragkit.store.lending import transaction
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
 from ragkit.store.uploads import UploadJobs
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, random_vectors
 from tests.core.store.test_tenant_search import mixed
+from tests.core.store.uploads import next_upload, source_of, take_upload, upload_worker
 
 PROGRAM = Path("/usr/sbin/pgbouncer")
 PORT = 6432  # names the socket only: nothing listens on TCP
@@ -115,7 +115,7 @@ def test_without_the_servers_own_address_nothing_is_built(settings: Settings) ->
 def test_a_document_is_stored_searched_replaced_and_deleted(database: Database) -> None:
     store = database.store(f"t {uuid4()}", durable=False)
     store.create_collection("c")
-    with store.job_ledger.worker(store.collections()[0].id, "ingest") as worker:
+    with store.job_ledger.worker(store.collections()[0].id) as worker:
         worker.enqueue(["a"])
         (job,) = worker.claim(["a"], limit=1)
         new = document("a", "the canary sings", "bells at noon")
@@ -159,21 +159,20 @@ def test_uploads_are_taken_and_given_back(database: Database) -> None:
     database.store(tenant).create_collection("c")
     file = Upload("a.txt", io.BytesIO(b"x" * 3_000_000))
     (job,) = Sources(database.pool, tenant).keep("c", [file], principal="p", key="k")
-    with database.pool.connection() as one, database.pool.connection() as two:
-        first, second = UploadWorker(one), UploadWorker(two)
-        taken = first.claim()
-        assert taken is not None
+    with (
+        upload_worker(database.pool, tenant) as first,
+        upload_worker(database.pool, tenant) as second,
+    ):
+        taken = take_upload(first)
         assert taken.id == job
-        assert second.claim() is None  # no lock tells that the first lives; its lease does
+        assert next_upload(second) is None  # no lock tells that the first lives; its lease does
         sources = Sources(database.pool, tenant)
-        assert sum(map(len, sources.parts(sources.get(taken.source)))) == 3_000_000
-        assert first.progress(taken, 1, 2)
+        assert sum(map(len, sources.parts(sources.get(source_of(taken))))) == 3_000_000
+        assert first.progress([(taken, 1, 2)]) == [True]
         first.close()
-        again = second.claim()
-        assert again is not None
-        assert (again.id, again.attempts) == (job, 1)
-        second.fail(again, "parse", "no")
-        second.close()
+        released = take_upload(second)
+        assert (released.id, released.attempts) == (job, 1)
+        second.fail(released, "parse", "no")
     assert UploadJobs(database.pool, tenant).get(job).state == "failed"
 
 
@@ -184,8 +183,8 @@ def test_a_worker_with_a_lock_leaves_a_pooled_ones_job_alone(
     number = database.store(tenant).create_collection("c").id
     with (
         open_database(tenanted.settings) as direct,
-        Ledger(database.pool, tenant).worker(number, "ingest") as pooled,
-        Ledger(direct.pool, tenant).worker(number, "ingest") as locked,
+        Ledger(database.pool, tenant).worker(number) as pooled,
+        Ledger(direct.pool, tenant).worker(number) as locked,
     ):
         pooled.enqueue(["a", "b"])
         assert [job.uri for job in pooled.claim(["a", "b"], limit=1)] == ["a"]

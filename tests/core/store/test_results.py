@@ -31,7 +31,7 @@ def store(pool: Pool) -> PostgresStore:
 
 @pytest.fixture
 def worker(store: PostgresStore) -> Iterator[Worker]:
-    with store.job_ledger.worker(1, "ingest") as worker:
+    with store.job_ledger.worker(1) as worker:
         yield worker
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from psycopg_pool import ConnectionPool
 
 from ragkit.errors import BusyError, LeaseLostError, NotFoundError, UsageError
 from ragkit.store.connect import connect
-from ragkit.store.jobs import MAX_ATTEMPTS
+from ragkit.store.jobs import MAX_ATTEMPTS, MAX_TOGETHER, Job
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.queue import QueueWorker, waiting
 from ragkit.store.sources import PART_BYTES, Sources, Upload, clean_name, media_type
-from ragkit.store.upload_worker import TakenUpload, UploadWorker
 from ragkit.store.uploads import UploadJobs, count_open
+from ragkit.store.worker_connection import WorkerConnection
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument
 from tests.core.store.conftest import die
+from tests.core.store.uploads import next_upload, source_of, take_upload, upload_worker
 
 SPACE = EmbeddingSpace("m", "1", 2)
 Pool = ConnectionPool[Connection[Any]]
@@ -31,11 +34,9 @@ def pool(pool: Pool) -> Pool:
 
 
 @pytest.fixture
-def worker(pool: Pool) -> Iterator[UploadWorker]:
-    with pool.connection() as conn:
-        one = UploadWorker(conn)
-        yield one
-        one.close()
+def worker(pool: Pool) -> Iterator[QueueWorker]:
+    with upload_worker(pool) as worker:
+        yield worker
 
 
 def upload(text: str, name: str = "a.txt") -> Upload:
@@ -51,21 +52,15 @@ def made(text: str, uri: str = "upload:a.txt") -> NewDocument:
     return NewDocument(uri, sha256, "f", text, (Chunk(0, 0, len(text), 1),))
 
 
-def store(pool: Pool, job: TakenUpload, text: str) -> Document:
+def store(pool: Pool, job: Job, text: str) -> Document:
     return PostgresStore(pool).put_document(
         "c",
         made(text, job.uri),
         SPACE,
         np.array([[1, 0]], np.float32),
         job=job,
-        source=job.source,
+        source=source_of(job),
     )
-
-
-def taken(worker: UploadWorker) -> TakenUpload:
-    job = worker.claim()
-    assert job is not None
-    return job
 
 
 def kept(pool: Pool) -> list[int]:
@@ -73,12 +68,12 @@ def kept(pool: Pool) -> list[int]:
         return [row[0] for row in conn.execute("SELECT id FROM source ORDER BY id")]
 
 
-def test_bytes_come_back_as_they_were(pool: Pool, worker: UploadWorker) -> None:
+def test_bytes_come_back_as_they_were(pool: Pool, worker: QueueWorker) -> None:
     data = bytes(range(256)) * 4096 * 2 + b"end"  # two parts and a bit
     keep(pool, Upload("a.bin", io.BytesIO(data)))
-    job = taken(worker)
+    job = take_upload(worker)
     sources = Sources(pool, "default")
-    source = sources.get(job.source)
+    source = sources.get(source_of(job))
     assert (source.name, source.bytes) == ("a.bin", 2 * PART_BYTES + 3)
     assert source.sha256 == hashlib.sha256(data).hexdigest()
     parts = list(sources.parts(source))
@@ -87,47 +82,45 @@ def test_bytes_come_back_as_they_were(pool: Pool, worker: UploadWorker) -> None:
 
 
 def test_a_file_that_is_replaced_while_it_is_read_breaks_off(
-    pool: Pool, worker: UploadWorker
+    pool: Pool, worker: QueueWorker
 ) -> None:
     keep(pool, upload("x" * PART_BYTES + "y"))
     sources = Sources(pool, "default")
-    parts = sources.parts(sources.get(taken(worker).source))
+    parts = sources.parts(sources.get(source_of(take_upload(worker))))
     assert len(next(parts)) == PART_BYTES
     PostgresStore(pool).delete_collection("c")
     with pytest.raises(NotFoundError, match="is gone"):
         next(parts)
 
 
-def test_another_tenant_has_no_such_file(pool: Pool, worker: UploadWorker) -> None:
+def test_another_tenant_has_no_such_file(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("x"))
     with pytest.raises(NotFoundError):
-        Sources(pool, "other").get(taken(worker).source)
+        Sources(pool, "other").get(source_of(take_upload(worker)))
 
 
-def test_a_job_goes_from_queued_to_done_with_its_document(pool: Pool, worker: UploadWorker) -> None:
+def test_a_job_goes_from_queued_to_done_with_its_document(pool: Pool, worker: QueueWorker) -> None:
     (number,) = keep(pool, upload("x"))
     jobs = UploadJobs(pool, "default")
     assert jobs.get(number).state == "queued"
     assert count_open(pool) == {"queued": 1, "running": 0}
-    job = taken(worker)
-    assert (job.tenant, job.id, job.collection, job.uri) == ("default", number, "c", "upload:a.txt")
-    assert worker.progress(job, 1, 3)
+    job = take_upload(worker)
+    assert (job.id, job.uri) == (number, "upload:a.txt")
+    assert worker.progress([(job, 1, 3)]) == [True]
     running = jobs.get(number)
     assert (running.state, running.done, running.total) == ("running", 1, 3)
     assert count_open(pool) == {"queued": 0, "running": 1}
     document = store(pool, job, "x")
     done = jobs.get(number)
     assert (done.state, done.document, done.attempts) == ("done", document.id, 1)
-    assert worker.claim() is None
+    assert next_upload(worker) is None
 
 
-def test_a_new_upload_of_a_name_replaces_document_and_file(
-    pool: Pool, worker: UploadWorker
-) -> None:
+def test_a_new_upload_of_a_name_replaces_document_and_file(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("one"))
-    first = store(pool, taken(worker), "one")
+    first = store(pool, take_upload(worker), "one")
     keep(pool, upload("two"))
-    second = store(pool, taken(worker), "two")
+    second = store(pool, take_upload(worker), "two")
     assert (first.id, first.version) == (second.id, 1)
     assert second.version == 2
     source = Sources(pool, "default").of_document(second.id)
@@ -135,9 +128,9 @@ def test_a_new_upload_of_a_name_replaces_document_and_file(
     assert b"".join(Sources(pool, "default").parts(source)) == b"two"
 
 
-def test_a_slow_earlier_upload_gives_way_to_a_later_one(pool: Pool, worker: UploadWorker) -> None:
+def test_a_slow_earlier_upload_gives_way_to_a_later_one(pool: Pool, worker: QueueWorker) -> None:
     (number, _) = keep(pool, upload("one"), upload("two"))
-    slow, quick = taken(worker), taken(worker)
+    slow, quick = take_upload(worker), take_upload(worker)
     document = store(pool, quick, "two")
     with pytest.raises(NotFoundError, match="a later one has taken its place"):
         store(pool, slow, "one")
@@ -145,17 +138,17 @@ def test_a_slow_earlier_upload_gives_way_to_a_later_one(pool: Pool, worker: Uplo
     job = UploadJobs(pool, "default").get(number)
     assert (job.state, job.document) == ("done", document.id)
     assert PostgresStore(pool).text(document.id) == "two"
-    assert kept(pool) == [quick.source]
+    assert kept(pool) == [source_of(quick)]
 
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_an_upload_that_gave_way_names_no_document_that_its_sender_may_not_read(
-    pool: Pool, worker: UploadWorker, beside: bool
+    pool: Pool, worker: QueueWorker, beside: bool
 ) -> None:
     """Between the two, somebody else's document came to the place, and perhaps one's own beside."""
     sources = Sources(pool, "default", readers=("user:p",))
     (number, _) = sources.keep("c", [upload("one"), upload("two")], principal="p")
-    slow, quick = taken(worker), taken(worker)
+    slow, quick = take_upload(worker), take_upload(worker)
     hidden = PostgresStore(pool).put_document(
         "c", made("theirs", slow.uri), SPACE, np.array([[1, 0]], np.float32)
     )
@@ -167,20 +160,18 @@ def test_an_upload_that_gave_way_names_no_document_that_its_sender_may_not_read(
     assert UploadJobs(pool, "default").get(number).document == own
 
 
-def test_a_later_upload_that_waits_outlives_an_earlier_one(
-    pool: Pool, worker: UploadWorker
-) -> None:
+def test_a_later_upload_that_waits_outlives_an_earlier_one(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("one"), upload("two"))
-    store(pool, taken(worker), "one")
-    later = taken(worker)
-    assert kept(pool) == [1, later.source]
+    store(pool, take_upload(worker), "one")
+    later = take_upload(worker)
+    assert kept(pool) == [1, source_of(later)]
     assert store(pool, later, "two").version == 2
-    assert kept(pool) == [later.source]
+    assert kept(pool) == [source_of(later)]
 
 
-def test_a_file_read_from_a_path_takes_the_uploads_place(pool: Pool, worker: UploadWorker) -> None:
+def test_a_file_read_from_a_path_takes_the_uploads_place(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("one"))
-    job = taken(worker)
+    job = take_upload(worker)
     document = store(pool, job, "one")
     one = np.array([[1, 0]], np.float32)
     PostgresStore(pool).put_document("c", made("from a path", job.uri), SPACE, one)
@@ -189,54 +180,54 @@ def test_a_file_read_from_a_path_takes_the_uploads_place(pool: Pool, worker: Upl
         Sources(pool, "default").of_document(document.id)
 
 
-def test_the_same_bytes_again_change_nothing_but_the_file(pool: Pool, worker: UploadWorker) -> None:
+def test_the_same_bytes_again_change_nothing_but_the_file(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("one"))
-    document = store(pool, taken(worker), "one")
+    document = store(pool, take_upload(worker), "one")
     keep(pool, upload("one"))
-    job = taken(worker)
-    known = (hashlib.sha256(b"one").hexdigest(), "f")
-    put_source = PostgresStore(pool).put_source
-    other = (known[0], "another pipeline")
-    assert put_source("c", other, source=job.source, job=job) is None
-    assert put_source("c", known, source=job.source, job=job) == document.id
+    job = take_upload(worker)
+    content = hashlib.sha256(b"one").hexdigest()
+    put_source = partial(PostgresStore(pool).put_source, "c", content)
+    source = source_of(job)
+    assert put_source(frozenset({"another pipeline"}), source=source, job=job) is None
+    assert put_source(frozenset({"f", "earlier"}), source=source, job=job) == document.id
     assert PostgresStore(pool).document(document.id).version == 1
     assert UploadJobs(pool, "default").get(job.id).state == "done"
-    assert kept(pool) == [job.source]
+    assert kept(pool) == [source_of(job)]
 
 
 def test_deleting_a_document_or_collection_deletes_its_file(
-    pool: Pool, worker: UploadWorker
+    pool: Pool, worker: QueueWorker
 ) -> None:
     keep(pool, upload("one"))
-    document = store(pool, taken(worker), "one")
+    document = store(pool, take_upload(worker), "one")
     PostgresStore(pool).delete_document("c", document.id)
     assert kept(pool) == []
     keep(pool, upload("one"))
-    store(pool, taken(worker), "one")
+    store(pool, take_upload(worker), "one")
     keep(pool, upload("two"))
-    job = taken(worker)
+    job = take_upload(worker)
     PostgresStore(pool).delete_collection("c")
     assert kept(pool) == []
-    assert not worker.progress(job, 0, 1)
+    assert worker.progress([(job, 0, 1)]) == [False]
     with pytest.raises(LeaseLostError, match="nothing was written"):
         worker.replaced(job)
 
 
 def test_a_failed_upload_keeps_its_reason_and_not_its_bytes(
-    pool: Pool, worker: UploadWorker
+    pool: Pool, worker: QueueWorker
 ) -> None:
     (number,) = keep(pool, upload("x"))
-    worker.fail(taken(worker), "parse", "no text in it")
+    worker.fail(take_upload(worker), "parse", "no text in it")
     job = UploadJobs(pool, "default").get(number)
     assert (job.state, job.stage, job.reason) == ("failed", "parse", "no text in it")
     assert kept(pool) == []
 
 
-def test_document_named_is_the_one_replaced(pool: Pool, worker: UploadWorker) -> None:
+def test_document_named_is_the_one_replaced(pool: Pool, worker: QueueWorker) -> None:
     keep(pool, upload("one"))
-    document = store(pool, taken(worker), "one")
+    document = store(pool, take_upload(worker), "one")
     keep(pool, upload("two", "other name.txt"), document=document.id)
-    job = taken(worker)
+    job = take_upload(worker)
     assert job.uri == "upload:a.txt"
     assert store(pool, job, "two").id == document.id
     with pytest.raises(NotFoundError):
@@ -267,61 +258,80 @@ def test_nothing_is_kept_when_one_of_the_files_cannot_be(pool: Pool) -> None:
     assert kept(pool) == []
 
 
-def test_a_dead_workers_upload_is_free_at_once(
-    pool: Pool, worker: UploadWorker, fresh_database: str
+def test_a_dead_workers_upload_is_free_at_once_and_set_aside_after_it_was_taken_alone(
+    pool: Pool, worker: QueueWorker, fresh_database: str
 ) -> None:
     (number,) = keep(pool, upload("x"))
-    for _ in range(MAX_ATTEMPTS):
+    for attempt in range(MAX_TOGETHER + MAX_ATTEMPTS):
+        alone = attempt >= MAX_TOGETHER
         conn = connect(fresh_database)
-        dead = UploadWorker(conn)
-        assert taken(dead).id == number
-        assert worker.claim() is None
+        dead = QueueWorker(WorkerConnection(conn), "default", worker.collection)
+        assert next_upload(dead, alone=not alone) is None
+        assert take_upload(dead, alone=alone).id == number
+        assert next_upload(worker, alone=alone) is None
         die(conn, dead.number)
-    assert worker.claim() is None
-    job = UploadJobs(pool, "default").get(number)
-    assert (job.state, job.stage, job.attempts) == ("failed", "worker", MAX_ATTEMPTS)
+    assert next_upload(worker, alone=True) is None
+    job_now = UploadJobs(pool, "default").get(number)
+    assert (job_now.state, job_now.stage) == ("failed", "worker")
+    assert job_now.attempts == MAX_TOGETHER + MAX_ATTEMPTS
     assert kept(pool) == []
 
 
 def test_work_given_back_costs_no_attempt(pool: Pool) -> None:
     keep(pool, upload("x"))
     for _ in range(MAX_ATTEMPTS + 2):
-        with pool.connection() as conn:
-            one = UploadWorker(conn)
-            assert taken(one).attempts == 1
-            one.close()
+        with upload_worker(pool) as worker:
+            assert take_upload(worker).attempts == 1
 
 
 def test_a_worker_that_lost_its_connection_gives_back_by_number(
-    pool: Pool, worker: UploadWorker, fresh_database: str
+    pool: Pool, worker: QueueWorker, fresh_database: str
 ) -> None:
     keep(pool, upload("x"))
     conn = connect(fresh_database)
-    dead = UploadWorker(conn)
-    taken(dead)
+    dead = QueueWorker(WorkerConnection(conn), "default", worker.collection)
+    take_upload(dead)
     conn.close()
-    worker.give_back([dead.number])
-    assert taken(worker).attempts == 1
+    worker.connection.give_back([dead.number])
+    assert take_upload(worker).attempts == 1
+
+
+def test_a_worker_that_gave_back_its_jobs_takes_no_others(pool: Pool, worker: QueueWorker) -> None:
+    keep(pool, upload("x"))
+    worker.connection.give_back([worker.number])
+    assert next_upload(worker) is None
 
 
 def test_what_failed_unexpectedly_is_tried_again_a_few_times(
-    pool: Pool, worker: UploadWorker
+    pool: Pool, worker: QueueWorker
 ) -> None:
     (number,) = keep(pool, upload("x"))
-    tries = [worker.retry(taken(worker), "worker", "why") for _ in range(MAX_ATTEMPTS)]
+    tries = [
+        worker.retry(take_upload(worker, alone=attempt >= MAX_TOGETHER), "worker", "why")
+        for attempt in range(MAX_ATTEMPTS)
+    ]
     assert tries == [True, True, False]
     assert UploadJobs(pool, "default").get(number).reason == "why"
-    assert worker.claim() is None
+    assert next_upload(worker) is None
 
 
-def test_tenants_take_turns(pool: Pool, worker: UploadWorker) -> None:
-    for tenant in ("one", "two", "three"):
+def test_queues_of_all_tenants_are_listed(pool: Pool, worker: QueueWorker) -> None:
+    for tenant in ("one", "two"):
         PostgresStore(pool, tenant=tenant).create_collection("c")
-    keep(pool, upload("x"), upload("y"), upload("z"), tenant="one")
+    keep(pool, upload("x"), upload("y"), tenant="one")
     keep(pool, upload("x"), tenant="two")
-    keep(pool, upload("x"), tenant="three")
-    order = [taken(worker).tenant for _ in range(5)]
-    assert order == ["one", "three", "two", "one", "one"]
+    keep(pool, upload("x"))
+    take_upload(worker)
+    rows = [
+        (queue.tenant, queue.name, queue.uploads, queue.at_work, queue.places)
+        for queue in waiting(pool)
+    ]
+    assert rows == [
+        ("one", "c", 2, 0, {None}),
+        ("two", "c", 1, 0, {None}),
+        ("default", "c", 0, 1, set()),
+    ]
+    assert [queue.tenant for queue in waiting(pool, "two")] == ["two"]
 
 
 def test_jobs_are_paged_latest_first_within_the_tenant_and_the_collections(pool: Pool) -> None:

@@ -26,13 +26,14 @@ from ragkit.store.feedback import Feedback
 from ragkit.store.kept import KeptAnswers
 from ragkit.store.lending import EVERYBODY, transaction
 from ragkit.store.open import Database, open_database, prepare_database
+from ragkit.store.queue import forget_ended_uploads, next_queue, queue_worker, waiting
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
 from ragkit.store.uploads import UploadJobs, count_open
 from ragkit.testing.conformance.store import StoreConformance
 from ragkit.types import Answer
 from tests.core.store.conftest import Tenanted
 from tests.core.store.test_postgres import SPACE, document, random_vectors
+from tests.core.store.uploads import next_upload
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,7 @@ def test_functions_that_look_across_tenants_are_narrow(tenanted: Tenanted) -> No
         "ragkit_forget_logins",
         "ragkit_forget_uploads",
         "ragkit_give_back",
-        "ragkit_next_upload",
+        "ragkit_waiting",
     }
     assert {tuple(settings) for _, settings, _ in found} == {("search_path=public, pg_temp",)}
     assert not any(public for _, _, public in found)
@@ -324,21 +325,21 @@ def test_uploads_of_all_tenants_are_taken_in_turn(filled: Database) -> None:
         for name in names:
             upload(filled, tenant, name, name)
     assert count_open(filled.pool)["queued"] == 5  # and those of the two that were filled before
-    with filled.pool.connection() as conn:
-        worker = UploadWorker(conn)
-        taken = [worker.claim() for _ in range(6)]
-        assert taken[-1] is None
-        found = [(job.tenant, job.name) for job in taken if job is not None]
-        mine = [one for one in found if one[0].startswith("turn")]
-        earlier, later = sorted((first, second))
-        assert [tenant for tenant, _ in mine][:2] == [earlier, later]
-        assert {name for _, name in mine} == {"1.txt", "2.txt", "3.txt"}
-        for job in taken:
-            if job is not None:
-                assert worker.progress(job, 1, 2)
+    queues = [queue for queue in waiting(filled.pool) if queue.tenant.startswith("turn")]
+    assert {(queue.tenant, queue.uploads) for queue in queues} == {(first, 2), (second, 1)}
+    assert next_queue(queues, "").tenant == min(first, second)
+    assert next_queue(queues, min(first, second)).tenant == max(first, second)
+    assert next_queue(queues, max(first, second)).tenant == min(first, second)
+    uploads: set[tuple[str, str]] = set()
+    for queue in waiting(filled.pool):
+        with queue_worker(filled.pool, queue.tenant, queue.collection) as worker:
+            while (job := next_upload(worker)) is not None:
+                assert job.upload is not None
+                uploads.add((queue.tenant, job.upload.name))
+                assert worker.progress([(job, 1, 2)]) == [True]
                 worker.fail(job, "parse", "no")
-        worker.forget_old()
-        worker.close()
+    assert {(first, "1.txt"), (first, "2.txt"), (second, "3.txt")} <= uploads
+    forget_ended_uploads(filled.pool)
     assert count_open(filled.pool) == {"queued": 0, "running": 0}
     states = {job.state for job in UploadJobs(filled.pool, first).page(limit=9)}
     assert states == {"failed"}

@@ -15,10 +15,10 @@ from ragkit.library import Library
 from ragkit.settings import Settings
 from ragkit.store.open import Database, open_database
 from ragkit.store.sources import Sources
-from ragkit.store.upload_worker import UploadWorker
 from ragkit.types import Chunk, Document, EmbeddingSpace, NewDocument, Page
 from ragkit_serve.api.app import create_app
 from ragkit_serve.services import Services
+from tests.core.store.uploads import first_upload, source_of
 
 SPACE = EmbeddingSpace("m", "1", 2)
 Answer = Any  # of the HTTP library that Starlette's client has chosen
@@ -44,12 +44,9 @@ class Site:
 
     def work(self) -> Document:
         """Take in the next upload as one whose every character counts, in two chunks and pages."""
-        with self.database.pool.connection() as conn:
-            worker = UploadWorker(conn)
-            job = worker.claim()
-            assert job is not None
-            sources = Sources(self.database.pool, job.tenant)
-            data = b"".join(sources.parts(sources.get(job.source)))
+        with first_upload(self.database.pool) as (queue, _, job):
+            sources = Sources(self.database.pool, queue.tenant)
+            data = b"".join(sources.parts(sources.get(source_of(job))))
             text = data.decode()
             middle = len(text) // 2
             document = NewDocument(
@@ -66,16 +63,14 @@ class Site:
                 media_type="text/plain",
                 pages=(Page(0, 1), Page(middle, 2)),
             )
-            stored = self.database.store(job.tenant).put_document(
-                job.collection,
+            return self.database.store(queue.tenant).put_document(
+                queue.name,
                 document,
                 SPACE,
                 np.eye(2, dtype=np.float32),
                 job=job,
-                source=job.source,
+                source=source_of(job),
             )
-            worker.close()
-        return stored
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from ragkit.library import Caller, Library
 from ragkit.store.open import Database, open_database
 from ragkit.store.sharing import Change, Shares, Sharing
 from ragkit.store.sources import Sources, Upload
-from ragkit.store.upload_worker import UploadWorker
 from ragkit.testing.corpus import fill, new_document
 from ragkit.types import Chunk, Citation, NewDocument
 from ragkit_serve.api.app import create_app
@@ -27,6 +26,7 @@ from ragkit_serve.api.oidc import _groups
 from ragkit_serve.services import Services
 from ragkit_serve.ui.source import source_html
 from ragkit_serve.ui.words import WORDS
+from tests.core.store.uploads import first_upload, source_of
 from tests.databases import Databases
 from tests.serve.api.test_access import routes_of
 
@@ -77,10 +77,7 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
         sources = Sources(database.pool, "default")
         file = Upload("merger.txt", io.BytesIO(MERGER.encode()))
         (job,) = sources.keep("open", [file], principal="bob")
-        with database.pool.connection() as conn:
-            worker = UploadWorker(conn)
-            taken = worker.claim()
-            assert taken is not None
+        with first_upload(database.pool) as (_, _, taken):
             document = NewDocument(
                 uri=taken.uri,
                 content_hash=hashlib.sha256(MERGER.encode()).hexdigest(),
@@ -95,11 +92,11 @@ def _site(url: str, loaded_embedder: Embedder) -> Iterator[Site]:
                 embedder.space,
                 embedder.embed_passages([MERGER]),
                 job=taken,
-                source=taken.source,
+                source=source_of(taken),
             )
+        with database.pool.connection() as conn:
             row = conn.execute("SELECT id FROM chunk WHERE document_id = %s", (hidden.id,))
             (chunk,) = row.fetchone() or (0,)
-            worker.close()
         shares = Shares(database.pool, "default")
         shares.document(hidden.id, Change(add=("group:hr",)))
         shares.collection("closed", Change(add=("group:hr",)))
