@@ -106,19 +106,15 @@ class Search:
     def _words_first(self, held: ExitStack) -> tuple[Reader | None, _Words | None]:
         """Find the words, and have their snapshot held if the query is embedded by then.
 
-        If not, it ends: none is open while a model computes. An extension's index scores in an
-        open snapshot alone, so it is not asked before.
+        If not, it ends: none is open while a model computes.
         """
         with ExitStack() as own:
             reader = own.enter_context(self._asked.store.snapshot())
-            collection = self._asked.collection
-            if not self._vectors and reader.lexical_index(collection) != "ragkit":
-                return None, None
             words = self._words(reader)
             if self._vectors:
                 held.push(own.pop_all())
                 return reader, words
-            return None, replace(words, moment=reader.moment(collection))
+            return None, replace(words, moment=reader.moment(self._asked.collection))
 
     def _with_meaning(self, reader: Reader, words: _Words | None) -> Found:
         """Search among the vectors, fuse with what the words found, and fetch.

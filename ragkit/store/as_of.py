@@ -70,8 +70,7 @@ _HIDDEN: Final = SQL("""
 class AsOfReader(PostgresReader):
     """One view of the store at which a search finds what it would have found at `as_of`.
 
-    Collections searched by an extension's word index are searched by meaning alone: UsageError for
-    the words. NotFoundError where a collection had no documents yet that who looks may read.
+    NotFoundError where a collection had no documents yet that who looks may read.
     """
 
     def __init__(self, cursor: Cursor[Any], tenant: str, readers: Readers, as_of: datetime) -> None:
@@ -80,7 +79,6 @@ class AsOfReader(PostgresReader):
         self._both: dict[int, list[int]] = {}
 
     def moment(self, collection: str) -> str:
-        self.lexical_index(collection)
         owners = self._owners(collection)
         return " ".join(postings.moment(self._cursor, self._tenant, one) for one in owners)
 
@@ -116,15 +114,6 @@ class AsOfReader(PostgresReader):
     def allowed(self, collection: str, chunks: Sequence[int], where: Filter) -> Sequence[int]:
         left = set(self._matching(collection, where, list(chunks)))
         return [chunk for chunk in chunks if chunk in left]
-
-    def lexical_index(self, collection: str) -> str:
-        index = super().lexical_index(collection)
-        if index != "ragkit":
-            raise UsageError(
-                f"Collection {collection!r} has its words indexed by {index}, which knows no old"
-                " versions: search it as of a time with `--mode dense`."
-            )
-        return index
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
         found = [

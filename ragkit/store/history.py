@@ -58,7 +58,6 @@ class History:
             versions.restore(
                 *(cursor, tenant, owner, document, version),
                 analyse=analyser(name_from(settings)),
-                index=settings.get("lexical_index", "ragkit"),
             )
             copies.drop_stale(cursor, tenant, [document])
             return documents.document(cursor, tenant, document, readers)

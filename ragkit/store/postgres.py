@@ -19,7 +19,6 @@ from ragkit.errors import UsageError
 from ragkit.store import (
     copies,
     documents,
-    extensions,
     holding,
     postings,
     renaming,
@@ -32,7 +31,6 @@ from ragkit.store import (
 from ragkit.store.again import again_after_conflicts
 from ragkit.store.as_of import AsOfReader
 from ragkit.store.binding import bind, hold
-from ragkit.store.extensions import LexicalIndex
 from ragkit.store.lending import connection, lent, snapshot
 from ragkit.store.lookups import Lookups
 from ragkit.store.reader import PostgresReader
@@ -60,8 +58,8 @@ class PostgresStore(Lookups):
     latest documents may be missing, never torn. `ragkit ingest` uses it, and ends durably. `owner`
     opens a connection of the tables' owner, which new spaces and indexes need; the pool's own
     connections do unless told. `readers` are the principals who ask: what they may not read is not
-    there for them. None: an operator, who sees all. `analyser` and `lexical_index` name those of
-    new collections, `layout` is that of new embedding spaces. `keep_versions` is how many old
+    there for them. None: an operator, who sees all. `analyser` names that of new
+    collections, `layout` is that of new embedding spaces. `keep_versions` is how many old
     versions of a document stay when a newer one takes its place. Snapshots are of `replica` while
     it has seen every write.
     """
@@ -75,7 +73,6 @@ class PostgresStore(Lookups):
         owner: Callable[[], AbstractContextManager[Connection[Any]]] | None = None,
         readers: Readers = None,
         analyser: str = ANALYSER,
-        lexical_index: LexicalIndex = "ragkit",
         layout: vectors.Layout | None = None,
         keep_versions: int = 0,
         replica: Replica | None = None,
@@ -85,7 +82,6 @@ class PostgresStore(Lookups):
         self._as_of: datetime | None = None
         self._replica = replica
         self._analyser = analyser
-        self._lexical_index = lexical_index
         self._layout = layout
         self._owner = owner or partial(lent, pool)
 
@@ -97,9 +93,6 @@ class PostgresStore(Lookups):
         _check_name(name)
         analyser(self._analyser)  # there, or nothing is made that cannot be used
         settings = {"analyser": self._analyser}
-        if self._lexical_index != "ragkit":
-            settings["lexical_index"] = self._lexical_index
-            self._ensure_index(name, self._lexical_index)
         with self._transaction() as cursor:
             new = documents.add_collection(cursor, self._tenant, name, settings)
             if new and sharing is not None:
@@ -404,14 +397,6 @@ class PostgresStore(Lookups):
             return known
         with self._owner() as conn:
             return vectors.ensure_space(conn, space, self._layout)
-
-    def _ensure_index(self, name: str, index: str) -> None:
-        """Have the owner of the tables make the index of a collection that is not there yet."""
-        with self._transaction() as cursor:
-            there = documents.collections(cursor, self._tenant, name)
-        if not there:
-            with self._owner() as conn:
-                extensions.ensure_index(conn, index)
 
     def _snapshot(self) -> AbstractContextManager[Cursor[Any]]:
         if self._replica is not None:

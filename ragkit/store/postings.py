@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import Cursor
 
 from ragkit.postings import Posting, Postings, Term
-from ragkit.store import extensions, segment_rows
+from ragkit.store import segment_rows
 from ragkit.store import segments as packed
 from ragkit.store.access import Hidden
 from ragkit.store.merging import MAX_EMPTY, MAX_SEGMENTS, merge, segments_to_merge
@@ -79,23 +79,15 @@ def add_segment(
     collection: int,
     chunks: Sequence[int],
     terms: Terms,
-    *,
-    index: str = "ragkit",
 ) -> None:
-    """Write the postings of new chunks as one segment; `terms` are each one's.
-
-    `chunks` ascend. `index` names the extension that indexes their terms instead.
-    """
+    """Write the postings of new chunks, which ascend, as one segment; `terms` are each one's."""
     import numpy as np
 
     if not chunks:
         return
     owner = (tenant, collection)
     number = segment_rows.add(cursor, owner, np.array(chunks, np.int64), terms.lengths)
-    if index == "ragkit":
-        segment_rows.add_postings(cursor, owner, number, packed.invert(terms).items())
-    else:
-        extensions.add(cursor, owner, chunks, list(terms))
+    segment_rows.add_postings(cursor, owner, number, packed.invert(terms).items())
 
 
 def bury(cursor: Cursor[Any], tenant: str, documents: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg import Cursor
 
 from ragkit.postings import Postings
-from ragkit.store import access, documents, extensions, metadata, neighbours, postings
+from ragkit.store import access, documents, metadata, neighbours, postings
 from ragkit.store import vectors as spaces
 from ragkit.store.binding import require
 from ragkit.store.chunks import hits
@@ -42,8 +42,6 @@ class PostgresReader:
         self._restrictions: dict[tuple[int, Filter | None], Restriction | None] = {}
 
     def moment(self, collection: str) -> object:
-        if self.lexical_index(collection) != "ragkit":
-            return object()  # an extension's index changes as it likes
         return postings.moment(self._cursor, self._tenant, self._collection(collection))
 
     def nearest(
@@ -94,27 +92,6 @@ class PostgresReader:
 
     def analyser(self, collection: str) -> str:
         return name_from(self._row(collection)[1])
-
-    def lexical_index(self, collection: str) -> str:
-        return str(self._row(collection)[1].get("lexical_index", "ragkit"))
-
-    def ranked(self, collection: str, terms: Sequence[str], k: int) -> Sequence[tuple[int, float]]:
-        owner, index = self._collection(collection), self.lexical_index(collection)
-        depth = k
-        while True:
-            found = extensions.best(self._cursor, (self._tenant, owner), index, terms, depth)
-            seen = set(self._seen([chunk for chunk, _ in found]))
-            left = [pair for pair in found if pair[0] in seen]
-            if len(left) >= k or len(found) < depth:
-                return left[:k]
-            depth *= 4  # some are hidden from who looks
-
-    def ranks(
-        self, collection: str, terms: Sequence[str], chunks: Sequence[int]
-    ) -> Mapping[int, float]:
-        owner, index = self._collection(collection), self.lexical_index(collection)
-        of = (self._tenant, owner)
-        return extensions.scores(self._cursor, of, index, terms, self._seen(chunks))
 
     def beginning_or_ending(self, collection: str, character: str) -> Sequence[str]:
         owner = self._collection(collection)

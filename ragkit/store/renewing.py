@@ -26,15 +26,12 @@ _LOCK: Final = "SELECT settings FROM collection WHERE tenant = %s AND id = %s FO
 # Without one of these characters the old analyser makes the same terms as the new one.
 _DIFFERS: Final = """
     SELECT EXISTS (SELECT FROM lexical_posting
-            WHERE tenant = %(tenant)s AND collection_id = %(id)s AND term ~ %(characters)s)
-        OR EXISTS (SELECT FROM lexical_text
-            WHERE tenant = %(tenant)s AND collection_id = %(id)s AND words ~ %(characters)s)
+        WHERE tenant = %(tenant)s AND collection_id = %(id)s AND term ~ %(characters)s)
 """
 _DELETE: Final = (
     "DELETE FROM lexical_posting WHERE tenant = %s AND collection_id = %s",
     "DELETE FROM lexical_segment WHERE tenant = %s AND collection_id = %s",
     "DELETE FROM lexical_tombstone WHERE tenant = %s AND collection_id = %s",
-    "DELETE FROM lexical_text WHERE tenant = %s AND collection_id = %s",
 )
 _TEXTS: Final = f"""
     SELECT c.id, {TEXT}, {LEAD}
@@ -60,10 +57,10 @@ def renew(conn: Connection[Any], cursor: Cursor[Any], tenant: str, collection: i
     if row is None or newest(name_from(row[0])) == name_from(row[0]):
         return False
     beside = versions.beside(cursor, tenant, collection)
-    _renew(conn, cursor, tenant, collection, row[0], row[0].get("lexical_index", "ragkit"))
-    if beside is not None:  # old versions are indexed by ragkit itself
+    _renew(conn, cursor, tenant, collection, row[0])
+    if beside is not None:
         merging.lock(cursor, tenant, beside)
-        _renew(conn, cursor, tenant, beside, row[0], "ragkit")
+        _renew(conn, cursor, tenant, beside, row[0])
     return True
 
 
@@ -73,7 +70,6 @@ def _renew(
     tenant: str,
     collection: int,
     settings: Mapping[str, Any],
-    index: str,
 ) -> None:
     name = newest(name_from(settings))
     characters = f"[{folded_characters()}]"
@@ -84,7 +80,7 @@ def _renew(
         with conn.cursor("renew") as texts:  # streamed: they may outgrow memory
             texts.execute(_TEXTS, values)
             while rows := texts.fetchmany(_BATCH_CHUNKS):
-                _add(cursor, tenant, collection, rows, name=name, index=index)
+                _add(cursor, tenant, collection, rows, name=name)
     cursor.execute(_NOTE, (Jsonb({"analyser": name}), tenant, collection))
 
 
@@ -95,10 +91,9 @@ def _add(
     rows: Sequence[tuple[int, str, str]],
     *,
     name: str,
-    index: str,
 ) -> None:
     """Index the words of some chunks; `rows` have their ids, texts and what stands over these."""
     chunks = [int(chunk) for chunk, _, _ in rows]
     terms = terms_by(name)([indexed_text(text, lead) for _, text, lead in rows])
-    postings.add_segment(cursor, tenant, collection, chunks, terms, index=index)
+    postings.add_segment(cursor, tenant, collection, chunks, terms)
     cursor.execute(_COUNT, (chunks, terms.lengths.tolist(), tenant))

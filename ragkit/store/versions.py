@@ -166,8 +166,6 @@ def move(
     for table in _tables(cursor, tenant, collection):
         rows = [(place, its, table.written, tenant, collection, of) for of, its in kept.items()]
         cursor.executemany(_MOVE_VECTORS.format(Identifier(table.name)), rows)
-    query = "DELETE FROM lexical_text WHERE tenant = %s AND chunk_id = ANY(%s)"
-    cursor.execute(query, (tenant, chunks))
     terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
     postings.add_segment(cursor, tenant, place, chunks, terms)
 
@@ -198,7 +196,6 @@ def restore(
     version: int,
     *,
     analyse: Analyse,
-    index: str,
 ) -> None:
     """Make an old version of a locked document its current one again, as a new version.
 
@@ -236,7 +233,7 @@ def restore(
         named = _COPY_VECTORS.format(Identifier(table.name))
         cursor.execute(named, {**values, "generation": table.written})
     terms = Terms.of([analyse(indexed_text(text, lead)) for _, text, lead in texts])
-    postings.add_segment(cursor, tenant, collection, chunks, terms, index=index)
+    postings.add_segment(cursor, tenant, collection, chunks, terms)
 
 
 def _check_vectors(

@@ -43,15 +43,13 @@ class Result:
 class Batch:
     """Documents by their URIs, with the vectors and the terms of all their chunks in that order.
 
-    `vectors` has shape (chunks, dimension). `index` names what indexes the collection's words, and
-    `analyse` makes terms of them.
+    `vectors` has shape (chunks, dimension); `analyse` makes terms of the collection's words.
     """
 
     documents: Sequence[NewDocument]
     vectors: Vectors
     terms: Terms
     analyse: Analyse
-    index: str
 
     def only(self, kept: Sequence[bool]) -> Batch:
         """Return those of the documents that are to be kept."""
@@ -98,7 +96,6 @@ def prepared(entries: Entries, settings: Mapping[str, Any]) -> Batch:
         np.concatenate([rows for _, rows in entries]),
         terms_by(name)([words_of(one.text, chunk) for one in new for chunk in one.chunks]),
         analyser(name),
-        settings.get("lexical_index", "ragkit"),
     )
 
 
@@ -142,5 +139,5 @@ def write(
     ids = copy_chunks(cursor, tenant, collection, numbered, lengths)
     of = [number for number, one in numbered for _ in one.chunks]
     vectors.copy_vectors(cursor, space_id, tenant, collection, ids, batch.vectors, of)
-    postings.add_segment(cursor, tenant, collection, ids, batch.terms, index=batch.index)
+    postings.add_segment(cursor, tenant, collection, ids, batch.terms)
     return stored

@@ -45,30 +45,22 @@ def checks(
     return [_check(one, by, with_character) for one in demands]
 
 
-def unindexed(demands: Sequence[Demand], by: Analyser) -> list[Check]:
-    """Put demands into words and characters alone, for where there are no postings."""
-    return [Check(tuple(by.units(one.text)), (), one.wanted) for one in demands]
-
-
 class Permission:
-    """Which chunks of a collection meet all demands.
-
-    `postings` has the terms of every check; without them every text is read.
-    """
+    """Which chunks of a collection meet all demands; `postings` has the terms of every check."""
 
     def __init__(
         self,
         found: Sequence[Check],
         by: Analyser,
         reader: Reader,
-        postings: Postings | None = None,
+        postings: Postings,
     ) -> None:
         self._checks = found
         self._by = by
         self._reader = reader
         self._postings = postings
         self.masks: list[NDArray[np.bool_]] | None = None
-        if postings is not None and found:
+        if found:
             self.masks = [self._mask(postings, n) for n in range(len(postings.segments))]
         self.by_postings = all(one.exact for one in found)
 
@@ -76,7 +68,7 @@ class Permission:
         """Return those of these chunks that meet all demands, in the given order."""
         import numpy as np
 
-        if self._postings is None or self.masks is None:
+        if self.masks is None:
             return self.confirmed(chunks)
         wanted = np.array(chunks, np.int64)
         left: set[int] = set()

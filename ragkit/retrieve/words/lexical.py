@@ -13,9 +13,9 @@ from ragkit.retrieve.allowed import Search
 from ragkit.retrieve.words import character, marks
 from ragkit.retrieve.words.best import best
 from ragkit.retrieve.words.bm25 import K1, B, idf_mass, scores_of, weighing
-from ragkit.retrieve.words.demands import Permission, checks, unindexed
+from ragkit.retrieve.words.demands import Permission, checks
 from ragkit.retrieve.words.function import with_codes_twice, without_function_words
-from ragkit.text.analysers import Analyser, analyser
+from ragkit.text.analysers import analyser
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader
@@ -64,12 +64,9 @@ def lexical(
     """Find the k best chunks by BM25, of documents that the filter is true of.
 
     The query is analysed as the collection's documents are. Its marks count: see `marks`. With
-    `beside_a_model` its English function words do not, and its codes count twice. An extension
-    that indexes the collection scores by its own constants.
+    `beside_a_model` its English function words do not, and its codes count twice.
     """
     by = analyser(reader.analyser(collection))
-    if reader.lexical_index(collection) != "ragkit":
-        return _by_extension(reader, collection, query, k, where, by)
     marked = marks.read(query)
     text = without_function_words(marked.text) if beside_a_model else marked.text
 
@@ -98,33 +95,3 @@ def lexical(
         return scores_of(postings, terms, chunks, weigh)
 
     return LexicalFound(top, postings.chunks, coverage, bool(found), scores, permission.permits)
-
-
-def _by_extension(
-    reader: Reader, collection: str, query: str, k: int, where: Filter | None, by: Analyser
-) -> LexicalFound:
-    """Let an extension rank; what is demanded is looked for in the chunks' text."""
-    marked = marks.read(query)
-    terms = list(dict.fromkeys(by(marked.text)))
-    postings = reader.postings(collection, [])
-    permission = Permission(unindexed(marked.demands, by), by, reader)
-
-    def ranked(number: int, permitted: Masks | None) -> Ranked:
-        if permitted is None:
-            return list(reader.ranked(collection, terms, number))
-        chunks = [c for s, m in zip(postings.segments, permitted, strict=True) for c in s.ids[m]]
-        scores = reader.ranks(collection, terms, [int(chunk) for chunk in chunks])
-        return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:number]
-
-    top = Search(reader, collection, where, postings, permission, ranked).best(k)
-    coverage = 0.0
-    if top:  # its statistics are its own: the share of the query's terms that the best one has
-        text = reader.hits([top[0][0]])[0].text
-        coverage = len(set(terms) & set(by(text))) / len(terms)
-
-    def scores(chunks: Sequence[int]) -> Mapping[int, float]:
-        return reader.ranks(collection, terms, chunks)
-
-    return LexicalFound(
-        top, postings.chunks, coverage, bool(marked.demands), scores, permission.permits
-    )

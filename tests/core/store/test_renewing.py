@@ -20,7 +20,6 @@ from ragkit.store.postgres import PostgresStore
 from ragkit.testing import new_document
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit.types import EmbeddingSpace
-from tests.core.store.test_extensions import TEXTSEARCH, stand_in
 
 SPACE = EmbeddingSpace("model", "1", 4)
 TEXTS = {"hant": "颱風後的臺灣，後勤部門。", "hans": "台风后的台湾。", "en": "The wings of 2024"}
@@ -102,16 +101,6 @@ def test_a_collection_that_names_no_analyser_has_the_first(pool: Pool) -> None:
     assert search(store, "颱風") == ["hant"]
     assert store.renew_words("c")
     assert search(store, "颱風") == ["hans", "hant"]
-
-
-def test_the_index_of_an_extension_is_renewed(pool: Pool) -> None:
-    stand_in(pool, "pg_textsearch", TEXTSEARCH).delete_collection("default")
-    store = earlier(pool, lexical_index="pg_textsearch")
-    assert store.renew_words("c")
-    with transaction(pool, "default") as cursor:
-        rows = cursor.execute("SELECT words FROM lexical_text ORDER BY chunk_id").fetchall()
-    assert rows[0][0].split() == ["台风", "风后", "后的", "的台", "台湾", "后勤", "勤部", "部门"]
-    assert len(rows) == 3
 
 
 def test_words_of_a_segmenter_are_counted_anew(pool: Pool) -> None:

@@ -24,9 +24,7 @@ from ragkit.store.lending import connection
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.sharing import Change, Shares
 from ragkit.store.vectors import Layout
-from ragkit.testing import FakeEmbedder, fill, new_document
 from ragkit.types import Chunk, EmbeddingSpace, NewDocument
-from tests.core.store.test_extensions import TEXTSEARCH, stand_in
 
 if TYPE_CHECKING:
     from ragkit.contracts import Reader, Vectors
@@ -339,21 +337,3 @@ def test_an_index_holds_what_is_current_and_old_versions_are_compared(pool: Pool
             assert len(near) == 120
             assert {hit.version for hit in reader.hits([chunk for chunk, _ in near])} == {2}
         store.finish_load("c", SPACE)
-
-
-def test_words_that_an_extension_indexes_have_no_old_versions(pool: Pool) -> None:
-    stand_in(pool, "pg_textsearch", TEXTSEARCH)
-    store = PostgresStore(pool, keep_versions=5, lexical_index="pg_textsearch")
-    (number,) = (one.id for one in store.documents("default") if one.uri == "d0")
-    moment, embedder = now(pool), FakeEmbedder()
-    fill(store, embedder, [new_document("d0", "no such clause")])
-    with store.snapshot() as reader:
-        assert not lexical(reader, "default", "majeure force", 5).best[1:]
-    with store.as_of(moment).snapshot() as reader:
-        near = reader.nearest("default", embedder.space, embedder.embed_query("clause"), 9)
-        assert "The force majeure clause" in {hit.text for hit in reader.hits([c for c, _ in near])}
-        with pytest.raises(UsageError, match="--mode dense"):
-            lexical(reader, "default", "majeure", 5)
-    History(pool, "default").restore(number, 1)
-    with store.snapshot() as reader:
-        assert len(lexical(reader, "default", "majeure force", 5).best) == 2
