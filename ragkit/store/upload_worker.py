@@ -18,6 +18,7 @@ from ragkit.store.access import listed
 from ragkit.store.lending import EVERYBODY, begun
 from ragkit.store.rows import first_value
 from ragkit.store.sent import own_key
+from ragkit.store.session import Session
 from ragkit.store.sources import KEY_DAYS
 from ragkit.store.where import Readers
 
@@ -143,7 +144,7 @@ class UploadWorker:
             said = f"the program ended while at work on this file, {attempts} times"
             holding.set_aside(cursor, tenant, job, "worker", said)
             if source is not None:
-                documents.drop_source(cursor, tenant, source)
+                documents.drop_source(Session(cursor, tenant), source)
             return None
         taken = {"worker": self.number, "lease": jobs.LEASE_S, "tenant": tenant, "id": job}
         token = int(first_value(cursor, _TAKE, {**taken, "host": jobs.host()}))
@@ -169,7 +170,7 @@ class UploadWorker:
         """
         with self._lock, begun(self._conn, job.tenant) as cursor:
             holding.fail(cursor, job.tenant, job, stage, reason)
-            documents.drop_source(cursor, job.tenant, job.source)
+            documents.drop_source(Session(cursor, job.tenant), job.source)
 
     def note(self, job: TakenUpload, reason: str) -> None:
         """Write what is to be said of an upload, which stays when it is done."""
@@ -182,7 +183,7 @@ class UploadWorker:
         with self._lock, begun(self._conn, job.tenant) as cursor:
             holding.hold(cursor, job.tenant, job)
             cursor.execute(_SETTLE, (reason, document, job.tenant, job.id))
-            documents.drop_source(cursor, job.tenant, job.source)
+            documents.drop_source(Session(cursor, job.tenant), job.source)
 
     def replaced(self, job: TakenUpload) -> None:
         """Record that a later upload has taken this one's place."""
@@ -192,7 +193,7 @@ class UploadWorker:
             keys = [] if row is None else [own_key(job.uri, row[0]), documents.uri_key(job.uri)]
             values = {"keys": keys, "tenant": job.tenant, "id": job.id}
             cursor.execute(_REPLACED, {**values, "readers": listed(job.readers)})
-            documents.drop_source(cursor, job.tenant, job.source)
+            documents.drop_source(Session(cursor, job.tenant), job.source)
 
     def retry(self, job: TakenUpload, stage: str, reason: str) -> bool:
         """Give back what may go well next time; False when it was the last attempt: it failed."""

@@ -15,8 +15,9 @@ from ragkit.errors import NotFoundError
 from ragkit.retrieve.words.lexical import lexical
 from ragkit.store import renewing
 from ragkit.store.history import History
-from ragkit.store.lending import connection, transaction
+from ragkit.store.lending import transaction
 from ragkit.store.postgres import PostgresStore
+from ragkit.store.session import open_session
 from ragkit.testing import new_document
 from ragkit.text.analyse import ANALYSER, FIRST_ANALYSER
 from ragkit.types import EmbeddingSpace
@@ -129,14 +130,12 @@ def test_what_was_prepared_before_is_stored_by_the_new_analyser(
 ) -> None:
     """A writer that made its terms before, and waits for the collection, makes them again."""
     store = earlier(pool)
-    with connection(pool, "default") as conn, conn.cursor() as cursor:
-        number = cursor.execute("SELECT id FROM collection").fetchone()
-        assert number is not None
-        assert renewing.renew(conn, cursor, "default", number[0])
+    with open_session(pool, "default") as session:
+        assert renewing.renew(session, session.value("SELECT id FROM collection"))
         writer = threading.Thread(target=put, args=(store, "new", "臺風"))
         writer.start()
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        while cursor.execute(waiting).fetchone() == (0,):
+        while session.value(waiting) == 0:
             pass
     writer.join(60)
     assert search(store, "颱風") == ["hans", "hant", "new"]
