@@ -370,9 +370,9 @@ def test_a_cut_off_is_looked_up_in_one_transaction_and_loads_no_model(
     calibrations.save("c", Calibration(a.space, "", "dense", cutoff, "hash", 20, 20, 6, 0.9))
     opened: list[str] = []
 
-    def counted(pool: Any, tenant: str, readers: Any) -> Any:
+    def counted(pool: Any, tenant: str, *rest: Any, **options: Any) -> Any:
         opened.append(tenant)
-        return open_session(pool, tenant, readers)
+        return open_session(pool, tenant, *rest, **options)
 
     monkeypatch.setattr("ragkit.store.session.open_session", counted)
     monkeypatch.setattr(Embedders, "of", None)  # which model it is need not be asked

@@ -159,7 +159,7 @@ def expected(reader: PostgresReader, tenant: str, readers: Readers) -> Seen:
     """Count in the texts of what the readers may read, in a reader's own snapshot."""
     rows = [
         (chunk, length, Counter(analyse(text)))
-        for chunk, length, owner, named, text in reader._cursor.execute(EVERY, (tenant,))
+        for chunk, length, owner, named, text in reader._session.cursor.execute(EVERY, (tenant,))
         if readers is None or named is None or owner in readers or {*named} & {*readers}
     ]
     counted = {
@@ -175,9 +175,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Readers]:
     asked: list[Readers] = []
     real = access.hidden_chunks
 
-    def spied(cursor: Any, tenant: str, collection: int, readers: Readers) -> object:
-        asked.append(readers)
-        return real(cursor, tenant, collection, readers)
+    def spied(session: Session, collection: int) -> object:
+        asked.append(session.readers)
+        return real(session, collection)
 
     monkeypatch.setattr(access, "hidden_chunks", spied)
     return asked

@@ -181,7 +181,7 @@ def test_the_comparison_sees_each_kind_of_difference(tenanted: Tenanted) -> None
         ("DROP INDEX job_open", "INDEX"),
         ("ALTER POLICY tenant ON job USING (true)", "POLICY"),
         ("ALTER TABLE job NO FORCE ROW LEVEL SECURITY", "TABLE"),
-        ("DROP VIEW visible_chunk", "VIEW"),
+        ("ALTER VIEW visible_chunk RESET (security_invoker)", "VIEW"),
         ("ALTER FUNCTION ragkit_any_key() SECURITY INVOKER", "FUNCTION"),
         ("GRANT TRUNCATE ON job TO PUBLIC", "ACL"),
     ):
