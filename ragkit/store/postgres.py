@@ -17,7 +17,7 @@ from ragkit.store.as_of import AsOfReader
 from ragkit.store.lending import lent
 from ragkit.store.reader import PostgresReader
 from ragkit.store.spaces import Spaces
-from ragkit.store.storing import Storing
+from ragkit.store.storing import MAX_NAME_CHARS, Storing
 from ragkit.store.where import Readers
 from ragkit.text.analyse import ANALYSER
 from ragkit.types import EmbeddingSpace
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from ragkit.store.replica import Replica
     from ragkit.store.session import Session
+
+__all__ = ["MAX_NAME_CHARS", "PostgresStore"]
 
 
 class PostgresStore(Storing):

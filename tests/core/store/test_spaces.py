@@ -185,7 +185,7 @@ def test_a_switch_and_a_writer_keep_out_of_each_others_way(
     missing: list[int] = []
     with open_session(database.pool, store.spaces._tenant) as writer:
         hold(writer, owner, old.id, OLD)
-        writer.execute(
+        writer.cursor.execute(
             "INSERT INTO chunk SELECT tenant, nextval('chunk_id'), collection_id, document_id, 9,"
             " start_char, end_char, page, headings, tokens, terms FROM chunk"
             " WHERE tenant = %s AND collection_id = %s",
@@ -270,14 +270,14 @@ def test_a_space_that_was_switched_to_is_not_dropped(
 ) -> None:
     put(store, "a", chunks=2)
     space = fill(store)
-    lock = store_spaces._lock_kept
+    lock = store_spaces._lock_space
 
     def late(*given: Any, wait: bool) -> bool:
-        monkeypatch.setattr(store_spaces, "_lock_kept", lock)
+        monkeypatch.setattr(store_spaces, "_lock_space", lock)
         assert store.spaces.switch("c", space) == 0
         return lock(*given, wait=wait)
 
-    monkeypatch.setattr(store_spaces, "_lock_kept", late)
+    monkeypatch.setattr(store_spaces, "_lock_space", late)
     with pytest.raises(BusyError, match="searched in this space"):
         store.spaces.drop("c", space)
     assert states(store) == {"old": "previous", "new": "active"}

@@ -160,7 +160,7 @@ def test_the_views_show_what_the_session_may_read(
     shares.document(numbers["adas"], Change(readers=("user:ada",)))
     shares.document(numbers["eves"], Change(readers=("group:x",), owner="user:owner"))
     shares.document(numbers["owners"], Change(readers=(), owner="user:eve"))
-    expected = {
+    expected: dict[tuple[str, ...] | None, set[str]] = {
         None: {"open", "adas", "eves", "owners"},
         ("user:ada",): {"open", "adas"},
         ("user:eve", "group:x"): {"open", "eves", "owners"},

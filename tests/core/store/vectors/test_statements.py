@@ -14,7 +14,7 @@ from ragkit.errors import NotFoundError, UsageError
 from ragkit.filters import parse
 from ragkit.store import vectors
 from ragkit.store.connect import open_pool
-from ragkit.store.lending import lent, snapshot
+from ragkit.store.lending import lent
 from ragkit.store.postgres import PostgresStore
 from ragkit.store.reader import PostgresReader
 from ragkit.store.session import open_session
@@ -312,7 +312,7 @@ def test_a_snapshot_outlives_its_connections(pool: Pool) -> None:
         with open_session(mine, "t", snapshot=True) as session:
             again = session.cursor.execute("SELECT pg_backend_pid()").fetchone()
         assert again != (told[0],)
-        with pytest.raises(UsageError, match="holds a NUL"), snapshot(mine, "a\0b"):
+        with pytest.raises(UsageError, match="holds a NUL"), open_session(mine, "a\0b"):
             pass
         with lent(mine) as conn:  # and left nothing begun
             assert conn.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
